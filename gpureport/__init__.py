@@ -1,0 +1,49 @@
+"""Reads the GPU logs a training run left behind and says where the GPU time went, and why.
+
+The command line is `gpureport`; from Python, `read` gives recordings and `analyze` what can be said of one.
+"""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from gpureport.analysis.base import Analysis
+    from gpureport.importers import Labels, Placement
+    from gpureport.recording import Recording
+
+__version__ = "0.1.0"
+__all__ = ["__version__", "analyze", "read"]
+
+
+def read(
+    source: "str | Path",
+    *,
+    host: "Sequence[str | Path]" = (),
+    placement: "Placement | None" = None,
+    labels: "Labels | None" = None,
+) -> list["Recording"]:
+    """Return every run a log or a folder of logs holds.
+
+    Args:
+        source: a log, or a folder with logs in it or below.
+        host: CPU logs to join by time.
+        placement: options that select or place rows.
+        labels: what is said about the runs.
+
+    Raises:
+        SourceError: when the source is missing or holds nothing that can be used.
+    """
+    from gpureport import importers  # noqa: PLC0415 - loads pyarrow, which `import gpureport` must not
+
+    runs = importers.find(source, host)
+    options = placement or importers.Placement(), labels or importers.Labels()
+    return [importers.Reading(inputs, *options).recording() for inputs in runs]
+
+
+def analyze(recording: "Recording") -> "Analysis":
+    """Return all that can be said about one run."""
+    from gpureport import analysis  # noqa: PLC0415 - as above
+
+    return analysis.analyze(recording)

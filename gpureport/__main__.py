@@ -1,0 +1,5 @@
+"""`python -m gpureport`."""
+
+from gpureport.cli import main
+
+main()

@@ -1,0 +1,121 @@
+"""Arrow columns to NumPy arrays and back, by their buffers.
+
+pyarrow's own conversions import pandas wherever it is installed, which costs more than reading a log does;
+these few functions keep it out. Null becomes NaN on the way out of numeric columns and null again on the way in.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+
+_NUMPY: dict[str, Any] = {
+    "float": np.float32,
+    "float32": np.float32,
+    "double": np.float64,
+    "float64": np.float64,
+    "int8": np.int8,
+    "int16": np.int16,
+    "int32": np.int32,
+    "int64": np.int64,
+    "uint64": np.uint64,
+}
+
+
+def _bits(buffer: Any, offset: int, length: int) -> BoolArray:  # noqa: ANN401 - the stubs do not let buffers be read
+    if buffer is None:
+        return np.ones(length, dtype=np.bool_)
+    packed = np.frombuffer(buffer, dtype=np.uint8)
+    bits = np.unpackbits(packed[offset // 8 : (offset + length + 7) // 8], bitorder="little")
+    return bits[offset % 8 : offset % 8 + length].astype(np.bool_)
+
+
+def _chunks(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> list["pa.Array[Any]"]:
+    return column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+
+
+def _raw(array: "pa.Array[Any]") -> npt.NDArray[Any]:
+    """Return the stored values of one primitive array; what lies under a null is undefined."""
+    kind = array.type
+    data: Any = array.buffers()[1]
+    if data is None or len(array) == 0:
+        return np.zeros(len(array), dtype=np.bool_ if pa.types.is_boolean(kind) else np.float64)
+    if pa.types.is_boolean(kind):
+        return _bits(data, array.offset, len(array))
+    dtype: Any = np.int64 if pa.types.is_timestamp(kind) else _NUMPY[str(kind)]
+    values: npt.NDArray[Any] = np.frombuffer(
+        data, dtype=dtype, count=len(array), offset=array.offset * np.dtype(dtype).itemsize
+    )
+    return values
+
+
+def valid(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> BoolArray:
+    """Return where a column is not null."""
+    parts = [
+        np.zeros(len(chunk), dtype=np.bool_)
+        if pa.types.is_null(chunk.type)
+        else _bits(chunk.buffers()[0], chunk.offset, len(chunk))
+        for chunk in _chunks(column)
+    ]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.bool_)
+
+
+def floats(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> FloatArray:
+    """Return a numeric or boolean column as float64, NaN where it is null."""
+    parts = [_raw(chunk).astype(np.float64) for chunk in _chunks(column)]
+    values = np.concatenate(parts) if parts else np.zeros(0)
+    values[~valid(column)] = np.nan
+    return values
+
+
+def integers(column: "pa.Array[Any] | pa.ChunkedArray[Any]", null: int = 0) -> IntArray:
+    """Return an integer or timestamp column as int64, `null` where it is null."""
+    parts = [_raw(chunk).astype(np.int64) for chunk in _chunks(column)]
+    values = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    values[~valid(column)] = null
+    return values
+
+
+def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
+    """Return an Arrow array of type `kind`, null where `where` is false.
+
+    Args:
+        values: one value a row, of any NumPy type that casts to `kind`.
+        kind: a primitive Arrow type, bool and timestamps included.
+        where: which rows hold a value; all when None.
+    """
+    length = len(values)
+    validity = None
+    if where is not None and not where.all():
+        validity = pa.py_buffer(np.packbits(where, bitorder="little").tobytes())
+    if pa.types.is_boolean(kind):
+        data = pa.py_buffer(np.packbits(values.astype(np.bool_), bitorder="little").tobytes())
+    else:
+        dtype = np.int64 if pa.types.is_timestamp(kind) else _NUMPY[str(kind)]
+        data = pa.py_buffer(np.ascontiguousarray(values, dtype=dtype).data)
+    return pa.Array.from_buffers(kind, length, [validity, data])
+
+
+def optional(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
+    """Return an Arrow array of type `kind` from float64 values, null where they are NaN."""
+    where = ~np.isnan(values)
+    return array(np.where(where, values, 0), kind, where)
+
+
+def strings(texts: list[str]) -> "pa.Array[Any]":
+    """Return an Arrow array of strings."""
+    encoded = [text.encode() for text in texts]
+    offsets = np.concatenate([[0], np.cumsum([len(text) for text in encoded])]).astype(np.int32)
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [None, pa.py_buffer(offsets.data), pa.py_buffer(b"".join(encoded))]
+    )
+
+
+def categories(codes: IntArray, texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
+    """Return an Arrow dictionary array: `texts[code]` for each code, null where `where` is false."""
+    return pa.DictionaryArray.from_arrays(array(codes, pa.int32(), where), strings(texts))

@@ -1,0 +1,34 @@
+"""What can go wrong, one class a cause; every message says where, what, and what to do."""
+
+
+class GpureportError(Exception):
+    """A failure a person can act on, printed as one line without a traceback.
+
+    Args:
+        where: the file, folder, key or run concerned.
+        what: what is wrong with it.
+        hint: what to do about it.
+    """
+
+    def __init__(self, where: str, what: str, hint: str) -> None:
+        """Keep the three parts; their joined form is the exception's text."""
+        super().__init__(f"{where}: {what}; {hint}")
+        self.where = where
+        self.what = what
+        self.hint = hint
+
+
+class SourceError(GpureportError):
+    """A source is missing, cannot be read, or holds nothing this tool can use."""
+
+
+class StoreError(GpureportError):
+    """The store is missing, damaged, or written by a newer version."""
+
+
+class SettingsError(GpureportError):
+    """A setting, option or policy is not valid."""
+
+
+class RenderError(GpureportError):
+    """A report cannot be rendered or written."""

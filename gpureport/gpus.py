@@ -1,0 +1,113 @@
+"""The GPU table: what a model is known to be, where its log does not say so itself.
+
+Values in a log always win. A model that is not in the table is no error: `find` returns None and the analyses
+say less.
+"""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_TABLE = Path(__file__).with_name("gpus.toml")
+
+_GA100 = (8, 0)
+_AVERAGING_SINCE = (8, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One value of the table, in base units, with where it comes from in words."""
+
+    value: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """What is known about one model; None where nobody has a source.
+
+    Attributes:
+        model: name in this table.
+        names: sets of words; all words of one set occur in a matching name.
+        excluded: words that occur in no matching name.
+        compute_capability: major and minor version.
+        power_limit_default_watts: limit the board ships with.
+        memory_total_bytes: memory the driver reports.
+        memory_reserved_bytes: memory the driver keeps.
+        sm_clock_max_hertz: highest clock of the multiprocessors.
+        memory_clock_max_hertz: highest memory clock.
+        temperature_max_operating_celsius: above it the driver begins to lower clocks.
+        temperature_slowdown_celsius: at it the hardware halves the clocks.
+        temperature_shutdown_celsius: at it the board turns off.
+        memory_temperature_max_celsius: highest operating temperature of the memory.
+        pcie_generation: highest link generation.
+        utilisation_window_seconds: time one utilisation value speaks of.
+        power_idle_watts: power without work.
+        clock_events_masked: 1 where NVIDIA's diagnostics leave the clock events of the model aside.
+    """
+
+    model: str
+    names: tuple[frozenset[str], ...]
+    excluded: frozenset[str] = frozenset()
+    compute_capability: tuple[int, int] | None = None
+    power_limit_default_watts: Cell | None = None
+    memory_total_bytes: Cell | None = None
+    memory_reserved_bytes: Cell | None = None
+    sm_clock_max_hertz: Cell | None = None
+    memory_clock_max_hertz: Cell | None = None
+    temperature_max_operating_celsius: Cell | None = None
+    temperature_slowdown_celsius: Cell | None = None
+    temperature_shutdown_celsius: Cell | None = None
+    memory_temperature_max_celsius: Cell | None = None
+    pcie_generation: Cell | None = None
+    utilisation_window_seconds: Cell | None = None
+    power_idle_watts: Cell | None = None
+    clock_events_masked: Cell | None = None
+
+    @property
+    def power_window(self) -> str:
+        """What a power reading averages over: `1 s` on Ampere and newer except GA100, else `instant` (NVML)."""
+        capability = self.compute_capability
+        if capability is None:
+            return "unknown"
+        return "1 s" if capability >= _AVERAGING_SINCE and capability != _GA100 else "instant"
+
+
+def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
+    cells = {
+        key: Cell(value=float(content[0]), source=sources[content[1]])
+        for key, content in entry.items()
+        if key not in {"model", "names", "not", "compute_capability"}
+    }
+    major, minor = str(entry["compute_capability"][0]).split(".")
+    return Gpu(
+        model=entry["model"],
+        names=tuple(frozenset(words) for words in entry["names"]),
+        excluded=frozenset(entry.get("not", ())),
+        compute_capability=(int(major), int(minor)),
+        **cells,
+    )
+
+
+@cache
+def table() -> tuple[Gpu, ...]:
+    """Return every model, in the order in which they are tried."""
+    content = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    return tuple(_row(entry, content["sources"]) for entry in content["gpu"])
+
+
+@cache
+def find(name: str | None) -> Gpu | None:
+    """Return the first model that a name from a log fits, None when there is none.
+
+    Args:
+        name: the name as logged, in any spelling (`NVIDIA A100-SXM4-80GB`, `Tesla T4`).
+    """
+    words = frozenset(re.findall(r"[a-z0-9]+", (name or "").lower()))
+    for gpu in table():
+        if not words & gpu.excluded and any(needed <= words for needed in gpu.names):
+            return gpu
+    return None

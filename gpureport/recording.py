@@ -1,0 +1,310 @@
+"""What an importer hands on: one run with its devices, its quality, and the series in one wide Arrow table.
+
+Times are integer microseconds since 1970-01-01. With `Run.timezone` set they are UTC; without, they are the
+local time of the recording machine kept as if it were UTC, and are printed without an offset.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.metrics import METRICS, Scope
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HOST = "host"
+"""Device id of the machine the GPUs sit in."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """A GPU or a host that series belong to.
+
+    Attributes:
+        id: `gpu:0`, `host`; with several nodes `node_1/gpu:0`.
+        index: the GPU's number; None for a host.
+        node: node name, None with a single node.
+        uuid: NVML's identity, where logged.
+        bus_id: PCI address, where logged.
+        model: marketing name as logged.
+        memory_total_bytes: memory installed.
+        memory_reserved_bytes: memory the driver keeps; None when not recorded.
+        power_limit_watts: limit in force (the lowest seen).
+        power_limit_default_watts: limit the board ships with.
+        power_window: `1 s`, `instant` or `unknown`: what a power reading averages over.
+        driver: driver version.
+        mig: whether the GPU is split into instances; None when not recorded.
+    """
+
+    id: str
+    index: int | None = None
+    node: str | None = None
+    uuid: str | None = None
+    bus_id: str | None = None
+    model: str | None = None
+    memory_total_bytes: int | None = None
+    memory_reserved_bytes: int | None = None
+    power_limit_watts: float | None = None
+    power_limit_default_watts: float | None = None
+    power_window: str = "unknown"
+    driver: str | None = None
+    mig: bool | None = None
+
+    @property
+    def scope(self) -> Scope:
+        """Whether this is a GPU or a host."""
+        return Scope.HOST if self.index is None else Scope.GPU
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where data came from: its kind (`nvidia_smi`, `host`), locator as given, and the sha256 of its bytes."""
+
+    kind: str
+    locator: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """A named part of a run (preprocessing, training, validation), in microseconds."""
+
+    name: str
+    start: int
+    end: int
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What the run accomplished in all: `amount` of `unit` (steps, samples, tokens, epochs)."""
+
+    amount: float
+    unit: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rejected:
+    """Lines that were read but could not be used, by reason, with the number of the first of them (from 1)."""
+
+    reason: str
+    rows: int
+    first_line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentCells:
+    """Cells of a column that hold no value, by the reason the log gives (`N/A`, `Unknown Error`, `empty`)."""
+
+    column: str
+    reason: str
+    cells: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogGap:
+    """A stretch without samples of one device, far longer than the sampling interval, in microseconds."""
+
+    device: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockStep:
+    """A backward step of the log's clock, and the shift that later stamps got so that time keeps rising.
+
+    Attributes:
+        device: device whose stamps stepped.
+        at: repaired time of the first row after the step, in microseconds.
+        step_seconds: how far the stamp jumped (negative).
+        shift_seconds: what was added to this and all later stamps of the device, earlier shifts included.
+        cause: `daylight saving` when `--tz` explains it, else `clock set back or log restarted`.
+    """
+
+    device: str
+    at: int
+    step_seconds: float
+    shift_seconds: float
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quality:
+    """What became of every line that was read: lines = rows kept + rejected + headers + noise + events.
+
+    Attributes:
+        lines: non-empty lines of the log.
+        rows_kept: rows in the series that came from them.
+        rejected: lines that were not understood, by reason.
+        headers: header lines.
+        noise: separator and date lines that carry no data.
+        events: whole-line driver messages.
+        absent_cells: cells without a value, by column and reason.
+        gaps: stretches without samples.
+        duplicates: rows with the same device and stamp as the row before them (kept).
+        clock_steps: backward steps of the clock.
+        imputed_points: values restored because the recorder is known to drop them.
+        coverage_ratio: share of the time from first to last sample, over all GPUs, in which each was sampled;
+            None with a single sample.
+        notes: what else a reader must know, one sentence each.
+    """
+
+    lines: int = 0
+    rows_kept: int = 0
+    rejected: tuple[Rejected, ...] = ()
+    headers: int = 0
+    noise: int = 0
+    events: int = 0
+    absent_cells: tuple[AbsentCells, ...] = ()
+    gaps: tuple[LogGap, ...] = ()
+    duplicates: int = 0
+    clock_steps: tuple[ClockStep, ...] = ()
+    imputed_points: int = 0
+    coverage_ratio: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accounted(self) -> bool:
+        """Whether every line read is accounted for."""
+        rejected = sum(entry.rows for entry in self.rejected)
+        return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One training run: identity, time base, devices, and what was said about it.
+
+    Attributes:
+        id: hex identity from the bytes of its sources and the options that select or place rows.
+        name: what a person calls it.
+        step: label of the optimization step it belongs to.
+        started: first sample, in microseconds.
+        ended: last sample, in microseconds.
+        timezone: zone name, or None when the log has none.
+        interval: median seconds between samples of one GPU; None with fewer than two.
+        sources: files or locators read.
+        devices: GPUs by index, then hosts.
+        stages: named parts, empty when there are none.
+        params: what the run was configured with.
+        tags: what it was labelled with.
+        work: what it accomplished in all, where said.
+        quality: what became of every line read.
+    """
+
+    id: str
+    name: str
+    started: int
+    ended: int
+    sources: tuple[Source, ...]
+    devices: tuple[Device, ...]
+    quality: Quality
+    step: str | None = None
+    timezone: str | None = None
+    interval: float | None = None
+    stages: tuple[Stage, ...] = ()
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+
+    @property
+    def gpus(self) -> tuple[Device, ...]:
+        """Its GPUs."""
+        return tuple(device for device in self.devices if device.scope is Scope.GPU)
+
+    @property
+    def hosts(self) -> tuple[Device, ...]:
+        """Its hosts."""
+        return tuple(device for device in self.devices if device.scope is Scope.HOST)
+
+
+_TYPES: dict[str, "pa.DataType"] = {
+    "bool": pa.bool_(),
+    "float32": pa.float32(),
+    "float64": pa.float64(),
+    "int8": pa.int8(),
+    "int16": pa.int16(),
+    "int32": pa.int32(),
+    "int64": pa.int64(),
+    "uint64": pa.uint64(),
+}
+
+METRIC_TYPES: dict[str, "pa.DataType"] = {metric.name: _TYPES[metric.dtype] for metric in METRICS}
+"""Arrow type of every metric column."""
+
+KEY_FIELDS: tuple["pa.Field[Any]", ...] = (
+    pa.field("device", pa.dictionary(pa.int32(), pa.string()), nullable=False),
+    pa.field("timestamp", pa.timestamp("us"), nullable=False),
+    pa.field("stage", pa.dictionary(pa.int32(), pa.string())),
+    pa.field("imputed", pa.bool_(), nullable=False),
+)
+"""Columns every series table begins with."""
+
+SCHEMA: "pa.Schema" = pa.schema(
+    [*KEY_FIELDS, *(pa.field(name, kind, metadata=None) for name, kind in METRIC_TYPES.items())]
+)
+"""All columns a series table can hold, unknown `extra_` columns aside."""
+
+
+def arranged(tables: Sequence["pa.Table"]) -> "pa.Table":
+    """Return tables one below the other in the form `Recording.series` has.
+
+    Key columns first, then the metrics that any table holds in the order of METRICS, then extra columns by name;
+    one chunk a column.
+    """
+    joined = pa.concat_tables(tables, promote_options="default").unify_dictionaries().combine_chunks()
+    extras = sorted(set(joined.column_names) - set(SCHEMA.names))
+    fields = [field for field in SCHEMA if field.name in joined.column_names]
+    fields += [joined.schema.field(name).with_nullable(nullable=True) for name in extras]
+    arrays = [joined.column(field.name) for field in fields]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+TRAINING_SCHEMA: "pa.Schema" = pa.schema(
+    [
+        pa.field("timestamp", pa.timestamp("us")),
+        pa.field("step", pa.int64()),
+        pa.field("name", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("value", pa.float64()),
+    ]
+)
+
+
+def no_training() -> "pa.Table":
+    """Return an empty training table."""
+    return pa.Table.from_batches([], schema=TRAINING_SCHEMA)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recording:
+    """A run and its series.
+
+    Attributes:
+        run: what is known about the run.
+        series: columns of SCHEMA that were recorded, then `extra_` columns; sorted by device (in the order of
+            `run.devices`), then by time.
+        training: long table of training metrics, empty when there are none.
+    """
+
+    run: Run
+    series: "pa.Table"
+    training: "pa.Table" = field(default_factory=no_training)
+
+    def of(self, device: str) -> "pa.Table":
+        """Return the rows of one device, in time order."""
+        chunks: list[Any] = self.series.column("device").unify_dictionaries().chunks
+        names = chunks[0].dictionary.to_pylist() if chunks else []
+        if device not in names:
+            return self.series.slice(0, 0)
+        codes = np.concatenate([columns.integers(chunk.indices) for chunk in chunks])
+        rows = np.flatnonzero(codes == names.index(device))
+        return self.series.slice(int(rows[0]), len(rows)) if len(rows) else self.series.slice(0, 0)
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """Return the series as a pandas frame."""
+        return self.series.to_pandas()

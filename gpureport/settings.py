@@ -1,0 +1,103 @@
+"""`gpureport.toml` read once; each owner validates its own section."""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpureport.errors import SettingsError
+
+FILE = "gpureport.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """One table of the settings file.
+
+    Attributes:
+        file: the file, for messages.
+        name: dotted name of the table.
+        values: its keys and values.
+        lines: line of each key, from 1.
+    """
+
+    file: str
+    name: str
+    values: dict[str, Any] = field(default_factory=dict)
+    lines: dict[str, int] = field(default_factory=dict)
+
+    def number(self, key: str, default: float | None = None) -> float | None:
+        """Return a number, the default when the key is absent.
+
+        Raises:
+            SettingsError: when it is not a number.
+        """
+        value = self.values.get(key, default)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+            raise self.wrong(key, f"{key} must be a number, not {value!r}", "write it without quotes")
+        return value
+
+    def only(self, known: set[str]) -> None:
+        """Refuse keys that are not known.
+
+        Raises:
+            SettingsError: naming the first such key.
+        """
+        for key in self.values.keys() - known:
+            raise self.wrong(key, f"unknown key {key!r} in [{self.name}]", f"known are {', '.join(sorted(known))}")
+
+    def wrong(self, key: str, what: str, hint: str) -> SettingsError:
+        """Return an error that names the line of a key."""
+        return SettingsError(f"{self.file}:{self.lines.get(key, 1)}", what, hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings file, or none."""
+
+    file: str = FILE
+    content: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+
+    def section(self, name: str) -> Section:
+        """Return a table by its dotted name, empty when it is absent.
+
+        Raises:
+            SettingsError: when the name holds no table.
+        """
+        values: Any = self.content
+        for part in name.split("."):
+            values = values.get(part, {})
+            if not isinstance(values, dict):
+                raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]")
+        return Section(file=self.file, name=name, values=values, lines=_lines(self.text, name))
+
+
+def read(path: Path | None) -> Settings:
+    """Return the settings of a file; without one, those of gpureport.toml in this folder, if it is there.
+
+    Raises:
+        SettingsError: when a file that was named is missing, or is not TOML.
+    """
+    if path is None and not Path(FILE).is_file():
+        return Settings()
+    chosen = path or Path(FILE)
+    try:
+        text = chosen.read_text(encoding="utf-8")
+        return Settings(file=str(chosen), content=tomllib.loads(text), text=text)
+    except OSError as error:
+        raise SettingsError(str(chosen), error.strerror or "cannot be read", "check the path") from error
+    except ValueError as error:
+        raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
+
+
+def _lines(text: str, section: str) -> dict[str, int]:
+    """Return the line of each key in one table."""
+    found, current = {}, ""
+    for number, line in enumerate(text.splitlines(), 1):
+        stripped = line.strip()
+        if stripped.startswith("["):
+            current = stripped.strip("[] ")
+        elif current == section and "=" in stripped:
+            found[stripped.partition("=")[0].strip().strip('"')] = number
+    return found

@@ -1,0 +1,49 @@
+"""Arrow columns to NumPy and back without pandas."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport import columns
+
+NUMBERS = st.lists(st.none() | st.integers(-100, 100), max_size=40)
+
+
+KINDS = st.sampled_from([pa.float32(), pa.float64(), pa.int8(), pa.int64()])
+
+
+@given(values=NUMBERS, cut=st.integers(0, 40), kind=KINDS)
+def test_numbers_with_nulls(values: list[int | None], cut: int, kind: pa.DataType) -> None:
+    """Sliced, chunked and null-holding columns come out as written, NaN for null."""
+    array = pa.chunked_array([pa.array(values, kind), pa.array(values, kind).slice(cut)])
+    expected = [np.nan if value is None else float(value) for value in [*values, *values[cut:]]]
+    assert np.array_equal(columns.floats(array), expected, equal_nan=True)
+    assert columns.integers(array, null=-1).tolist() == [-1 if np.isnan(value) else int(value) for value in expected]
+
+
+@given(values=st.lists(st.none() | st.booleans(), max_size=40), cut=st.integers(0, 40))
+def test_booleans_with_nulls(values: list[bool | None], cut: int) -> None:
+    """Bits come out as 0 and 1, NaN for null, whatever their offset."""
+    expected = [np.nan if value is None else float(value) for value in values[cut:]]
+    assert np.array_equal(columns.floats(pa.array(values, pa.bool_()).slice(cut)), expected, equal_nan=True)
+
+
+@given(values=NUMBERS)
+def test_there_and_back(values: list[int | None]) -> None:
+    """NaN becomes null and nothing else does."""
+    data = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    assert columns.optional(data, pa.float32()).to_pylist() == values
+
+
+@pytest.mark.parametrize("texts", [[], [""], ["a", "", "ümlaut"]])
+def test_strings(texts: list[str]) -> None:
+    """Texts of any length, empty ones too."""
+    assert columns.strings(texts).to_pylist() == texts
+
+
+def test_categories() -> None:
+    """Codes stand for texts, null where nothing is."""
+    column = columns.categories(np.array([1, 0, 1]), ["x", "y"], np.array([True, True, False]))
+    assert column.to_pylist() == ["y", "x", None]

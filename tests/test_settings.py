@@ -1,0 +1,47 @@
+"""The settings file."""
+
+from pathlib import Path
+
+import pytest
+
+from gpureport import settings
+from gpureport.errors import SettingsError
+
+
+def written(folder: Path, text: str) -> settings.Settings:
+    """Return the settings of a file of this text."""
+    path = folder / "gpureport.toml"
+    path.write_text(text)
+    return settings.read(path)
+
+
+def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a file every section is empty."""
+    monkeypatch.chdir(tmp_path)
+    assert settings.read(None).section("rules.idle_gap").values == {}
+
+
+def test_the_file_of_this_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """gpureport.toml in the current folder counts without being named."""
+    written(tmp_path, "[prices]\ngpu_hour = 2.5\n")
+    monkeypatch.chdir(tmp_path)
+    assert settings.read(None).section("prices").number("gpu_hour") == 2.5
+
+
+def test_a_mistake_is_named_with_its_line(tmp_path: Path) -> None:
+    """A value of the wrong type is found at its line."""
+    section = written(tmp_path, '\n[prices]\n# what we pay\ngpu_hour = "two"\n').section("prices")
+    with pytest.raises(SettingsError, match=r"gpureport\.toml:4: gpu_hour must be a number, not 'two'"):
+        section.number("gpu_hour")
+
+
+def test_a_switch_is_no_number(tmp_path: Path) -> None:
+    """TOML's true is not 1."""
+    with pytest.raises(SettingsError, match="must be a number, not True"):
+        written(tmp_path, "[prices]\ngpu_hour = true\n").section("prices").number("gpu_hour")
+
+
+def test_a_section_must_be_a_table(tmp_path: Path) -> None:
+    """A plain value where a table belongs is refused."""
+    with pytest.raises(SettingsError, match="rules must be a table"):
+        written(tmp_path, "rules = 3\n").section("rules")
