@@ -1,0 +1,7 @@
+"""Sources to recordings: the one place that runs importers."""
+
+from gpureport.importers.base import Labels, Placement
+from gpureport.importers.reading import IMPORTER_VERSION, Reading
+from gpureport.importers.sources import BESIDE, IMPORTERS, find
+
+__all__ = ["BESIDE", "IMPORTERS", "IMPORTER_VERSION", "Labels", "Placement", "Reading", "find"]

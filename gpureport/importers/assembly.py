@@ -1,0 +1,189 @@
+"""Parsed rows to series batches: devices kept apart, clocks repaired, every line accounted for."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.clock import Clock
+from gpureport.importers.delimited.cells import CUT_CELL, Decoded
+from gpureport.importers.delimited.parsing import LineKind, OddLine, Parsed, Section
+from gpureport.recording import METRIC_TYPES, AbsentCells, LogGap, Quality, Rejected
+
+_MESSAGES, _LONGEST_MESSAGE, _OTHERS = 10, 200, "others"
+_STRAY_SECONDS = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One column of rows: numbers with where they are present, or codes into texts."""
+
+    data: npt.NDArray[Any]
+    valid: BoolArray
+    texts: list[str] | None = None
+
+    def arrow(self, name: str, rows: npt.NDArray[Any]) -> "pa.Array[Any]":
+        """Return the values of some rows as the Arrow type of the column."""
+        if self.texts is not None:
+            return columns.categories(self.data[rows], self.texts, self.valid[rows])
+        return columns.array(self.data[rows], METRIC_TYPES[name], self.valid[rows])
+
+
+def values(decoded: Decoded, dtype: str) -> Values:
+    """Return a decoded column as values."""
+    if dtype == "str":
+        return Values(decoded.codes, decoded.valid(), [str(value) for value in decoded.distinct])
+    return Values(decoded.values(dtype), decoded.valid())
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what became of every line."""
+
+    lines: int = 0
+    rows: int = 0
+    headers: int = 0
+    noise: int = 0
+    events: int = 0
+    rejected: dict[str, list[int]] = field(default_factory=dict)
+    absent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    messages: Counter[str] = field(default_factory=Counter)
+    _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
+    _stream: Any = None
+
+    def add(self, parsed: Parsed) -> None:
+        """Count the lines of one piece."""
+        self.lines += parsed.lines
+        self.rows += sum(len(section.times) for section in parsed.sections)
+        for line in parsed.odd:
+            self._odd(line)
+        if parsed.cut:
+            self.notes.append("The log ends inside its last line.")
+
+    def _odd(self, line: OddLine) -> None:
+        if line.kind is LineKind.HEADER:
+            self.headers += 1
+        elif line.kind is LineKind.NOISE:
+            self.noise += 1
+        elif line.kind is LineKind.EVENT:
+            self.events += 1
+            self.messages[line.text.strip()[:_LONGEST_MESSAGE] if len(self.messages) < _MESSAGES else _OTHERS] += 1
+        else:
+            self.reject(line.reason, 1, line.number)
+            self._keep(line)
+
+    def reject(self, reason: str, rows: int, line: int) -> None:
+        """Count rejected lines of one reason."""
+        entry = self.rejected.setdefault(reason, [0, line])
+        entry[0] += rows
+        entry[1] = min(entry[1], line)
+
+    def _keep(self, line: OddLine) -> None:
+        """Keep a rejected line as it was, compressed."""
+        if self._stream is None:
+            self._stream = pa.CompressedOutputStream(self._rejects, "zstd")
+        entry = {"line": line.number, "reason": line.reason, "text": line.text}
+        self._stream.write(json.dumps(entry).encode() + b"\n")
+
+    def drop(self, reason: str, numbers: IntArray) -> None:
+        """Count rows that were read but do not become part of the series."""
+        if len(numbers):
+            self.rows -= len(numbers)
+            self.reject(reason, len(numbers), int(numbers.min()))
+
+    def keep(self, section: Section, rows: BoolArray) -> None:
+        """Count the cells without a value in the rows that are kept."""
+        for position, decoded in section.columns.items():
+            if all(reason is None for reason in decoded.reasons):
+                continue
+            counts = np.bincount(decoded.codes[rows], minlength=len(decoded.reasons))
+            for reason, cells in zip(decoded.reasons, counts.tolist(), strict=True):
+                if reason is not None and cells:
+                    shown = "cut" if reason == CUT_CELL[1:-1] else reason
+                    self.absent[section.layout.columns[position].source, shown] += cells
+
+    def rejects(self) -> bytes:
+        """Return the rejected lines as zstd-compressed JSON lines, empty when there are none."""
+        if self._stream is None:
+            return b""
+        self._stream.close()
+        return self._rejects.getvalue().to_pybytes()
+
+    def quality(self, clocks: list[Clock]) -> Quality:
+        """Return the account, with what the clocks of the devices saw."""
+        gaps = tuple(gap for clock in clocks for gap in clock.gaps())
+        return Quality(
+            lines=self.lines,
+            rows_kept=self.rows,
+            rejected=tuple(Rejected(reason=r, rows=n, first_line=at) for r, (n, at) in sorted(self.rejected.items())),
+            headers=self.headers,
+            noise=self.noise,
+            events=self.events,
+            absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(self.absent.items())),
+            gaps=gaps,
+            duplicates=sum(clock.duplicates for clock in clocks),
+            clock_steps=tuple(step for clock in clocks for step in clock.steps),
+            coverage_ratio=_coverage(clocks, gaps),
+            notes=(*self.notes, *(f"Driver message, {n} times: {text}" for text, n in self.messages.items())),
+        )
+
+
+def _coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
+    """Return the share of the time from first to last sample, over all devices, in which each was sampled."""
+    spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
+    whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
+    sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
+    return sampled / (whole * len(spans)) if whole else None
+
+
+def strays(stamps: IntArray, devices: IntArray) -> BoolArray:
+    """Return rows whose stamp lies a day or more off both its neighbours' of the same device: a damaged date."""
+    stray = np.zeros(len(stamps), dtype=np.bool_)
+    limit = _STRAY_SECONDS * 1_000_000
+    for device in np.unique(devices).tolist():
+        rows = np.flatnonzero(devices == device)
+        steps = np.diff(stamps[rows])
+        off = (np.abs(steps[:-1]) > limit) & (np.abs(steps[1:]) > limit)
+        stray[rows[1:-1][off & (np.abs(steps[:-1] + steps[1:]) < limit)]] = True
+    return stray
+
+
+class Assembly:
+    """Turns rows of several devices into batches of one device each."""
+
+    def __init__(self, zone: ZoneInfo | None) -> None:
+        """Start without devices; `zone` is that of the stamps, None when unknown."""
+        self._zone = zone
+        self.clocks: dict[str, Clock] = {}
+
+    def batches(
+        self, stamps: IntArray, devices: IntArray, ids: list[str], data: dict[str, Values]
+    ) -> Iterator["pa.Table"]:
+        """Yield one table a device.
+
+        Args:
+            stamps: stamps as written, one a row, in microseconds.
+            devices: index into `ids` for each row; negative for a row to leave out.
+            ids: device ids.
+            data: columns of the rows.
+        """
+        for code in np.unique(devices[devices >= 0]).tolist():
+            rows = np.flatnonzero(devices == code)
+            clock = self.clocks.setdefault(ids[code], Clock(ids[code], self._zone))
+            times = clock.read(stamps[rows])
+            keys = {
+                "device": columns.categories(np.zeros(len(rows), dtype=np.int64), [ids[code]]),
+                "timestamp": columns.array(times, pa.timestamp("us")),
+                "imputed": columns.array(np.zeros(len(rows), dtype=np.bool_), pa.bool_()),
+            }
+            arrays = keys | {name: value.arrow(name, rows) for name, value in data.items()}
+            yield pa.Table.from_arrays(list(arrays.values()), names=list(arrays))

@@ -1,0 +1,118 @@
+"""What an importer is: it recognises a source by its content and yields its series in batches.
+
+Series come in batches so that a log of any size is read with bounded memory; what is known about the run is
+complete only when the last batch is out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from gpureport.recording import Device, Quality, Run, Work
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HEAD_BYTES = 64 * 1024
+"""How much of a source an importer sees to recognise it."""
+
+
+NOT_SELECTED = "GPU not selected"
+"""Why rows of GPUs that were not asked for are not in the series; no fault of the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Options that select or place rows, and so belong to a run's identity.
+
+    Attributes:
+        tz: zone of stamps that name none.
+        gpus: indices of the GPUs to keep; all when None.
+    """
+
+    tz: str | None = None
+    gpus: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a person says about a run; not part of its identity.
+
+    Attributes:
+        name: name instead of the source's.
+        step: optimization step it belongs to.
+        params: what it was configured with.
+        tags: what it is labelled with.
+        work: what it accomplished.
+    """
+
+    name: str | None = None
+    step: str | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+
+    def applied(self, run: Run) -> Run:
+        """Return a run with these labels; what they do not say stays as it was."""
+        return replace(
+            run,
+            name=self.name or run.name,
+            step=self.step or run.step,
+            params=tuple((dict(run.params) | dict(self.params)).items()),
+            tags=tuple((dict(run.tags) | dict(self.tags)).items()),
+            work=self.work or run.work,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is known once all batches of a source are out.
+
+    Attributes:
+        devices: devices seen.
+        quality: what became of its lines.
+        span: first and last time, in microseconds.
+        intervals: median seconds between samples, by device id.
+        rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
+    """
+
+    devices: tuple[Device, ...]
+    quality: Quality
+    span: tuple[int, int]
+    intervals: dict[str, float] = field(default_factory=dict)
+    rejects: bytes = b""
+
+
+class Extraction(Protocol):
+    """A source being read."""
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one device each, in time order within a device; columns as in `recording.SCHEMA`."""
+        ...
+
+    def outcome(self) -> Outcome:
+        """Return what is known, after the last batch."""
+        ...
+
+
+class Importer(Protocol):
+    """Reads one kind of source.
+
+    Attributes:
+        kind: its name, as `Source.kind`.
+    """
+
+    kind: ClassVar[str]
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether the first bytes of a source are of this kind."""
+        ...
+
+    def extract(self, path: Path, placement: Placement) -> Extraction:
+        """Begin to read a source.
+
+        Raises:
+            SourceError: when it holds nothing that can be used.
+        """
+        ...

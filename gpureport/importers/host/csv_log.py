@@ -1,0 +1,134 @@
+"""Reads a CSV with a timestamp and CPU columns, as a few lines of psutil write it.
+
+A CPU value covers the time since the reading before; it is kept at the stamp of its reading.
+"""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from gpureport.errors import SourceError
+from gpureport.importers import zones
+from gpureport.importers.assembly import Assembly, Tally, values
+from gpureport.importers.base import Outcome, Placement
+from gpureport.importers.delimited.cells import Column, Value
+from gpureport.importers.delimited.layout import STAMP, Layout, extra_name, layout
+from gpureport.importers.delimited.parsing import LineKind, Parser, Section
+from gpureport.importers.delimited.pieces import head_text, pieces
+from gpureport.metrics import BY_NAME
+from gpureport.recording import HOST, Device
+from gpureport.units import quantity
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_COLUMNS = {
+    "cpu_percent": ("cpu_utilization_ratio", "%"),
+    "cpu_max_core_percent": ("cpu_busiest_core_ratio", "%"),
+    "iowait_percent": ("cpu_iowait_ratio", "%"),
+    "ram_used_mib": ("host_memory_used_bytes", "MiB"),
+    "ram_total_mib": ("host_memory_total_bytes", "MiB"),
+    "cpu_utilization_ratio": ("cpu_utilization_ratio", "1"),
+    "cpu_busiest_core_ratio": ("cpu_busiest_core_ratio", "1"),
+    "cpu_iowait_ratio": ("cpu_iowait_ratio", "1"),
+    "host_memory_used_bytes": ("host_memory_used_bytes", "B"),
+    "host_memory_total_bytes": ("host_memory_total_bytes", "B"),
+}
+"""Column of the CSV to column of the series and the unit it counts in."""
+
+
+def _read(text: str, *, unit: str, base: str, whole: bool) -> Value | None:
+    value = quantity(text, unit, base)
+    if value is None or (base == "1" and value > 1):
+        return None
+    return round(value) if whole else value
+
+
+def _column(name: str) -> Column:
+    if name == STAMP:
+        return Column(target=STAMP, source=name, dtype="str", read=str)
+    if name not in _COLUMNS:
+        return Column(target=extra_name(name), source=name, dtype="str", read=str)
+    target, unit = _COLUMNS[name]
+    metric = BY_NAME[target]
+    read = partial(_read, unit=unit, base=metric.unit, whole=metric.dtype == "int64")
+    return Column(target=target, source=name, dtype=metric.dtype, unit=unit, read=read)
+
+
+class HostDialect:
+    """Lines of a host CSV."""
+
+    def header(self, line: str) -> Layout | None:
+        """Return the columns of a header that names a timestamp and at least one known column."""
+        names = [name.strip() for name in line.split(",")]
+        if STAMP not in names or not set(names) & _COLUMNS.keys():
+            return None
+        return layout([_column(name) for name in names])
+
+    def classify(self, line: str) -> LineKind:
+        """Return that any other line is rejected."""
+        return LineKind.REJECTED if line else LineKind.NOISE
+
+
+class HostCsv:
+    """The importer of host CSVs."""
+
+    kind: ClassVar[str] = "host"
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether the first line is a header of host columns."""
+        lines = head_text(head).splitlines()
+        return bool(lines) and HostDialect().header(lines[0].strip()) is not None
+
+    def extract(self, path: Path, placement: Placement) -> "HostExtraction":
+        """Begin to read a CSV."""
+        return HostExtraction(path, placement)
+
+
+class HostExtraction:
+    """One host CSV being read."""
+
+    def __init__(self, path: Path, placement: Placement) -> None:
+        """Prepare to read; nothing is read yet."""
+        self._path = path
+        self._tally = Tally()
+        self._assembly = Assembly(zones.zone(placement.tz) if placement.tz else None)
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of the host.
+
+        Raises:
+            SourceError: when no row can be used.
+        """
+        for parsed in Parser(HostDialect()).sections(pieces(self._path)):
+            self._tally.add(parsed)
+            for section in parsed.sections:
+                yield from self._section(section)
+        if self._tally.rows == 0:
+            hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
+            raise SourceError(str(self._path), "no row of host metrics that can be used", hint)
+
+    def _section(self, section: Section) -> Iterator["pa.Table"]:
+        columns, stamp = section.layout.columns, section.layout.stamp
+        data = {
+            column.target: values(section.columns[position], column.dtype)
+            for position, column in enumerate(columns)
+            if position != stamp
+        }
+        devices = np.zeros(len(section.times), dtype=np.int64)
+        self._tally.keep(section, devices == 0)
+        yield from self._assembly.batches(section.times, devices, [HOST], data)
+
+    def outcome(self) -> Outcome:
+        """Return what is known after the last batch."""
+        (clock,) = self._assembly.clocks.values()
+        return Outcome(
+            devices=(Device(id=HOST),),
+            quality=self._tally.quality([clock]),
+            span=(clock.first or 0, clock.last or 0),
+            intervals={} if clock.interval is None else {HOST: clock.interval},
+            rejects=self._tally.rejects(),
+        )

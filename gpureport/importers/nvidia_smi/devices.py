@@ -1,0 +1,165 @@
+"""Which GPU a row belongs to, and what the log says about each."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.assembly import Values
+from gpureport.importers.nvidia_smi.fields import ATTRIBUTES, IDENTITY
+from gpureport.recording import Device
+
+_LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
+_TICK = 60_000
+"""Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
+NOT_NAMED = -1
+NOT_SELECTED = -2
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What was seen of one GPU so far."""
+
+    index: int
+    attributes: dict[str, str] = field(default_factory=dict)
+    extremes: dict[str, float] = field(default_factory=dict)
+
+
+class Devices:
+    """Tells GPUs apart by uuid, else bus id, serial, index, or name.
+
+    A row whose cell in the best of these columns holds nothing is told by the next one. A row that no column
+    names belongs to the GPU of a log that knows one only, and to none otherwise.
+    """
+
+    def __init__(self, keep: tuple[int, ...] | None) -> None:
+        """Start without GPUs; `keep` are the indices to keep, all when None."""
+        self._keep = keep
+        self._gpus: list[_Seen] = []
+        self._places: dict[tuple[str, str], int] = {}
+        self._ambiguous: set[str] = set()
+        self.named = False
+
+    @property
+    def indices(self) -> list[int]:
+        """Indices of all GPUs seen, kept or not."""
+        return sorted(seen.index for seen in self._gpus)
+
+    def assign(self, data: dict[str, Values], times: IntArray) -> tuple[IntArray, list[str]]:
+        """Return for each row an index into the device ids, NOT_NAMED or NOT_SELECTED; and the ids."""
+        codes = np.full(len(times), NOT_NAMED, dtype=np.int64)
+        for key in self._keys(data, times):
+            values = data[key]
+            for code in np.unique(values.data[values.valid & (codes == NOT_NAMED)]).tolist():
+                rows = values.valid & (codes == NOT_NAMED) & (values.data == code)
+                codes[rows] = self._place(key, (values.texts or [])[code], rows, data)
+        unnamed = codes == NOT_NAMED
+        if unnamed.any() and len(self._gpus) <= 1:
+            codes[unnamed] = self._place("", "", unnamed, data)
+        dropped = [place for place, seen in enumerate(self._gpus) if self._keep and seen.index not in self._keep]
+        codes[np.isin(codes, dropped)] = NOT_SELECTED
+        return codes, [f"gpu:{seen.index}" for seen in self._gpus]
+
+    def _keys(self, data: dict[str, Values], times: IntArray) -> list[str]:
+        """Return the columns that name GPUs, the surest first; one that names two at once is left out for good."""
+        for name in ("uuid", "bus_id", "serial"):
+            if name in data and _shared(data[name], data.get("index"), times):
+                self._ambiguous.add(name)
+        keys = [name for name in IDENTITY.values() if name in data and name not in self._ambiguous]
+        self.named = self.named or any(name != "model" and data[name].valid.any() for name in keys)
+        # a model names nothing where another column names GPUs
+        return [name for name in keys if name != "model" or not self.named]
+
+    def _place(self, key: str, name: str, rows: BoolArray, data: dict[str, Values]) -> int:
+        """Return the position of a GPU among those seen, after noting what these rows say of it."""
+        place = self._places.get((key, name))
+        if place is None:
+            index = _logged_index(rows, data)
+            place = self._known(key, name, index)
+            if place is None:
+                place = len(self._gpus)
+                self._gpus.append(_Seen(self._free(index)))
+            self._places[key, name] = place
+        _note(self._gpus[place], rows, data)
+        return place
+
+    def _known(self, key: str, name: str, index: int | None) -> int | None:
+        """Return the GPU that rows before named in another way: by this name as well, or by this index alone."""
+        for place, seen in enumerate(self._gpus):
+            if key != "model" and seen.attributes.get(key) == name:
+                return place
+        free = [place for place, seen in enumerate(self._gpus) if key not in seen.attributes]
+        if index is None and len(self._gpus) == 1 and free:
+            return 0
+        return next((place for place in free if self._gpus[place].index == index), None)
+
+    def _free(self, wanted: int | None) -> int:
+        """Return the wanted index if it is free, else the lowest that is."""
+        taken = {seen.index for seen in self._gpus}
+        if wanted is not None and wanted not in taken:
+            return wanted
+        return next(index for index in range(len(taken) + 1) if index not in taken)
+
+    def devices(self, *, averaged: bool) -> tuple[Device, ...]:
+        """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""
+        kept = [seen for seen in self._gpus if self._keep is None or seen.index in self._keep]
+        return tuple(_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
+
+
+def _shared(key: Values, index: Values | None, times: IntArray) -> bool:
+    """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
+    if index is None:
+        return False
+    rows = np.flatnonzero(key.valid & index.valid)
+    rows = rows[np.argsort(key.data[rows], kind="stable")]
+    same = np.diff(key.data[rows]) == 0
+    close = np.abs(np.diff(times[rows])) < _TICK
+    return bool((same & close & (np.diff(index.data[rows]) != 0)).any())
+
+
+def _logged_index(rows: BoolArray, data: dict[str, Values]) -> int | None:
+    index = data.get("index")
+    if index is None or index.texts is None or not (rows & index.valid).any():
+        return None
+    return int(index.texts[index.data[np.argmax(rows & index.valid)]])
+
+
+def _note(seen: _Seen, rows: BoolArray, data: dict[str, Values]) -> None:
+    """Keep what some rows say of a GPU: each attribute once, limits and sizes at their extremes."""
+    for name in ATTRIBUTES.values():
+        values = data.get(name)
+        if values is not None and name not in seen.attributes and (rows & values.valid).any():
+            seen.attributes[name] = (values.texts or [])[values.data[np.argmax(rows & values.valid)]]
+    for name, pick in (
+        ("gpu_memory_total_bytes", max),
+        ("gpu_memory_reserved_bytes", max),
+        ("gpu_power_limit_default_watts", max),
+        *((limit, min) for limit in _LIMITS),
+    ):
+        values = data.get(name)
+        if values is not None and (rows & values.valid).any():
+            held = values.data[rows & values.valid]
+            value = float(held.max() if pick is max else held.min())
+            seen.extremes[name] = pick(seen.extremes.get(name, value), value)
+
+
+def _device(seen: _Seen, *, averaged: bool) -> Device:
+    attributes, extremes = seen.attributes, seen.extremes
+    limit = next((extremes[name] for name in _LIMITS if name in extremes), None)
+    memory, reserved = (extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
+    gpu = gpus.find(attributes.get("model"))
+    return Device(
+        id=f"gpu:{seen.index}",
+        index=seen.index,
+        uuid=attributes.get("uuid"),
+        bus_id=attributes.get("bus_id"),
+        model=attributes.get("model"),
+        memory_total_bytes=None if memory is None else int(memory),
+        memory_reserved_bytes=None if reserved is None else int(reserved),
+        power_limit_watts=limit,
+        power_limit_default_watts=extremes.get("gpu_power_limit_default_watts"),
+        power_window="1 s" if averaged else "unknown" if gpu is None else gpu.power_window,
+        driver=attributes.get("driver"),
+        mig=None if "mig" not in attributes else attributes["mig"] == "Enabled",
+    )

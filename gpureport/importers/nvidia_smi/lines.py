@@ -1,0 +1,42 @@
+"""The lines of an nvidia-smi query log that are no rows: headers, driver messages, and noise."""
+
+import re
+
+from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.delimited.parsing import LineKind
+from gpureport.importers.nvidia_smi import fields
+
+_EVENTS = (
+    "No devices were found",
+    "Unable to determine the device handle",
+    "Unable to determine the number of GPUs",
+    "NVIDIA-SMI has failed",
+    "NVIDIA-SMI couldn't find",
+    "Failed to initialize NVML",
+    "NVML library version",
+    "Problem with GPU",
+    "GPU is lost",
+    "Failed to create log file",
+)
+"""How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+_NOISE = re.compile(r"[-=+*#_ ]{3,}|\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")
+
+
+class QueryGpuDialect:
+    """Lines of `nvidia-smi --query-gpu=… --format=csv`."""
+
+    def header(self, line: str) -> Layout | None:
+        """Return the columns a header declares: all cells are field names, at least one of them a known one."""
+        if not line[:1].isalpha():
+            return None
+        columns = [fields.column(cell) for cell in line.split(",")]
+        found = [column for column in columns if column is not None]
+        if len(found) < len(columns) or not any(map(fields.known, found)):
+            return None
+        return layout(found, fields.PREFERRED)
+
+    def classify(self, line: str) -> LineKind:
+        """Return whether a line that is no row is a driver message, noise, or simply rejected."""
+        if line.startswith(_EVENTS):
+            return LineKind.EVENT
+        return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED

@@ -1,0 +1,107 @@
+"""Finding out what a path holds: which importer reads it, and which files belong together."""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from gpureport.errors import SourceError
+from gpureport.importers.base import HEAD_BYTES, Importer
+from gpureport.importers.host import HostCsv
+from gpureport.importers.nvidia_smi import NvidiaSmi
+from gpureport.importers.reading import Input
+
+IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(),)
+"""Importers of logs that make a run."""
+BESIDE: tuple[Importer, ...] = (HostCsv(),)
+"""Importers of files that lie beside a log and are joined to it by time."""
+_WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
+
+
+def _head(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(HEAD_BYTES)
+    except PermissionError as error:
+        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+    except OSError as error:
+        raise SourceError(str(path), error.strerror or "cannot be read", "check the path") from error
+
+
+def _first_line(head: bytes) -> str:
+    """Return the beginning of the first line in words that a terminal can print, empty for binary data."""
+    line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0].strip()[:60]
+    return line if line.isprintable() and "\ufffd" not in line else ""
+
+
+def _spooled(source: str, path: Path) -> Path:
+    """Return a file with the content of a pipe or of standard input, which can be read only once."""
+    handle, name = tempfile.mkstemp(prefix="gpureport-")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    with os.fdopen(handle, "wb") as spool:
+        if source == "-":
+            shutil.copyfileobj(sys.stdin.buffer, spool)
+        else:
+            with path.open("rb") as pipe:
+                shutil.copyfileobj(pipe, spool)
+    return Path(name)
+
+
+def identify(source: str, importers: Sequence[Importer] = IMPORTERS) -> Input:
+    """Return a file with the importer that recognises it by its content.
+
+    Raises:
+        SourceError: when it is missing, empty, cannot be read, or is of no known kind.
+    """
+    path = Path(source)
+    if source != "-" and not path.exists():
+        raise SourceError(source, "no such file", "check the path")
+    if not path.is_file():
+        path = _spooled(source, path)
+    head = _head(path)
+    if not head:
+        raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
+    found = [importer for importer in importers if importer.identify(head)]
+    if not found:
+        first = _first_line(head)
+        raise SourceError(source, f"not a known log (it begins {first!r})" if first else "not a text log", _WANTED)
+    return Input(path, found[0], source)
+
+
+def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not path.name.startswith("."):
+            head = _head(path)
+            yield from (Input(path, importer, str(path)) for importer in importers if importer.identify(head))
+
+
+def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
+    """Yield the logs in a folder and below; a link back to a folder above is not followed."""
+    above |= {folder.resolve()}
+    yield from _recognised(folder, IMPORTERS)
+    for path in sorted(folder.iterdir()):
+        if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
+            yield from _logs(path, above)
+
+
+def find(source: str | Path, host: Sequence[str | Path] = ()) -> list[list[Input]]:
+    """Return the runs a source holds, each as its log followed by the files beside it.
+
+    A file is one run, and so is `-`, standard input. A folder holds a run a log, found in folders below as well; a
+    host CSV in the folder of a single log belongs to it. Host files named by a person win over those found.
+
+    Raises:
+        SourceError: when there is no log, or a file is of no known kind.
+    """
+    named = [identify(str(path), BESIDE) for path in host]
+    if not Path(source).is_dir():
+        return [[identify(str(source)), *named]]
+    logs = list(_logs(Path(source)))
+    if not logs:
+        raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
+    alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
+    beside = {folder: list(_recognised(folder, BESIDE)) for folder in alone}
+    return [[log, *(named or beside.get(log.path.parent, []))] for log in logs]

@@ -1,0 +1,55 @@
+"""Local stamps to UTC, once a person has said which zone the recording machine was in."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import numpy as np
+
+from gpureport.columns import BoolArray, IntArray
+from gpureport.errors import SettingsError
+
+_QUARTER = 15 * 60 * 1_000_000
+"""Zones change their offset at quarter hours only."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def zone(name: str) -> ZoneInfo:
+    """Return the zone of that name.
+
+    Raises:
+        SettingsError: when there is none.
+    """
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise SettingsError("--tz", f"no time zone {name!r}", "give a name such as Europe/Berlin or UTC") from error
+
+
+def _offset(quarter: int, zone: ZoneInfo, fold: int) -> int:
+    """Return the zone's offset from UTC in microseconds in one quarter of an hour of local time."""
+    local = (_EPOCH + timedelta(microseconds=quarter * _QUARTER)).replace(tzinfo=zone, fold=fold)
+    offset = local.utcoffset() or timedelta()
+    return round(offset.total_seconds() * 1e6)
+
+
+def fold(stamps: IntArray, zone: ZoneInfo) -> IntArray:
+    """Return by how much the clock is set back in the night of each local stamp that occurs twice, else 0."""
+    quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
+    both = [(_offset(int(quarter), zone, 0), _offset(int(quarter), zone, 1)) for quarter in quarters]
+    return np.array([max(first - second, 0) for first, second in both], dtype=np.int64)[inverse]
+
+
+def to_utc(stamps: IntArray, zone: ZoneInfo, folded: BoolArray) -> IntArray:
+    """Return local stamps in microseconds as UTC.
+
+    Args:
+        stamps: local time in microseconds, kept as if UTC.
+        zone: zone of the recording machine.
+        folded: where a stamp that occurs twice is the second of the two.
+    """
+    quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
+    first = np.array([_offset(int(quarter), zone, 0) for quarter in quarters], dtype=np.int64)
+    second = np.array([_offset(int(quarter), zone, 1) for quarter in quarters], dtype=np.int64)
+    # between the two offsets lies the hour that is skipped in spring; only the doubled hour takes the second
+    chosen = np.where(folded & (first > second)[inverse], second[inverse], first[inverse])
+    return stamps - chosen

@@ -1,0 +1,104 @@
+"""Genuine logs that other people published; they are read where they lie, never part of the project."""
+
+import csv
+import os
+from pathlib import Path
+
+import pytest
+
+from gpureport import read
+from gpureport.analysis import analyze
+from gpureport.errors import SourceError
+from gpureport.importers.nvidia_smi import fields
+from gpureport.recording import Recording
+
+CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
+pytestmark = [
+    pytest.mark.corpus,
+    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+]
+REFUSED = {
+    "Unshapendwarf-SlowFast__mvit32_base.out": "no timestamp column",
+    "harp-lab-MNMGDatalog__power_log.csv": "no timestamp column",
+    "ilapetrovic-best-llm-finder-pipeline__gpu_usage_log_679365.csv": "not a known log",
+    "leo-liuzy-mend__gpu_profile.csv": "no column tells them apart",
+}
+"""Logs that are refused, and why; each of the others must be read."""
+
+
+def table(name: str) -> list[dict[str, str]]:
+    """Return the rows of a tab-separated table, none when there is no corpus."""
+    path = CORPUS / name
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t")) if path.is_file() else []
+
+
+LOGS = [CORPUS / row["local"] for row in table("INDEX.tsv") if row["fmt"].startswith("query-gpu csv")]
+PAIRS = sorted((CORPUS / "ab_pairs").glob("clk*.csv")) if CORPUS.is_dir() else []
+
+
+def one(path: Path) -> Recording:
+    """Return the one run of a log."""
+    (recording,) = read(path)
+    return recording
+
+
+def test_every_field_and_alias_is_known() -> None:
+    """Every query field, with and without its unit, and every alias of it lead to the same column."""
+    for row in table("FIELDS.tsv"):
+        plain, headed = fields.column(row["canonical"]), fields.column(row["header_form_R610"])
+        assert plain is not None
+        assert headed is not None
+        assert plain.target == headed.target
+        for alias in row["aliases"].replace(",", " ").replace("|", " ").split():
+            other = fields.column(alias)
+            assert other is not None
+            assert other.target == plain.target
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_every_log_is_read_or_refused_in_words(path: Path) -> None:
+    """A log is read with every line accounted for, or refused with the reason expected of it."""
+    if path.name in REFUSED:
+        with pytest.raises(SourceError, match=REFUSED[path.name]):
+            one(path)
+        return
+    recording = one(path)
+    assert recording.run.quality.accounted
+    assert recording.run.quality.lines == sum(bool(line.strip()) for line in path.read_bytes().split(b"\n"))
+    assert len(recording.series) == recording.run.quality.rows_kept
+    assert analyze(recording).run == recording.run
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_no_value_is_invented(path: Path) -> None:
+    """Every value in the series can be found in the text of its line, every null is a token or a missing cell."""
+    if path.name in REFUSED or "," not in path.read_text(encoding="utf-8").partition("\n")[0]:
+        return
+    recording = one(path)
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    names = [name.strip() for name in lines[0].split(",")]
+    column = next((name for name in names if name.startswith("utilization.gpu")), None)
+    if column is None:
+        return
+    place = names.index(column)
+    texts = sorted(line.split(",")[place].strip(" %\r") for line in lines[1:] if line.count(",") == len(names) - 1)
+    seen = recording.series.column("gpu_utilization_ratio").to_pylist()
+    kept = sorted("" if value is None else f"{value * 100:.0f}" for value in seen)
+    assert kept == sorted(text if text.isdigit() else "" for text in texts)
+
+
+@pytest.mark.parametrize("path", PAIRS, ids=lambda path: path.name)
+def test_published_means_come_out(path: Path) -> None:
+    """The plain mean of the rows equals the mean their author published, to its printed digits."""
+    labels = csv.DictReader((CORPUS / "ab_pairs" / "LABELS.csv").read_text(encoding="utf-8").splitlines())
+    label = next(row for row in labels if path.name.startswith(row["run_id"]))
+    (statistics,) = analyze(one(path)).statistics
+    for column, metric, scale in (
+        ("avg_power_w", "gpu_power_watts", 1.0),
+        ("avg_gpu_util_pct", "gpu_utilization_ratio", 100.0),
+        ("avg_clock_mhz", "gpu_graphics_clock_hertz", 1e-6),
+        ("avg_temp_c", "gpu_temperature_celsius", 1.0),
+    ):
+        summary = statistics.metric(metric)
+        assert summary is not None
+        assert f"{summary.sample_mean * scale:.4f}" == label[column], metric

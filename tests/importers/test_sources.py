@@ -1,0 +1,84 @@
+"""Which importer reads a path, and what is said when none does."""
+
+from pathlib import Path
+
+import pytest
+
+from gpureport.errors import SourceError
+from gpureport.importers import BESIDE, IMPORTERS, find
+from tests.importers.logs import log
+
+HOST = "timestamp,cpu_percent\n2026-03-14T09:00:00.000,50\n2026-03-14T09:00:01.000,52\n"
+
+
+def refused(path: Path) -> str:
+    """Return the message a path is refused with."""
+    with pytest.raises(SourceError) as caught:
+        find(path)
+    return str(caught.value)
+
+
+def test_one_importer_a_source() -> None:
+    """No two importers claim the same first bytes."""
+    for head in (log().encode(), HOST.encode(), b"\x89PNG\r\n\x1a\n", b"a,b\n1,2\n"):
+        assert sum(importer.identify(head) for importer in (*IMPORTERS, *BESIDE)) <= 1
+
+
+def test_a_missing_file(tmp_path: Path) -> None:
+    """A path that is not there is named."""
+    assert refused(tmp_path / "absent.csv").endswith("absent.csv: no such file; check the path")
+
+
+def test_an_empty_file(tmp_path: Path) -> None:
+    """An empty file is called empty."""
+    (tmp_path / "empty.csv").touch()
+    assert "the file is empty" in refused(tmp_path / "empty.csv")
+
+
+def test_a_picture(tmp_path: Path) -> None:
+    """Binary content is not printed."""
+    (tmp_path / "log.csv").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    assert "not a text log" in refused(tmp_path / "log.csv")
+
+
+def test_a_csv_of_something_else(tmp_path: Path) -> None:
+    """Another CSV is shown by its first line."""
+    (tmp_path / "sales.csv").write_text("region,sales\nnorth,3\n")
+    assert "not a known log (it begins 'region,sales')" in refused(tmp_path / "sales.csv")
+
+
+def test_a_folder_without_logs(tmp_path: Path) -> None:
+    """A folder that holds none says so."""
+    (tmp_path / "notes.txt").write_text("nothing")
+    assert "the folder holds no log of a known kind" in refused(tmp_path)
+
+
+def test_a_file_one_may_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file without permission is named as such."""
+    path = tmp_path / "locked.csv"
+    path.write_text(log())
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    # root may read every file, so the refusal is played
+    monkeypatch.setattr(Path, "open", refuse)
+    assert "no permission to read it" in refused(path)
+
+
+def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
+    """A folder's host CSV belongs to its log; each folder below is a run of its own."""
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "nvidia-smi.csv").write_text(log())
+    (tmp_path / "a" / "host.csv").write_text(HOST)
+    runs = find(tmp_path)
+    assert [[each.importer.kind for each in inputs] for inputs in runs] == [["nvidia_smi", "host"], ["nvidia_smi"]]
+
+
+def test_a_host_log_between_two_logs_belongs_to_none(tmp_path: Path) -> None:
+    """With two logs in a folder nobody can say whose the host CSV is."""
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text(log())
+    (tmp_path / "host.csv").write_text(HOST)
+    assert [len(inputs) for inputs in find(tmp_path)] == [1, 1]
