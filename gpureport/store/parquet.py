@@ -1,0 +1,149 @@
+"""Series on disk: wide Parquet, sorted by device then time, with page checksums.
+
+Delta encoding of the stamps is what makes the file small; every other column is dictionary-encoded (measured:
+4.0 bytes a row of nine varying columns against 5.9 with defaults). A page checksum turns every flipped bit into
+an error instead of a wrong value, at no measurable cost.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from gpureport import columns
+from gpureport.recording import KEY_FIELDS, METRIC_TYPES, arranged
+
+ROW_GROUP = 131_072
+"""Rows after which those of one device are written; a row group never holds two devices."""
+_KEYS = tuple(field.name for field in KEY_FIELDS)
+_RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=False)
+
+
+class SeriesWriter:
+    """Writes batches of one device each; holds at most a row group a device in memory."""
+
+    def __init__(self, path: Path, run_id: str) -> None:
+        """Prepare to write; the file is made with the first row group."""
+        self._path = path
+        self._run_id = run_id
+        self._writer: parquet.ParquetWriter | None = None
+        self._schema: pa.Schema | None = None
+        self._held: dict[str, list[pa.Table]] = {}
+        self._columns: dict[str, None] = dict.fromkeys(_KEYS)
+
+    def add(self, batch: "pa.Table") -> None:
+        """Take a batch; write what makes a full row group."""
+        device = batch.column("device")[0].as_py()
+        self._columns |= dict.fromkeys(batch.column_names)
+        held = self._held.setdefault(device, [])
+        held.append(batch)
+        if sum(len(table) for table in held) >= ROW_GROUP:
+            self._write(device)
+
+    def close(self, devices: Iterable[str]) -> tuple[str, ...]:
+        """Write what is left, in the order of `devices`; return the columns that were recorded, in order."""
+        for device in devices:
+            if self._held.get(device):
+                self._write(device)
+        if self._writer is not None:
+            self._writer.close()
+        known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns and name != "stage"]
+        return (*known, *(name for name in self._columns if name not in {*METRIC_TYPES, *_KEYS}))
+
+    def abandon(self) -> None:
+        """Close the file without caring for its content."""
+        if self._writer is not None:
+            self._writer.close()
+
+    def _write(self, device: str) -> None:
+        table = pa.concat_tables(self._held.pop(device), promote_options="default")
+        schema = _schema(self._columns)
+        if self._writer is None:
+            self._writer = self._open(schema)
+        elif schema != self._schema:
+            self._widen(schema)
+        self._schema = schema
+        self._writer.write_table(_complete(table, schema, self._run_id), row_group_size=len(table))
+
+    def _open(self, schema: "pa.Schema") -> parquet.ParquetWriter:
+        # the stubs know only a switch here, where a list of columns is documented
+        encoded: Any = [name for name in schema.names if name != "timestamp"]
+        return parquet.ParquetWriter(
+            self._path,
+            schema,
+            compression="zstd",
+            compression_level=3,
+            use_dictionary=encoded,
+            column_encoding={"timestamp": "DELTA_BINARY_PACKED"},
+            write_page_checksum=True,
+        )
+
+    def _widen(self, schema: "pa.Schema") -> None:
+        """Begin the file again with more columns, because a header in the middle of a long log named new ones."""
+        self.abandon()
+        narrow = self._path.rename(self._path.with_suffix(".narrow"))
+        self._writer = self._open(schema)
+        file = parquet.ParquetFile(narrow)
+        for index in range(file.num_row_groups):
+            group = file.read_row_group(index)
+            self._writer.write_table(_complete(group, schema, self._run_id), row_group_size=len(group))
+        file.close()
+        narrow.unlink()
+
+
+def _schema(recorded: Iterable[str]) -> "pa.Schema":
+    """Return run_id, the keys and every metric, recorded or not, so that all runs share their columns; then extras."""
+    extras = [name for name in recorded if name not in {*METRIC_TYPES, *_KEYS}]
+    text = pa.dictionary(pa.int32(), pa.string())
+    return pa.schema(
+        [
+            _RUN_ID,
+            *KEY_FIELDS,
+            *(pa.field(name, kind) for name, kind in METRIC_TYPES.items()),
+            *(pa.field(name, text) for name in extras),
+        ]
+    )
+
+
+def _complete(table: "pa.Table", schema: "pa.Schema", run_id: str) -> "pa.Table":
+    """Return a table with all columns of the schema, null where not recorded."""
+    length = len(table)
+    arrays = []
+    for field in schema:
+        if field.name == "run_id":
+            arrays.append(pa.chunked_array([columns.categories(np.zeros(length, dtype=np.int64), [run_id])]))
+        elif field.name in table.column_names:
+            arrays.append(table.column(field.name))
+        else:
+            arrays.append(pa.chunked_array([pa.nulls(length, field.type)]))
+    return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def read(path: Path, names: Iterable[str], devices: Iterable[str]) -> "pa.Table":
+    """Return the series of a run, checksums verified.
+
+    Args:
+        path: the Parquet file.
+        names: columns wanted.
+        devices: device ids in the order wanted.
+
+    Raises:
+        OSError: when a page does not match its checksum or the file is cut.
+    """
+    file = parquet.ParquetFile(path, page_checksum_verification=True)
+    groups = [file.read_row_group(index, columns=list(names)) for index in range(file.num_row_groups)]
+    order = {device: place for place, device in enumerate(devices)}
+    groups.sort(key=lambda group: order[group.column("device")[0].as_py()])
+    return arranged(groups)
+
+
+def batches(series: "pa.Table") -> Iterator["pa.Table"]:
+    """Yield the rows of a series table device by device."""
+    codes: Any = series.column("device").unify_dictionaries().combine_chunks()
+    indices = columns.integers(codes.indices)
+    starts = np.flatnonzero(np.diff(indices, prepend=-1))
+    for start, end in zip(starts, [*starts[1:], len(indices)], strict=True):
+        yield series.slice(int(start), int(end - start))

@@ -1,0 +1,89 @@
+"""`run.json`: a run and its quality as JSON a person can read, and back."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, TypeVar
+
+from gpureport.recording import (
+    AbsentCells,
+    ClockStep,
+    Device,
+    LogGap,
+    Quality,
+    Rejected,
+    Run,
+    Source,
+    Stage,
+    Work,
+)
+
+Pairs = tuple[tuple[str, str], ...]
+Part = TypeVar("Part")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """A run as stored.
+
+    Attributes:
+        run: the run.
+        columns: columns of its series, in order.
+        importer_version: version of the importers that read it.
+    """
+
+    run: Run
+    columns: tuple[str, ...]
+    importer_version: str
+
+
+def dump(stored: StoredRun) -> str:
+    """Return the JSON text; params and tags as objects."""
+    run = asdict(stored.run)
+    run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
+    content = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
+    return json.dumps(content, indent=1) + "\n"
+
+
+def load(text: str) -> StoredRun:
+    """Return the run a JSON text holds.
+
+    Raises:
+        ValueError: when it is not such a text; `KeyError` and `TypeError` when parts are missing or unknown.
+    """
+    content = json.loads(text)
+    return StoredRun(
+        run=_run(content["run"]), columns=tuple(content["columns"]), importer_version=content["importer_version"]
+    )
+
+
+def _run(entry: Mapping[str, Any]) -> Run:
+    nested = {
+        "sources": _each(Source, entry["sources"]),
+        "devices": _each(Device, entry["devices"]),
+        "stages": _each(Stage, entry["stages"]),
+        "quality": _quality(entry["quality"]),
+        "params": _pairs(entry["params"]),
+        "tags": _pairs(entry["tags"]),
+        "work": None if entry["work"] is None else Work(**entry["work"]),
+    }
+    return Run(**{**entry, **nested})
+
+
+def _quality(entry: Mapping[str, Any]) -> Quality:
+    nested = {
+        "rejected": _each(Rejected, entry["rejected"]),
+        "absent_cells": _each(AbsentCells, entry["absent_cells"]),
+        "gaps": _each(LogGap, entry["gaps"]),
+        "clock_steps": _each(ClockStep, entry["clock_steps"]),
+        "notes": tuple(entry["notes"]),
+    }
+    return Quality(**{**entry, **nested})
+
+
+def _each(kind: type[Part], entries: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
+    return tuple(kind(**entry) for entry in entries)
+
+
+def _pairs(entry: Mapping[str, str]) -> Pairs:
+    return tuple(entry.items())

@@ -1,0 +1,240 @@
+"""Runs on disk: the same out as in, whole or not at all."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import pandas as pd
+import pytest
+from pyarrow import parquet
+
+from gpureport.errors import SourceError, StoreError
+from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
+from gpureport.recording import Work
+from gpureport.store import Entry, Store
+from tests.importers.logs import HEADER, log, row
+
+HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.500,{second}\n" for second in range(20))
+LABELS = Labels(step="b", params=(("batch", "64"),), tags=(("team", "x"),), work=Work(amount=10, unit="steps"))
+
+
+def reading(folder: Path, content: str = "", labels: Labels | None = None) -> Reading:
+    """Return a log of this content with a host CSV beside it, being read."""
+    folder.mkdir(exist_ok=True)
+    (folder / "gpu.csv").write_text(content or log(20, gpus=3))
+    (folder / "host.csv").write_text(HOST)
+    (inputs,) = find(folder / "gpu.csv", [folder / "host.csv"])
+    return Reading(inputs, Placement(), labels or Labels())
+
+
+def stored(store: Store, folder: Path, content: str = "") -> Entry:
+    """Put such a run into the store."""
+    return store.write(reading(folder, content), IMPORTER_VERSION)
+
+
+def test_what_went_in_comes_out(tmp_path: Path) -> None:
+    """A run read from the store equals the run read from its log."""
+    store = Store(tmp_path / "store")
+    entry = store.write(reading(tmp_path / "a", labels=LABELS), IMPORTER_VERSION)
+    direct = reading(tmp_path / "a", labels=LABELS).recording()
+    back = store.read(entry)
+    assert back.run == direct.run
+    assert back.series.equals(direct.series)
+
+
+def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run written in many row groups, in small pieces, is the same; none holds two devices."""
+    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (500,))
+    monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a", log(50, gpus=3))
+    file = parquet.ParquetFile(entry.folder / "hardware.parquet")
+    for index in range(file.num_row_groups):
+        assert len(set(file.read_row_group(index).column("device").to_pylist())) == 1
+    assert file.num_row_groups > 10
+    (direct,) = [reading(tmp_path / "a", log(50, gpus=3)).recording()]
+    assert store.read(entry).series.equals(direct.series)
+
+
+def test_a_column_named_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An unknown column that a header in the middle of a long log names is in the file, null before."""
+    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (500,))
+    monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
+    text = log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(second)}, odd" for second in range(40, 60)), ""])
+    store = Store(tmp_path / "store")
+    series = store.read(stored(store, tmp_path / "a", text)).series
+    assert series.column("extra_new_field").to_pylist()[:60] == [None] * 40 + ["odd"] * 20
+
+
+def test_other_tools_read_it(tmp_path: Path) -> None:
+    """DuckDB and pandas read a whole fleet of runs with one glob, whatever columns each has."""
+    store = Store(tmp_path / "store")
+    stored(store, tmp_path / "a")
+    stored(store, tmp_path / "b", "timestamp, temperature.gpu\n2026/03/14 09:00:00.000, 40\n")
+    pattern = str(tmp_path / "store" / "runs" / "*" / "hardware.parquet")
+    query = f"select run_id, count(gpu_utilization_ratio), max(gpu_temperature_celsius) from '{pattern}' group by 1"  # noqa: S608 - a path of this test
+    rows = duckdb.connect().execute(query).fetchall()
+    assert sorted((used, hot) for _, used, hot in rows) == [(0, 40.0), (60, None)]
+    frame = pd.read_parquet(next((tmp_path / "store" / "runs").iterdir()) / "hardware.parquet")
+    assert {"run_id", "device", "timestamp", "stage", "imputed", "gpu_power_watts"} <= set(frame.columns)
+
+
+def test_the_same_bytes_are_the_same_run(tmp_path: Path) -> None:
+    """Identity is content and placement, not the path; other placement is another run."""
+    first = reading(tmp_path / "a").run_id
+    assert reading(tmp_path / "b").run_id == first
+    (inputs,) = find(tmp_path / "a" / "gpu.csv", [tmp_path / "a" / "host.csv"])
+    assert Reading(inputs, Placement(tz="UTC"), Labels()).run_id != first
+
+
+def test_a_failed_read_leaves_nothing(tmp_path: Path) -> None:
+    """A log that turns out useless leaves no folder behind, and the run stored before is untouched."""
+    store = Store(tmp_path / "store")
+    with pytest.raises(SourceError):
+        stored(store, tmp_path / "a", "timestamp, name\n2026/03/14 09:00:00.000, x\n")
+    assert list((tmp_path / "store" / "runs").iterdir()) == []
+
+
+def test_a_kill_in_the_middle_leaves_no_run(tmp_path: Path) -> None:
+    """A writer that is killed while writing leaves nothing a reader takes for a run."""
+    (tmp_path / "gpu.csv").write_text(log(3))
+    script = (
+        "import os, time\nfrom pathlib import Path\n"
+        "from gpureport.importers import *\nfrom gpureport.store import Store\n"
+        "(inputs,) = find(Path('gpu.csv'))\nreading = Reading(inputs, Placement(), Labels())\n"
+        "read = reading.batches\n"
+        "def slow():\n    yield from read()\n    print('half', flush=True)\n    time.sleep(60)\n"
+        "reading.batches = slow\nStore(Path('store')).write(reading, '1')\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path, stdout=subprocess.PIPE)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"half\n"
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    process.stdout.close()
+    assert Store(tmp_path / "store").entries() == []
+
+
+def pages(path: Path, metric: str) -> range:
+    """Return where the pages of one column lie in the first row group."""
+    group = parquet.ParquetFile(path).metadata.row_group(0)
+    columns = [group.column(place) for place in range(group.num_columns)]
+    column = next(column for column in columns if column.path_in_schema == metric)
+    start = column.dictionary_page_offset or column.data_page_offset
+    return range(start, start + column.total_compressed_size)
+
+
+def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
+    """A bit flipped in the pages of a column is an error or harmless (in a page's header), never another value."""
+    store = Store(tmp_path / "store")
+    text = "\n".join([HEADER, *(row(second, power=f"{second * 7919 % 1000}.50 W") for second in range(1000)), ""])
+    entry = stored(store, tmp_path / "a", text)
+    path = entry.folder / "hardware.parquet"
+    expected, whole, found = store.read(entry).series, path.read_bytes(), 0
+    places = pages(path, "gpu_power_watts")[::13]
+    for place in places:
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        try:
+            assert store.read(entry).series.equals(expected)
+        except StoreError:
+            found += 1
+    assert found > 0.9 * len(places)
+
+
+def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
+    """While two writers replace a run again and again, readers always find it whole, and nothing is left behind."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    script = (
+        "import sys\nfrom pathlib import Path\nfrom gpureport.importers import *\nfrom gpureport.store import Store\n"
+        "(inputs,) = find(Path('a/gpu.csv'), [Path('a/host.csv')])\n"
+        "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, Placement(), Labels()), '1')\n"
+    )
+    expected = store.read(entry)
+    writers = [subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path) for _ in range(2)]
+    reads = 0
+    while any(writer.poll() is None for writer in writers):
+        (found,) = store.entries()
+        assert store.read(found).series.equals(expected.series)
+        reads += 1
+        time.sleep(0.002)
+    assert [writer.returncode for writer in writers] == [0, 0]
+    assert reads > 10
+    assert [path.name for path in (tmp_path / "store" / "runs").iterdir()] == [entry.run.id]
+
+
+def test_old_leftovers_are_swept(tmp_path: Path) -> None:
+    """What a killed writer left a day ago goes with the next write; what another writer is at stays."""
+    store = Store(tmp_path / "store")
+    stored(store, tmp_path / "a")
+    runs = tmp_path / "store" / "runs"
+    for name in ("old", "new"):
+        (runs / f".tmp-{name}").mkdir()
+    os.utime(runs / ".tmp-old", (1, 1))
+    stored(store, tmp_path / "b", log(30))
+    assert [path.name for path in runs.glob(".tmp-*")] == [".tmp-new"]
+
+
+def test_a_damaged_run_does_not_hide_the_others(tmp_path: Path) -> None:
+    """A run.json that cannot be read is named, and the rest is listed."""
+    store = Store(tmp_path / "store")
+    broken, whole = stored(store, tmp_path / "a"), stored(store, tmp_path / "b", log(30))
+    (broken.folder / "run.json").write_text("{")
+    assert [entry.run.id for entry in store.entries()] == [whole.run.id]
+    assert store.damaged() == [broken.folder]
+
+
+def test_labels_change_in_place(tmp_path: Path) -> None:
+    """Name and step change without reading again."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    store.relabel(entry, replace(entry.run, name="big", step="baseline"))
+    assert (store.named("big").run.step, store.named(entry.run.id[:6]).run.name) == ("baseline", "big")
+
+
+def test_a_mistyped_run_is_guessed(tmp_path: Path) -> None:
+    """A name close to one in the store is suggested."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a")
+    store.relabel(entry, replace(entry.run, name="baseline"))
+    with pytest.raises(StoreError, match="did you mean 'baseline'"):
+        store.named("basline")
+
+
+def test_removed_runs_are_gone(tmp_path: Path) -> None:
+    """Removing a run takes its folder away."""
+    store = Store(tmp_path / "store")
+    store.remove(stored(store, tmp_path / "a"))
+    assert list((tmp_path / "store" / "runs").iterdir()) == []
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    """A store of a later format is not touched."""
+    store = Store(tmp_path / "store")
+    stored(store, tmp_path / "a")
+    (tmp_path / "store" / "store.json").write_text(json.dumps({"format": 2}))
+    with pytest.raises(StoreError, match="format 2 is newer than 1; upgrade gpureport"):
+        Store(tmp_path / "store")
+
+
+def test_the_store_is_found_upwards(tmp_path: Path) -> None:
+    """From a folder below, the store above is used."""
+    below = tmp_path / "x" / "y"
+    below.mkdir(parents=True)
+    (tmp_path / ".gpureport").mkdir()
+    assert Store.find(below).folder == tmp_path / ".gpureport"
+
+
+def test_rejected_lines_are_kept(tmp_path: Path) -> None:
+    """What was not understood lies beside the run as it was, with its line and reason."""
+    store = Store(tmp_path / "store")
+    entry = stored(store, tmp_path / "a", log(3) + "odd line\n")
+    query = f"select * from read_json('{entry.folder / 'rejects.jsonl.zst'}')"  # noqa: S608 - a path of this test
+    lines = duckdb.connect().execute(query).fetchall()
+    assert lines == [(5, "wrong number of cells", "odd line")]
