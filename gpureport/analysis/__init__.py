@@ -1,0 +1,103 @@
+"""From a recording to findings: every rule once, in order, then where each GPU-second went."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from gpureport.analysis import attribution, intervals, limits, low_use
+from gpureport.analysis.base import Analysis, Context, Rule
+from gpureport.analysis.cells import cells_by_device
+from gpureport.analysis.cpu_bound import CpuBound
+from gpureport.analysis.idle_gap import IdleGap
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.log_gap import LogGap
+from gpureport.analysis.low_util_cause_unknown import LowUtilCauseUnknown
+from gpureport.analysis.memory import Memory
+from gpureport.analysis.ordering import merged, ordered, unmet
+from gpureport.analysis.phases import activities, job_window, phases_of
+from gpureport.analysis.power_limits import PowerLimits
+from gpureport.analysis.startup_idle import StartupIdle
+from gpureport.analysis.statistics import statistics_of
+from gpureport.analysis.throttling import Throttling
+from gpureport.findings import Finding, NotJudged, Severity
+from gpureport.recording import Recording
+
+RULES: tuple[Rule, ...] = (
+    IdleGap(),
+    StartupIdle(),
+    Throttling(),
+    PowerLimits(),
+    CpuBound(),
+    LowUtilCauseUnknown(),
+    Memory(),
+    LogGap(),
+)
+"""Every rule; `analyze` runs them in the order their needs ask for."""
+
+_RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
+
+
+def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
+    """Return all that can be said about one run.
+
+    Args:
+        recording: the run and its series.
+        rules: which rules to run; a rule that needs findings of one left out does without them.
+    """
+    cells = cells_by_device(recording)
+    active = activities(cells)
+    window = job_window(recording.run, active.values())
+    context = Context(recording=recording, cells=cells, active=active, window=window)
+    findings, not_judged = _judge(context, rules)
+    gpus = context.gpus()
+    low = _low_use(replace(context, found=tuple(findings)), rules)
+    slowed = next((rule.slowed for rule in rules if isinstance(rule, Throttling)), None)
+    times = (
+        attribution.gpu_time(
+            context,
+            findings,
+            device,
+            low=low.get(device, intervals.NONE),
+            slowed=slowed(one, context.whole) if slowed else None,
+        )
+        for device, one in gpus.items()
+    )
+    return Analysis(
+        run=recording.run,
+        phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
+        statistics=tuple(statistics_of(one) for one in cells.values() if len(one)),
+        gpu_time=tuple(times),
+        findings=tuple(sorted(attribution.linked(findings), key=_place)),
+        not_judged=merged(not_judged, gpus),
+        limits=limits.of(context, findings),
+    )
+
+
+def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
+    """Return the episodes of low use of each GPU as the rule sees them, findings or not."""
+    rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
+    return low_use.find(context, rule.limits()).spans if rule else {}
+
+
+def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
+    findings: list[Finding] = []
+    not_judged: list[NotJudged] = []
+    for rule in ordered(rules):
+        absent = tuple(unmet(rule, context))
+        not_judged.extend(absent)
+        if absent:
+            continue
+        found = tuple(finding for finding in findings if finding.kind in rule.after)
+        for said in rule.find(replace(context, found=found)):
+            if isinstance(said, Finding):
+                findings.append(said)
+            else:
+                not_judged.append(said)
+    return findings, not_judged
+
+
+def _place(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
+    start = finding.intervals[0].start if finding.intervals else 0
+    return _RANK[finding.severity], -(finding.lost_gpu_seconds or 0.0), start, finding.kind, finding.devices
+
+
+__all__ = ["RULES", "analyze"]

@@ -1,0 +1,42 @@
+"""What to record so that a question can be answered next time."""
+
+from collections.abc import Iterable
+
+from gpureport.analysis import wording
+from gpureport.findings import NotJudged
+from gpureport.metrics import BY_NAME, Scope
+
+
+def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
+    """Return that a kind cannot be judged, since metrics were not recorded."""
+    names = " and ".join(metrics)
+    were = "was" if len(metrics) == 1 else "were"
+    return NotJudged(kind=kind, device=device, reason=f"{names} {were} not recorded", recording=recording(metrics))
+
+
+def too_short(kind: str, covered: float, needed: float) -> NotJudged:
+    """Return that a recording is shorter than what a kind must last."""
+    covers = f"covers only {wording.duration(covered)}" if covered > 0 else "holds only one moment"
+    return NotJudged(
+        kind=kind,
+        device=None,
+        reason=f"the recording {covers}",
+        recording=f"a log of at least {wording.duration(needed)}",
+    )
+
+
+def recording(metrics: Iterable[str]) -> str:
+    """Return the command whose log holds the metrics, from the table of metrics.
+
+    Args:
+        metrics: column names; GPU ones lead to an nvidia-smi command, host ones to a line on the host log.
+    """
+    wanted = [BY_NAME[name] for name in metrics]
+    fields = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.GPU)
+    calls = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.HOST)
+    parts = []
+    if fields:
+        parts.append(f"nvidia-smi --query-gpu=timestamp,index,{','.join(fields)} --format=csv -l 1 -f gpu.csv")
+    if calls:
+        parts.append(f"a CSV with a timestamp and {' and '.join(calls)} once a second, given with --host")
+    return "; ".join(parts)

@@ -1,0 +1,76 @@
+"""Series of several devices on one grid of equal bins, and rolling figures over it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis import intervals
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.intervals import Spans
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Equal bins from the start of a window: start in microseconds, width in seconds, number of bins."""
+
+    start: int
+    width: float
+    count: int
+
+    def mean(self, cells: Cells, metric: str) -> FloatArray:
+        """Return the mean of a device's values in each bin, NaN in bins without any.
+
+        A value is placed at the middle of the time it covers, not at its stamp.
+        """
+        values = cells.values(metric)
+        places = np.floor((cells.times - cells.shift - self.start) / (self.width * 1e6)).astype(np.int64)
+        inside = (places >= 0) & (places < self.count) & ~np.isnan(values)
+        sums = np.bincount(places[inside], weights=values[inside], minlength=self.count)
+        counts = np.bincount(places[inside], minlength=self.count)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(sums / counts, dtype=np.float64)
+
+    def mask(self, first: IntArray, stop: IntArray) -> BoolArray:
+        """Return which bins lie in runs given by first and past-the-end bin."""
+        steps = np.zeros(self.count + 1, dtype=np.int64)
+        np.add.at(steps, first, 1)
+        np.add.at(steps, stop, -1)
+        return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
+
+    def spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
+        """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`."""
+        first, stop = intervals.runs(mask)
+        step = self.width * 1e6
+        edges = np.column_stack([self.start + first * step, self.start + stop * step]).astype(np.int64)
+        return intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+
+
+def grid(window: Interval, cells: Iterable[Cells]) -> Grid:
+    """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
+    width = max(1.0, *(one.interval for one in cells))
+    return Grid(start=window.start, width=width, count=max(int(np.ceil(window.seconds / width)), 1))
+
+
+def middle(series: list[FloatArray]) -> FloatArray:
+    """Return the median over devices in each bin, NaN where none has a value."""
+    ordered = np.sort(np.stack(series), axis=0)
+    known = (~np.isnan(ordered)).sum(axis=0)
+    column = np.arange(ordered.shape[1])
+    low = ordered[np.maximum((known - 1) // 2, 0), column]
+    high = ordered[np.maximum(known // 2, 0).clip(max=len(ordered) - 1), column]
+    return np.where(known > 0, (low + high) / 2, np.nan)
+
+
+def rolling_mean(values: FloatArray, length: int) -> FloatArray:
+    """Return the mean over `length` bins centred on each, NaN values left out; shorter at both ends."""
+    known = ~np.isnan(values)
+    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
+    counts = np.concatenate([[0], np.cumsum(known)])
+    rows = np.arange(len(values))
+    first = np.maximum(rows - length // 2, 0)
+    stop = np.minimum(rows - length // 2 + length, len(values))
+    number = counts[stop] - counts[first]
+    return np.where(number > 0, (sums[stop] - sums[first]) / np.maximum(number, 1), np.nan)

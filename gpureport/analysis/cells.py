@@ -1,0 +1,148 @@
+"""The series of one device with the stretch of time each sample speaks for."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import FloatArray, IntArray
+from gpureport.findings import Interval
+from gpureport.recording import Device, Recording
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+WINDOW_SHIFT_SECONDS = 0.5
+"""Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
+
+_CAP = 1.25
+_NEAR = 1.5
+_GAP_INTERVALS = 3.5
+_GAP_FLOOR_SECONDS = 5.0
+_FINE_SECONDS = 2.0
+_LONE_SECONDS = 1.0
+
+
+def gap_seconds(interval: float) -> float:
+    """Return the distance between two samples above which the time between them belongs to nobody."""
+    return max(_GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cells:
+    """Samples of one device, each with the time nearest to it.
+
+    A sample owns the time half-way to its neighbours, at most 1.25 intervals a side, half an interval beside a
+    log gap and at both ends. Samples with equal stamps share one cell. Where all stamps are equal, as with a single
+    sample, no distance between samples is known and cells have no width.
+
+    Attributes:
+        device: the device.
+        series: its rows.
+        times: stamps in microseconds, never decreasing, equal ones possible.
+        interval: median seconds between different stamps; 1 with fewer than two.
+        start: beginning of each cell in microseconds, for values read at a moment.
+        end: end of each cell.
+        gap_rows: rows that follow a log gap.
+    """
+
+    device: Device
+    series: "pa.Table"
+    times: IntArray
+    interval: float
+    start: IntArray
+    end: IntArray
+    gap_rows: IntArray
+    _values: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self.times)
+
+    @property
+    def seconds(self) -> FloatArray:
+        """Width of each cell."""
+        return (self.end - self.start) / 1e6
+
+    @property
+    def gaps(self) -> tuple[Interval, ...]:
+        """Stretches without samples that are too long to be jitter."""
+        return tuple(Interval(int(self.times[row - 1]), int(self.times[row])) for row in self.gap_rows)
+
+    @property
+    def shift(self) -> int:
+        """Microseconds by which the middle of what an averaged value covers precedes its stamp."""
+        seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
+        return round(seconds * 1e6)
+
+    def recorded(self, metric: str) -> bool:
+        """Whether the metric holds any value for this device."""
+        return bool(len(self)) and not bool(np.isnan(self.values(metric)).all())
+
+    def values(self, metric: str) -> FloatArray:
+        """Return a column as float64, NaN where it is null, all NaN when it was not recorded."""
+        if metric not in self._values:
+            known = metric in self.series.column_names
+            self._values[metric] = (
+                columns.floats(self.series.column(metric)) if known else np.full(len(self.times), np.nan)
+            )
+        return self._values[metric]
+
+    def tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
+        """Return start and end of what each averaged value covers, within a window of the run.
+
+        The first and last sample reach the ends of the window where these are near.
+        """
+        start, end = self.start - self.shift, self.end - self.shift
+        if len(start):
+            near = round(_NEAR * self.interval * 1e6) + self.shift
+            if self.times[0] - window.start <= near:
+                start[0] = window.start
+            if window.end - self.times[-1] <= near:
+                end[-1] = window.end
+        return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
+
+    def rows(self, start: int, end: int) -> slice:
+        """Return the rows with start <= stamp < end."""
+        first, stop = np.searchsorted(self.times, [start, end], side="left")
+        return slice(int(first), int(stop))
+
+
+def _sides(times: IntArray, interval: float) -> tuple[IntArray, IntArray, IntArray]:
+    steps = np.diff(times)
+    gaps = np.flatnonzero(steps > gap_seconds(interval) * 1e6)
+    edge, cap = round(interval * 5e5), round(interval * _CAP * 1e6)
+    right = np.append(np.minimum(steps // 2, cap), edge)
+    left = np.insert(np.minimum(steps - steps // 2, cap), 0, edge)
+    right[gaps] = edge
+    left[gaps + 1] = edge
+    return left, right, gaps + 1
+
+
+def cells_of(recording: Recording, device: Device) -> Cells:
+    """Return the cells of one device of a recording."""
+    series = recording.of(device.id)
+    times = columns.integers(series.column("timestamp"))
+    steps = np.diff(times)
+    moved = steps[steps > 0]
+    interval = float(np.median(moved)) / 1e6 if len(moved) else _LONE_SECONDS
+    if len(moved) == 0:
+        left = right = np.zeros(len(times), dtype=np.int64)
+        gap_rows = np.zeros(0, dtype=np.int64)
+    else:
+        left, right, gap_rows = _sides(times, interval)
+    return Cells(
+        device=device,
+        series=series,
+        times=times,
+        interval=interval,
+        start=times - left,
+        end=times + right,
+        gap_rows=gap_rows,
+    )
+
+
+def cells_by_device(recording: Recording) -> dict[str, Cells]:
+    """Return the cells of every device, keyed by device id, in the order of the run."""
+    return {device.id: cells_of(recording, device) for device in recording.run.devices}

@@ -1,0 +1,169 @@
+"""What the series of one GPU say about its clock: event bits where logged, clock, temperature and power where not."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.cells import Cells
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Interval
+
+CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
+_BUSY = 0.2
+_COUNTED_SHARE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """Series of one GPU, NaN where null.
+
+    Attributes:
+        busy: rows with utilisation above 20 %; all rows where utilisation was not recorded.
+        clock: multiprocessor clock in Hz, the graphics clock where it is missing.
+        clock_max: highest clock in Hz, NaN when unknown.
+        temperature: core temperature in degrees Celsius.
+        limit: temperature from which the driver lowers clocks, NaN when unknown.
+        limit_source: where that limit comes from, in words.
+        power: board power in W.
+        power_limit: limit in force in W, NaN when unknown.
+    """
+
+    busy: BoolArray
+    clock: FloatArray
+    clock_max: float
+    temperature: FloatArray
+    limit: float
+    limit_source: str
+    power: FloatArray
+    power_limit: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slowed:
+    """Rows of one GPU with throttled clocks: those that count as episodes, and all that were told as such."""
+
+    rows: BoolArray
+    told: BoolArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """A clock in Hz that others are set against, and whose it is, in words."""
+
+    hertz: float
+    whose: str
+
+
+def event(cells: Cells, *reasons: str) -> BoolArray:
+    """Return the rows on which any of the clock event reasons is set or was counted; null is not set.
+
+    The driver's counters see what happened between samples; a row counts where they rose by a tenth of the time
+    since the row before. A counter that falls was reset.
+    """
+    rows = np.zeros(len(cells), dtype=np.bool_)
+    for reason in reasons:
+        rows |= cells.values(f"clock_event_{reason}") > 0
+        if cells.recorded(_total(reason)):
+            rise = np.diff(cells.values(_total(reason)), prepend=np.nan)
+            rows |= rise >= _COUNTED_SHARE * np.maximum(np.diff(cells.times, prepend=0) / 1e6, 1e-3)
+    return rows
+
+
+def _total(reason: str) -> str:
+    return f"clock_event_{reason}_seconds_total"
+
+
+def events_recorded(cells: Cells, *reasons: str) -> bool:
+    """Whether any of the clock event reasons was logged or counted for this GPU."""
+    return any(cells.recorded(f"clock_event_{reason}") or cells.recorded(_total(reason)) for reason in reasons)
+
+
+def _highest(cells: Cells, metric: str) -> float:
+    return float(np.nanmax(cells.values(metric))) if cells.recorded(metric) else float("nan")
+
+
+def _limit(cells: Cells, known: gpus.Gpu | None) -> tuple[float, str]:
+    margin = cells.values("gpu_temperature_celsius") + cells.values("gpu_temperature_margin_celsius")
+    if not np.isnan(margin).all():
+        return float(np.nanmedian(margin)), "temperature plus margin, as logged"
+    cell = known.temperature_max_operating_celsius if known else None
+    return (cell.value, f"{known.model}: {cell.source}") if known and cell else (float("nan"), "")
+
+
+def power_limit(cells: Cells) -> FloatArray:
+    """Return the power limit in force in W a row, NaN where neither log nor device tells."""
+    limit = cells.values("gpu_power_limit_watts")
+    if np.isnan(limit).all():
+        limit = cells.values("gpu_power_limit_requested_watts")
+    if np.isnan(limit).all() and cells.device.power_limit_watts is not None:
+        return np.full(len(cells), cells.device.power_limit_watts)
+    return limit
+
+
+def signals(cells: Cells) -> Signals:
+    """Gather the series of one GPU; the log wins over the GPU table."""
+    known = gpus.find(cells.device.model)
+    clock = next((cells.values(name) for name in CLOCKS if cells.recorded(name)), cells.values(CLOCKS[0]))
+    clock_max = _highest(cells, "gpu_sm_clock_max_hertz")
+    if np.isnan(clock_max) and known and known.sm_clock_max_hertz:
+        clock_max = known.sm_clock_max_hertz.value
+    used = cells.values("gpu_utilization_ratio")
+    limit, source = _limit(cells, known)
+    busy = used > _BUSY if cells.recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)
+    return Signals(
+        busy=busy,
+        clock=clock,
+        clock_max=clock_max,
+        temperature=cells.values("gpu_temperature_celsius"),
+        limit=limit,
+        limit_source=source,
+        power=cells.values("gpu_power_watts"),
+        power_limit=power_limit(cells),
+    )
+
+
+def reference_clock(clock: FloatArray, rows: BoolArray) -> float:
+    """Return the 95 % quantile of the clock over rows, NaN when none has a value."""
+    chosen = clock[rows & ~np.isnan(clock)]
+    return (
+        float(np.partition(chosen, int(0.95 * (len(chosen) - 1)))[int(0.95 * (len(chosen) - 1))])
+        if len(chosen)
+        else float("nan")
+    )
+
+
+def reference(found: Signals, slowed: BoolArray) -> Reference | None:
+    """Return the clock that slowed rows are set against, None where no clock was recorded or nothing compares.
+
+    It is the 95 % quantile over busy rows that are not slowed; without such rows, the highest clock.
+    """
+    if np.isnan(found.clock).all():
+        return None
+    hertz = reference_clock(found.clock, found.busy & ~slowed)
+    if hertz > 0:
+        return Reference(hertz=hertz, whose="that of other busy samples")
+    return Reference(hertz=found.clock_max, whose="the highest clock") if found.clock_max > 0 else None
+
+
+def lost_ratio(cells: Cells, found: Signals, slowed: Slowed) -> FloatArray | None:
+    """Return the share of each row's time that lowered clocks cost, None without a clock to compare with.
+
+    A clock 20 % below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
+    that are not slowed, or not busy, lose nothing.
+    """
+    compared = reference(found, slowed.told)
+    if compared is None:
+        return None
+    missing = np.clip(1 - found.clock / compared.hertz, 0, 1)
+    worked = np.fmin(missing, cells.values("gpu_utilization_ratio"))
+    return np.where(slowed.rows & found.busy & ~np.isnan(missing), worked, 0.0)
+
+
+def lost_seconds(cells: Cells, found: Signals, slowed: Slowed, window: Interval) -> float | None:
+    """Return the time a steady clock would have saved within a window, None without a clock to compare with."""
+    ratio = lost_ratio(cells, found, slowed)
+    if ratio is None:
+        return None
+    start, end = cells.tiles(window)
+    return float((ratio * (end - start)).sum() / 1e6)

@@ -1,0 +1,206 @@
+"""Runs of idle samples that are idle time and not an accident of sampling.
+
+A utilisation value speaks of at most the second before it. Sampled more rarely, it is a point sample, and a job
+that alternates between work and short waits yields several low samples in a row by chance. A run counts only
+where its length would surprise a reader of the samples around it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.idle_chance import Chance
+from gpureport.analysis.intervals import hysteresis
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Interval
+
+SHORTEST_WINDOW_SECONDS = 1 / 6
+"""Shortest time a utilisation value speaks of (NVML, nvmlDeviceGetUtilizationRates)."""
+
+_LONGEST_WINDOW = 1_000_000
+_ACTIVE = 0.5
+_HIGH = 0.5
+_SUB_SAMPLE_SECONDS = 2.0
+_SETTLED_ROWS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What makes a run idle, in ratios, seconds and rows.
+
+    Attributes:
+        idle: utilisation that at least one sample of a run must not exceed.
+        still: utilisation that ends a run when exceeded.
+        bridge_seconds: longest interruption that is bridged.
+        bridge_busy: busy seconds it may hold.
+        bridge_ratio: utilisation a single sample may have that is bridged between longer runs, however coarse.
+        null_seconds: longest stretch without values that is bridged.
+        shortest_seconds: shortest run.
+        chance: probability with which a log of chance samples may hold such a run.
+        neighbours: samples each side the chance is judged by.
+    """
+
+    idle: float
+    still: float
+    bridge_seconds: float
+    bridge_busy: float
+    bridge_ratio: float
+    null_seconds: float
+    shortest_seconds: float
+    chance: float
+    neighbours: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleRun:
+    """One run: start and end in microseconds, its samples, and how many would have been needed."""
+
+    start: int
+    end: int
+    samples: int
+    needed: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """The samples with a value, which of them begin a new segment, and which lie in the job window."""
+
+    rows: IntArray
+    times: IntArray
+    values: FloatArray
+    breaks: BoolArray
+    job: BoolArray
+
+
+def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
+    values = cells.values("gpu_utilization_ratio")
+    rows = np.flatnonzero(~np.isnan(values))
+    times = cells.times[rows]
+    gap = np.zeros(len(cells), dtype=np.int64)
+    gap[cells.gap_rows] = 1
+    segment = np.cumsum(gap)[rows]
+    longest = limits.null_seconds + cells.interval
+    breaks = np.zeros(len(rows), dtype=np.bool_)
+    breaks[1:] = (np.diff(segment) > 0) | (np.diff(times) > max(longest, 3.5 * cells.interval) * 1e6)
+    job = (times >= window.start) & (times <= window.end + cells.shift)
+    return _Known(rows=rows, times=times, values=values[rows], breaks=breaks, job=job)
+
+
+def _bridged(
+    known: _Known, first: IntArray, stop: IntArray, interval: float, limits: Limits
+) -> tuple[IntArray, IntArray]:
+    """Join runs parted by a moment of little work, such as one stray kernel."""
+    if len(first) == 0:
+        return first, stop
+    between = first[1:] - stop[:-1]
+    work = np.concatenate([[0.0], np.cumsum(known.values)])
+    busy = work[first[1:]] - work[stop[:-1]]
+    breaks = np.cumsum(known.breaks)
+    whole = breaks[first[1:]] == breaks[stop[:-1] - 1]
+    brief = (between * interval <= limits.bridge_seconds) & (busy * interval <= limits.bridge_busy)
+    length = stop - first
+    settled = np.minimum(length[1:], length[:-1]) >= _SETTLED_ROWS
+    lone = (between == 1) & (busy <= limits.bridge_ratio) & settled
+    apart = ~(whole & (brief | lone))
+    return first[np.append(True, apart)], stop[np.append(apart, True)]
+
+
+def _edge(known: _Known, inside: int, outside: int, level: float, interval: float) -> int:
+    """Return when utilisation crossed `level` between a run's end sample and its busy neighbour.
+
+    Args:
+        known: the samples.
+        inside: row of the run's first or last sample.
+        outside: the row beside it, beyond the run.
+        level: half the utilisation of busy samples.
+        interval: seconds between samples.
+    """
+    step, last = outside - inside, int(known.times[inside])
+    fine = interval <= _SUB_SAMPLE_SECONDS
+    reach = _LONGEST_WINDOW + round(interval * 5e5) if fine else 0
+    while (
+        0 <= outside + step < len(known.values)
+        and known.values[outside] < level
+        and abs(int(known.times[outside]) - last) < reach
+    ):
+        inside, outside = outside, outside + step
+    low, high = float(known.values[inside]), float(known.values[outside])
+    share = 0.5
+    if fine and high > low:
+        share = min(max((level - low) / (high - low), 0.0), 1.0)
+    return int(known.times[inside] + share * (known.times[outside] - known.times[inside]))
+
+
+def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> tuple[int, int]:
+    if first == 0 or known.breaks[first]:
+        start = int(cells.start[known.rows[first]])
+    else:
+        start = _edge(known, first, first - 1, level, cells.interval)
+    if stop == len(known.rows) or known.breaks[stop]:
+        end = int(cells.end[known.rows[stop - 1]])
+    else:
+        end = _edge(known, stop - 1, stop, level, cells.interval)
+    return start - cells.shift, end - cells.shift
+
+
+def _working_power(cells: Cells, power: FloatArray, values: FloatArray) -> float:
+    """Return the power above which a GPU worked, whatever its utilisation samples say; infinite when unknown.
+
+    Only power that is averaged over a second sees the work between point samples.
+    """
+    busy = power[(values > _ACTIVE) & ~np.isnan(power)]
+    if cells.device.power_window != "1 s" or len(busy) == 0 or np.isnan(power).any():
+        return float("inf")
+    floor = float(power.min())
+    return floor + _HIGH * (float(np.median(busy)) - floor)
+
+
+def window_seconds(cells: Cells) -> float:
+    """Return the time a utilisation value speaks of, at the least."""
+    known = gpus.find(cells.device.model)
+    window = known.utilisation_window_seconds if known else None
+    return window.value if window else SHORTEST_WINDOW_SECONDS
+
+
+def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
+    """Return the idle runs of one GPU over the whole recording, start-up and tail included.
+
+    Args:
+        cells: the GPU's samples.
+        limits: what makes a run idle.
+        window: the job window, whose samples chance is judged by.
+    """
+    known = _known(cells, limits, window)
+    if len(known.rows) == 0:
+        return ()
+    raw = hysteresis(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
+    first, stop = _bridged(known, *raw, cells.interval, limits)
+    active = known.values[known.values > limits.still]
+    level = float(np.median(active)) / 2 if len(active) else _ACTIVE
+    chance = None
+    if window_seconds(cells) < cells.interval:
+        low = known.values <= limits.still
+        chance = Chance(
+            low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
+        )
+    power = cells.values("gpu_power_watts")[known.rows]
+    working = _working_power(cells, power, known.values)
+    reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
+    long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
+    found = []
+    for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
+        start, end = _edges(known, cells, begin, past, level)
+        samples = past - begin
+        if end - start < limits.shortest_seconds * 1e6:
+            continue
+        needed = chance.needed(begin, past) if chance else 1
+        if cells.interval > _SUB_SAMPLE_SECONDS:
+            needed = max(needed, 2)
+        if samples < needed or (chance and float(power[begin:past].mean()) > working):
+            continue
+        mean = float(known.values[begin:past].mean())
+        found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean))
+    return tuple(found)

@@ -1,0 +1,133 @@
+"""Algebra of stretches of time, vectorised: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
+
+from collections.abc import Callable, Collection, Iterable
+
+import numpy as np
+
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Finding, Interval
+
+Spans = IntArray
+"""Stretches of time: start and end a row, sorted and disjoint."""
+
+NONE: Spans = np.empty((0, 2), dtype=np.int64)
+"""No stretch of time."""
+
+
+def spans(intervals: Iterable[Interval]) -> Spans:
+    """Return the union of intervals in any order."""
+    rows = [(interval.start, interval.end) for interval in intervals]
+    return union(np.array(rows, dtype=np.int64)) if rows else NONE
+
+
+def of_kinds(findings: Iterable[Finding], device: str, kinds: Collection[str]) -> Spans:
+    """Return when findings of some kinds apply to a device; those without devices apply to all."""
+    return spans(
+        interval
+        for found in findings
+        if found.kind in kinds and (not found.devices or device in found.devices)
+        for interval in found.intervals
+    )
+
+
+def intervals(stretches: Spans) -> tuple[Interval, ...]:
+    """Return stretches as values that can cross a module border."""
+    return tuple(Interval(int(start), int(end)) for start, end in stretches)
+
+
+def union(stretches: Spans, within: int = 0) -> Spans:
+    """Return sorted, disjoint stretches that cover the same time, joining those at most `within` apart.
+
+    Args:
+        stretches: starts and ends in any order, overlaps allowed; empty ones vanish.
+        within: widest hole that is closed, in microseconds.
+    """
+    stretches = stretches[stretches[:, 1] > stretches[:, 0]]
+    if len(stretches) == 0:
+        return NONE
+    stretches = stretches[np.argsort(stretches[:, 0], kind="stable")]
+    reach = np.maximum.accumulate(stretches[:, 1])
+    fresh = np.concatenate([[True], stretches[1:, 0] > reach[:-1] + within])
+    first = np.flatnonzero(fresh)
+    last = np.append(first[1:], len(stretches)) - 1
+    return np.column_stack([stretches[first, 0], reach[last]])
+
+
+def total_seconds(stretches: Spans) -> float:
+    """Return the time covered."""
+    return float((stretches[:, 1] - stretches[:, 0]).sum() / 1e6)
+
+
+def at_least(stretches: Spans, seconds: float) -> Spans:
+    """Return the stretches no shorter than `seconds`."""
+    return stretches[stretches[:, 1] - stretches[:, 0] >= seconds * 1e6]
+
+
+def contains(stretches: Spans, times: IntArray) -> BoolArray:
+    """Return which moments lie inside."""
+    return np.asarray(np.searchsorted(stretches.ravel(), times, side="right") % 2 == 1, dtype=np.bool_)
+
+
+def _combine(left: Spans, right: Spans, keep: Callable[[BoolArray, BoolArray], BoolArray]) -> Spans:
+    edges = np.unique(np.concatenate([left.ravel(), right.ravel()]))
+    inside = keep(contains(left, edges), contains(right, edges))
+    first, stop = runs(inside)
+    return np.column_stack([edges[first], edges[stop]])
+
+
+def intersection(left: Spans, right: Spans) -> Spans:
+    """Return the time covered by both."""
+    return _combine(left, right, lambda one, other: one & other) if len(left) and len(right) else NONE
+
+
+def difference(left: Spans, right: Spans) -> Spans:
+    """Return the time covered by `left` alone."""
+    return _combine(left, right, lambda one, other: one & ~other) if len(left) and len(right) else left
+
+
+def overlap(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
+    """Return how many seconds of each cell [start, end) the stretches cover."""
+    if len(stretches) == 0:
+        return np.zeros(len(starts))
+    lengths = stretches[:, 1] - stretches[:, 0]
+    before = np.concatenate([[0], np.cumsum(lengths)])
+
+    def covered(times: IntArray) -> IntArray:
+        begun = np.searchsorted(stretches[:, 0], times, side="right")
+        unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
+        return before[begun] - np.where(begun > 0, unfinished, 0)
+
+    return (covered(ends) - covered(starts)) / 1e6
+
+
+def runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
+    """Return first and past-the-end row of each run of true.
+
+    Args:
+        mask: one truth a row.
+        breaks: rows at which a run ends and another may begin.
+    """
+    before = np.concatenate([[False], mask[:-1]])
+    cut = np.zeros(len(mask), dtype=np.bool_) if breaks is None else breaks
+    first = np.flatnonzero(mask & (~before | cut))
+    stop = np.flatnonzero(before & (~mask | cut))
+    if len(stop) < len(first):
+        stop = np.append(stop, len(mask))
+    return first, stop
+
+
+def hysteresis(
+    values: FloatArray, *, enter: float, leave: float, breaks: BoolArray | None = None
+) -> tuple[IntArray, IntArray]:
+    """Return runs of rows at or below `leave` that reach `enter` or less; NaN keeps the state it finds.
+
+    Args:
+        values: one value a row.
+        enter: limit at least one row of a run must not exceed.
+        leave: limit that ends a run when exceeded, not below `enter`.
+        breaks: rows at which a run ends and another may begin.
+    """
+    first, stop = runs(~(values > leave), breaks)
+    reached = np.concatenate([[0], np.cumsum(values <= enter)])
+    deep = reached[stop] > reached[first]
+    return first[deep], stop[deep]

@@ -1,0 +1,57 @@
+"""What a recording cannot show, however it is analysed."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis import wording
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.clock_signals import CLOCKS
+from gpureport.analysis.phases import UTILISATION
+from gpureport.findings import Finding
+
+_SHORTEST_GAP_SECONDS = 5.0
+_POINT_SAMPLE_SECONDS = 2.0
+_SHORT_ENERGY_SECONDS = 60.0
+_THROTTLES = ("thermal_throttle", "hw_throttle")
+
+
+def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return what this recording cannot show, one sentence each."""
+    known = [cells for cells in context.gpus().values() if cells.seconds.sum() > 0]
+    return (*_sampling(known), *_energy(known), *_clocks(context, findings))
+
+
+def _sampling(known: Sequence[Cells]) -> Iterator[str]:
+    """Say what falls between samples, where the distance between them is known."""
+    if not any(cells.recorded(UTILISATION) for cells in known):
+        return
+    interval = max(cells.interval for cells in known)
+    sampled = f"samples {wording.duration(interval)} apart"
+    shortest = 2 * interval + 1
+    if shortest < _SHORTEST_GAP_SECONDS:
+        yield f"Idle gaps shorter than {_SHORTEST_GAP_SECONDS:.0f} s are not looked for."
+    else:
+        yield f"Idle gaps shorter than {wording.duration(shortest)} cannot be seen with {sampled}."
+    if interval > _POINT_SAMPLE_SECONDS:
+        yield (
+            f"With {sampled}, each utilisation value is a sample of at most 1 s: waits that recur faster than the "
+            "sampling show in the mean only."
+        )
+
+
+def _energy(known: Sequence[Cells]) -> Iterator[str]:
+    if any(cells.recorded("gpu_power_watts") for cells in known):
+        brief = min(float(cells.seconds.sum()) for cells in known) < _SHORT_ENERGY_SECONDS
+        yield (
+            "Energy is the integral of sampled power, good to several per cent at best"
+            + ("; a recording of less than a minute does not give one to compare." if brief else ".")
+        )
+
+
+def _clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
+    """Say where throttling was seen and its cost was not."""
+    unknown = {device for f in findings if f.kind in _THROTTLES and f.lost_gpu_seconds is None for device in f.devices}
+    if unknown:
+        clocked = all(any(context.cells[device].recorded(name) for name in CLOCKS) for device in unknown)
+        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
+        yield f"Time lost to throttling is not known: {why}."

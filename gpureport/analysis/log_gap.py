@@ -1,0 +1,79 @@
+"""Stretches without samples."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpureport.analysis import intervals, wording
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import gap_seconds
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, Severity
+
+_ADVICE = (
+    "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "
+    "for its whole length; the time without samples counts neither as work nor as idle."
+)
+
+_SHORTEST_SECONDS = 1.0
+"""What other GPUs leave of a gap and is shorter is jitter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogGap:
+    """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("log_gap",)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+
+    def find(self, context: Context) -> Iterator[Finding]:
+        """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""
+        gaps = {device: intervals.spans(cells.gaps) for device, cells in context.gpus().items()}
+        if not gaps:
+            return
+        shared, *rest = gaps.values()
+        for other in rest:
+            shared = intervals.intersection(shared, other)
+        if len(shared):
+            yield self._finding(context, (), shared)
+        for device, own in gaps.items():
+            left = intervals.at_least(intervals.difference(own, shared), _SHORTEST_SECONDS)
+            if len(left):
+                yield self._finding(context, (device,), left)
+
+    def _finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
+        run = context.recording.run
+        seconds = intervals.total_seconds(gaps)
+        step = max(cells.interval for cells in context.gpus().values())
+        limit = pragmatic(
+            gap_seconds(step), "s", "3.5 intervals; collectors are late by up to 2.6 without losing samples"
+        )
+        share = seconds * 1e6 / max(run.ended - run.started, 1)
+        whose = wording.gpu(devices[0]) if devices else "every GPU"
+        return Finding(
+            kind="log_gap",
+            severity=Severity.INFO,
+            confidence=Confidence.HIGH,
+            devices=devices,
+            intervals=intervals.intervals(gaps),
+            evidence=(
+                Evidence(
+                    metric="distance between samples",
+                    statistic="max",
+                    observed=float((gaps[:, 1] - gaps[:, 0]).max()) / 1e6,
+                    unit="s",
+                    threshold=limit,
+                    relation=">",
+                ),
+                Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
+            ),
+            lost_gpu_seconds=None,
+            samples=len(gaps) + 1,
+            summary=(
+                f"The log of {whose} has {wording.times(len(gaps), 'gap')}, {wording.duration(seconds)} in all "
+                f"({wording.percent(share)} of the recording), about which nothing is known."
+            ),
+            recommendation=_ADVICE,
+        )

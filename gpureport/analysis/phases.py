@@ -1,0 +1,86 @@
+"""The job window: from the first to the last sustained activity of any GPU."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from gpureport.analysis.base import Phase
+from gpureport.analysis.cells import Cells
+from gpureport.findings import Interval, Provenance, Threshold
+from gpureport.metrics import Scope
+from gpureport.recording import Run
+
+UTILISATION = "gpu_utilization_ratio"
+_FINE_SECONDS = 2.0
+
+ACTIVE = Threshold(
+    value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="above the utilisation that stray kernels cause"
+)
+"""Utilisation above which a sample counts as active."""
+
+NO_WORK = "no work"
+"""Cause of the finding on a job in which no GPU ever worked: it is one of start-up by name only."""
+
+SUSTAINED = Threshold(
+    value=3.0, unit="s", provenance=Provenance.PRAGMATIC, source="an autotuning kernel before the first step is shorter"
+)
+"""Time over which activity must last, or three intervals where that is longer."""
+
+SHARE = Threshold(
+    value=0.6, unit="1", provenance=Provenance.PRAGMATIC, source="lets a stalling input pipeline count as work"
+)
+"""Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
+
+LATE = Threshold(
+    value=60.0, unit="s", provenance=Provenance.PRAGMATIC, source="ranks start seconds apart; later is an idle gap"
+)
+"""How much later than the first a GPU may begin and still be starting up."""
+
+
+def activity(cells: Cells) -> Interval | None:
+    """Return the time from first to last sustained activity of one GPU, None when it never worked.
+
+    Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
+    beginning) or before it (for the end) active, itself included.
+    """
+    values = cells.values(UTILISATION)
+    known = ~np.isnan(values)
+    times, active = cells.times[known], values[known] > ACTIVE.value
+    share = SHARE.value if cells.interval <= _FINE_SECONDS else 0.5
+    reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
+    begun = np.concatenate([[0], np.cumsum(active)])
+    rows = np.arange(len(times))
+    ahead = np.searchsorted(times, times + reach, side="right")
+    behind = np.searchsorted(times, times - reach, side="left")
+    starts = active & (begun[ahead] - begun[rows] >= share * np.maximum(ahead - rows, 2))
+    ends = active & (begun[rows + 1] - begun[behind] >= share * np.maximum(rows + 1 - behind, 2))
+    if not starts.any() or not ends.any():
+        return None
+    first, last = np.flatnonzero(known)[[np.argmax(starts), len(ends) - 1 - np.argmax(ends[::-1])]]
+    return Interval(int(cells.start[first]) - cells.shift, max(int(cells.end[last] - cells.shift), int(times[0]) + 1))
+
+
+def activities(cells: Mapping[str, Cells]) -> dict[str, Interval]:
+    """Return the activity of each GPU that worked, keyed by device id."""
+    found = {name: activity(one) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
+    return {name: interval for name, interval in found.items() if interval is not None}
+
+
+def job_window(run: Run, active: Collection[Interval]) -> Interval | None:
+    """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
+    if not active:
+        return None
+    start = max(min(interval.start for interval in active), run.started)
+    end = min(max(interval.end for interval in active), run.ended)
+    return Interval(start, end) if end > start else None
+
+
+def phases_of(run: Run, window: Interval | None) -> tuple[Phase, ...]:
+    """Return start-up, steady and tail, without those that have no length."""
+    window = window or Interval(run.ended, run.ended)
+    parts = (
+        ("startup", Interval(run.started, window.start)),
+        ("steady", window),
+        ("tail", Interval(window.end, run.ended)),
+    )
+    return tuple(Phase(kind=kind, interval=interval) for kind, interval in parts if interval.end > interval.start)

@@ -1,0 +1,79 @@
+"""Which kinds a person wants to hear of, and with which thresholds."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+from gpureport.analysis.base import Analysis, Rule
+from gpureport.errors import SettingsError
+from gpureport.findings import Provenance, Threshold
+from gpureport.settings import Section, Settings
+
+
+def families(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
+    """Return the kinds each name stands for: a kind for itself, a module for all kinds it makes."""
+    names = {kind: (kind,) for rule in rules for kind in rule.kinds}
+    return names | {_module(rule): rule.kinds for rule in rules if _module(rule) not in names}
+
+
+def _module(rule: Rule) -> str:
+    return type(rule).__module__.rpartition(".")[2]
+
+
+def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str) -> set[str]:
+    wanted: set[str] = set()
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+            raise SettingsError(option, f"no kind {name!r}", hint)
+        wanted.update(known[name])
+    return wanted
+
+
+def check(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
+    """Return the kinds wanted: those selected, all when none is, less those ignored.
+
+    Raises:
+        SettingsError: when a name is neither a kind nor a family.
+    """
+    known = families(rules)
+    everything = {kind for rule in rules for kind in rule.kinds}
+    return (_kinds(select, known, "--select") or everything) - _kinds(ignore, known, "--ignore")
+
+
+def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
+    """Return the analysis with what concerns these kinds only; statistics and GPU time stay whole."""
+    return replace(
+        analysis,
+        findings=tuple(finding for finding in analysis.findings if finding.kind in kinds),
+        not_judged=tuple(entry for entry in analysis.not_judged if entry.kind in kinds),
+    )
+
+
+def configured(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
+    """Return the rules with the thresholds that `[rules.<module>]` of the settings gives.
+
+    Raises:
+        SettingsError: when a rule or threshold is unknown, or a value is no number.
+    """
+    settings.section("rules").only({_module(rule) for rule in rules})
+    return tuple(_configured(rule, settings.section(f"rules.{_module(rule)}")) for rule in rules)
+
+
+def _configured(rule: Rule, section: Section) -> Rule:
+    if not section.values:
+        return rule
+    plain: Any = rule
+    current: dict[str, Any] = {field.name: getattr(rule, field.name) for field in fields(plain)}
+    limits = {name: value for name, value in current.items() if isinstance(value, Threshold)}
+    section.only(set(limits))
+    changed = {
+        key: replace(
+            limits[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
+        )
+        for key in section.values
+    }
+    configured: Rule = replace(plain, **changed)
+    return configured

@@ -1,0 +1,129 @@
+"""Figures of each device over the whole recording, weighted by the time each sample speaks for."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.base import DeviceStatistics, MetricSummary
+from gpureport.analysis.cells import Cells
+from gpureport.columns import FloatArray
+from gpureport.metrics import BY_NAME, Metric, MetricKind
+
+IDLE_RATIO = 0.05
+"""Utilisation at or below which a GPU counts as idle."""
+
+BELOW = (0.25, 0.5, 0.7)
+"""Limits of utilisation below which the share of time is reported."""
+
+_QUANTILES = (0.05, 0.5, 0.95)
+_QUANTUM = {"1": 0.01, "By": 2.0**20, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3}
+_MOST_LEVELS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Levels:
+    """Distinct values in rising order, each with the time spent at it."""
+
+    values: FloatArray
+    seconds: FloatArray
+
+
+def _levels(values: FloatArray, seconds: FloatArray, unit: str) -> _Levels:
+    """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise."""
+    steps = values / _QUANTUM[unit]
+    whole = np.rint(steps)
+    low = whole.min()
+    if whole.max() - low < _MOST_LEVELS and np.abs(steps - whole).max() < 1e-2:  # noqa: PLR2004 - float32 noise
+        weights = np.bincount((whole - low).astype(np.int64), weights=seconds)
+        return _Levels(
+            values=(np.arange(len(weights)) + low) * _QUANTUM[unit], seconds=np.asarray(weights, dtype=np.float64)
+        )
+    order = np.argsort(values)
+    return _Levels(values=values[order], seconds=seconds[order])
+
+
+def _quantiles(levels: _Levels) -> list[float]:
+    """Return the lowest values not exceeded for at least 5, 50 and 95 % of the time."""
+    passed = np.cumsum(levels.seconds)
+    places = np.searchsorted(passed, np.array(_QUANTILES) * passed[-1] * (1 - 1e-12))
+    return [float(levels.values[place]) for place in np.minimum(places, len(passed) - 1)]
+
+
+def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
+    """Return the summary of one metric, None where it holds no value.
+
+    A state is summarised as a ratio: its mean is the share of time it was on.
+    """
+    if not cells.recorded(metric.name):
+        return None
+    values, seconds = cells.values(metric.name), cells.seconds
+    known = ~np.isnan(values)
+    if not known.all():
+        values, seconds = values[known], seconds[known]
+    weights = seconds if seconds.sum() > 0 else np.ones(len(values))
+    p5, p50, p95 = _quantiles(_levels(values, weights, metric.unit))
+    whole = float(weights.sum())
+    limits = BELOW if metric.name == "gpu_utilization_ratio" else ()
+    return MetricSummary(
+        metric=metric.name,
+        mean=float((values * weights).sum()) / whole,
+        sample_mean=float(values.mean()),
+        p5=p5,
+        p50=p50,
+        p95=p95,
+        max=float(values.max()),
+        min=float(values.min()),
+        seconds=float(seconds.sum()),
+        below=tuple((limit, float(weights[values < limit - 1e-6].sum()) / whole) for limit in limits),
+    )
+
+
+def _integral(cells: Cells, metric: str) -> float | None:
+    if not cells.recorded(metric) or cells.seconds.sum() <= 0:
+        return None
+    return float(np.nansum(cells.values(metric) * cells.seconds))
+
+
+def _idle_seconds(cells: Cells) -> float | None:
+    if not cells.recorded("gpu_utilization_ratio"):
+        return None
+    idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
+    return float(cells.seconds[idle].sum())
+
+
+def memory_peak(cells: Cells) -> int | None:
+    """Return the highest memory in use in bytes, None when it was not recorded."""
+    used = cells.values("gpu_memory_used_bytes")
+    return int(np.nanmax(used)) if cells.recorded("gpu_memory_used_bytes") else None
+
+
+def memory_total(cells: Cells) -> int | None:
+    """Return the memory installed in bytes, from the device or its series."""
+    if cells.device.memory_total_bytes is not None:
+        return cells.device.memory_total_bytes
+    total = cells.values("gpu_memory_total_bytes")
+    return int(np.nanmax(total)) if cells.recorded("gpu_memory_total_bytes") else None
+
+
+def statistics_of(cells: Cells) -> DeviceStatistics:
+    """Return the figures of one device; counters are left out, since their level means nothing.
+
+    The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory
+    compare; the rules on memory judge by what a job can get, installed less reserved.
+    """
+    metrics = (BY_NAME[name] for name in cells.series.column_names if name in BY_NAME)
+    summaries = (
+        summarise(cells, metric)
+        for metric in metrics
+        if metric.kind is not MetricKind.COUNTER and metric.name != "clock_event_unknown_bits"
+    )
+    peak, total = memory_peak(cells), memory_total(cells)
+    return DeviceStatistics(
+        device=cells.device.id,
+        metrics=tuple(summary for summary in summaries if summary is not None),
+        idle_seconds=_idle_seconds(cells),
+        memory_peak_bytes=peak,
+        memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
+        energy_joules=_integral(cells, "gpu_power_watts"),
+        observed_seconds=float(cells.seconds.sum()),
+    )

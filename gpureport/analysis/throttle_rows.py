@@ -1,0 +1,114 @@
+"""Which samples of a GPU are throttled, by event bits or, without them, by clock, temperature and power."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.clock_signals import Signals, event, events_recorded, reference_clock
+from gpureport.columns import BoolArray
+
+THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a clock counts as lowered, as ratios and degrees.
+
+    Attributes:
+        clock_drop: clock, of the cool reference, below which heat lowered it.
+        near_limit: degrees below the limit from which heat can lower clocks.
+        cool: degrees below the limit at which it cannot.
+        power_free: power, of the limit, below which the power cap does not act.
+        hw_clock_max: clock, of the highest, below which a hardware slowdown is real.
+        hw_clock_drop: clock, of the reference, below which only hardware cuts it.
+        hw_power: power, of the limit, below which such a cut is not the power cap.
+    """
+
+    clock_drop: float
+    near_limit: float
+    cool: float
+    power_free: float
+    hw_clock_max: float
+    hw_clock_drop: float
+    hw_power: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Throttled rows with how they were told, or why they could not be told."""
+
+    rows: BoolArray
+    direct: bool = True
+    reason: str = ""
+    missing: tuple[str, ...] = ()
+
+
+def _unjudged(cells: Cells, reason: str) -> Judged:
+    missing = tuple(f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
+    return Judged(rows=np.zeros(len(cells), dtype=np.bool_), reason=reason, missing=missing)
+
+
+def _unknown_clock(found: Signals) -> str:
+    """Say which clock is missing that would tell a real cut from a change of performance state."""
+    if np.isnan(found.clock).all():
+        return "the clock"
+    return "the highest clock" if np.isnan(found.clock_max) else ""
+
+
+def _unjudged_clock(cells: Cells, lacking: str) -> Judged:
+    return Judged(
+        rows=np.zeros(len(cells), dtype=np.bool_),
+        reason=(
+            f"a hardware slowdown was reported while the GPU was busy, and without {lacking} a cut cannot be told from "
+            "a change of performance state, which sets the same bit"
+        ),
+        missing=("clock_event_hw_power_brake_slowdown", "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz"),
+    )
+
+
+def _indirect_reason(cells: Cells, found: Signals) -> str:
+    """Say what is missing for a judgement without event bits; empty when nothing is."""
+    if np.isnan(found.clock).all():
+        close = float(np.nanmax(found.temperature)) - found.limit if cells.recorded("gpu_temperature_celsius") else -99
+        hot = " (it ran within 3 °C of its limit)" if close >= -3 else ""  # noqa: PLR2004 - said in the words
+        return f"neither clock event reasons nor clocks were recorded{hot}"
+    for column, name in (
+        (found.temperature, "temperature"),
+        (found.power, "power"),
+        (found.power_limit, "power limit"),
+    ):
+        if np.isnan(column).all():
+            return f"no clock event reasons, and without {name} other reasons for a low clock cannot be excluded"
+    return "" if not np.isnan(found.limit) else "no clock event reasons, and this GPU's temperature limit is unknown"
+
+
+def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
+    """Return the rows slowed by heat."""
+    if events_recorded(cells, *THERMAL):
+        return Judged(rows=event(cells, *THERMAL))
+    reason = _indirect_reason(cells, found)
+    if reason:
+        return _unjudged(cells, reason)
+    cool = found.busy & (found.temperature < found.limit - limits.cool)
+    low = found.clock < limits.clock_drop * reference_clock(found.clock, cool)
+    hot = found.temperature >= found.limit - limits.near_limit
+    uncapped = found.power < limits.power_free * found.power_limit
+    return Judged(rows=found.busy & low & hot & uncapped, direct=False)
+
+
+def hardware(cells: Cells, found: Signals, limits: Limits) -> Judged:
+    """Return the rows slowed by hardware for another reason than heat."""
+    if events_recorded(cells, "hw_power_brake_slowdown", "hw_slowdown"):
+        low = found.clock < limits.hw_clock_max * found.clock_max
+        brake = event(cells, "hw_power_brake_slowdown")
+        umbrella = event(cells, "hw_slowdown") & found.busy & ~event(cells, *THERMAL)
+        if not brake.any() and umbrella.any() and (lacking := _unknown_clock(found)):
+            return _unjudged_clock(cells, lacking)
+        return Judged(rows=brake | (umbrella & low))
+    reason = _indirect_reason(cells, found)
+    if reason:
+        return _unjudged(cells, reason)
+    cool = found.temperature < found.limit - limits.cool
+    low = found.clock < limits.hw_clock_drop * reference_clock(found.clock, found.busy & cool)
+    return Judged(rows=found.busy & low & cool & (found.power < limits.hw_power * found.power_limit), direct=False)

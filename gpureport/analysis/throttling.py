@@ -1,0 +1,212 @@
+"""Clocks held down by heat or by hardware."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis import answering, intervals, throttle_rows, throttle_words
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.clock_signals import Signals, Slowed, lost_seconds, reference, signals
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.analysis.throttle_rows import Judged
+from gpureport.analysis.throttle_words import Episodes
+from gpureport.columns import BoolArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_LET_GO = 3.5
+_SURE_SAMPLES = 5
+_JUDGES = (("thermal_throttle", throttle_rows.thermal), ("hw_throttle", throttle_rows.hardware))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throttling:
+    """A clock held down by heat (thermal_throttle) or by hardware for another reason (hw_throttle).
+
+    With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
+    thermal one while the GPU is busy and its clock below 75 % of the highest. Without them: a busy GPU whose
+    clock falls below that of its cool samples, at its temperature limit and below its power limit; or far below
+    it while cool and far from its power limit. Samples at most 10 s (or 2.5 intervals) apart are one episode.
+    The time lost is what the clock of busy samples fell short of that of the others, or of the highest.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("thermal_throttle", "hw_throttle")
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+
+    merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
+    shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
+    clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
+    near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
+    cool: Threshold = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
+    power_free: Threshold = pragmatic(0.96, "1", "at 96 % of the limit and more the power cap sets the clock")
+    hw_clock_max: Threshold = vendor(
+        0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too"
+    )
+    hw_clock_drop: Threshold = vendor(0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more")
+    hw_power: Threshold = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
+    hotter: Threshold = pragmatic(8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own")
+    problem: Threshold = pragmatic(0.05, "1", "lost share of the job, worth a repair")
+    lasting: Threshold = pragmatic(0.5, "1", "slowed share of the job above which cooling does not suffice for it")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield one finding for each GPU and kind with all its episodes."""
+        for kind, judge in _JUDGES:
+            for device, cells in context.gpus().items():
+                found = signals(cells)
+                judged = judge(cells, found, self._limits())
+                needed = self._shortest(cells)
+                if judged.reason:
+                    command = answering.recording(judged.missing)
+                    yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
+                elif context.whole.seconds < needed:
+                    yield answering.too_short(kind, context.whole.seconds, needed)
+                elif len(episodes := self._episodes(cells, found, judged.rows, context.whole)):
+                    yield self._finding(context, cells, self._measured(kind, context, cells, episodes, found, judged))
+
+    def slowed(self, cells: Cells, window: Interval) -> Slowed:
+        """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
+        found = signals(cells)
+        rows, told = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
+        for _, judge in _JUDGES:
+            judged = judge(cells, found, self._limits())
+            if judged.rows.any():
+                told |= judged.rows
+                rows |= judged.rows & _rows(cells, self._episodes(cells, found, judged.rows, window))
+        return Slowed(rows=rows, told=told)
+
+    def _limits(self) -> throttle_rows.Limits:
+        return throttle_rows.Limits(
+            clock_drop=self.clock_drop.value,
+            near_limit=self.near_limit.value,
+            cool=self.cool.value,
+            power_free=self.power_free.value,
+            hw_clock_max=self.hw_clock_max.value,
+            hw_clock_drop=self.hw_clock_drop.value,
+            hw_power=self.hw_power.value,
+        )
+
+    def _shortest(self, cells: Cells) -> float:
+        return max(self.shortest.value, 1.5 * cells.interval)
+
+    def _episodes(self, cells: Cells, found: Signals, rows: BoolArray, window: Interval) -> Spans:
+        held = np.column_stack([cells.start[rows], cells.end[rows]])
+        apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
+        joined = intervals.union(held, within=round(apart * 1e6))
+        joined = _joined_while_hot(cells, found, rows, joined, self.near_limit.value)
+        joined = intervals.difference(joined, intervals.spans(cells.gaps))
+        long = intervals.at_least(joined, self._shortest(cells))
+        return intervals.at_least(intervals.intersection(long, intervals.spans([window])), self.shortest.value)
+
+    def _measured(  # noqa: PLR0913, PLR0917 - gathers them into one value
+        self, kind: str, context: Context, cells: Cells, stretches: Spans, found: Signals, judged: Judged
+    ) -> Episodes:
+        rows = judged.rows & _rows(cells, stretches)
+        slowed = self.slowed(cells, context.whole)
+        compared = reference(found, slowed.told)
+        held = found.clock[rows & found.busy]
+        known = compared and len(held) and not np.isnan(held).all()
+        return Episodes(
+            kind=kind,
+            device=cells.device.id,
+            spans=stretches,
+            rows=rows,
+            found=found,
+            judged=judged,
+            lost=lost_seconds(cells, found, replace(slowed, rows=rows), context.whole),
+            reference=compared,
+            clock_ratio=float(np.nanmean(held)) / compared.hertz if compared and known else float("nan"),
+            cause=throttle_words.cause(
+                kind, cells, found, rows, direct=judged.direct, near_limit=self.near_limit.value
+            ),
+        )
+
+    def _finding(self, context: Context, cells: Cells, found: Episodes) -> Finding:
+        seconds = intervals.total_seconds(found.spans)
+        whole = max((context.window or context.whole).seconds, 1e-6)
+        severe = (found.lost or 0.0) / whole >= self.problem.value or seconds / whole >= self.lasting.value
+        samples = int(found.rows.sum())
+        told = found.judged.direct and found.cause != throttle_words.UNEXPLAINED
+        return Finding(
+            kind=found.kind,
+            severity=Severity.PROBLEM if severe or not found.heat else Severity.WARNING,
+            confidence=Confidence.HIGH if told and samples >= _SURE_SAMPLES else Confidence.MEDIUM,
+            devices=(found.device,),
+            intervals=intervals.intervals(found.spans),
+            evidence=tuple(self._evidence(found, seconds)),
+            lost_gpu_seconds=found.lost,
+            cause=found.cause,
+            samples=samples,
+            ruled_out=throttle_words.ruled_out(found),
+            summary=throttle_words.summary(found, seconds) + self._peers(context, cells, found),
+            recommendation=throttle_words.advice(found),
+        )
+
+    def _evidence(self, found: Episodes, seconds: float) -> Iterator[Evidence]:
+        yield Evidence(
+            metric="duration",
+            statistic="sum of episodes",
+            observed=seconds,
+            unit="s",
+            threshold=self.shortest,
+            relation=">=",
+        )
+        hot = found.found.temperature[found.rows]
+        if not np.isnan(hot).all():
+            limit = vendor(found.found.limit, "Cel", found.found.limit_source) if found.found.limit_source else None
+            yield Evidence(
+                metric="gpu_temperature_celsius",
+                statistic="max",
+                observed=float(np.nanmax(hot)),
+                unit="Cel",
+                threshold=limit,
+            )
+        if found.reference and not np.isnan(found.clock_ratio):
+            limit = self.clock_drop if found.heat else self.hw_clock_drop
+            yield Evidence(
+                metric="gpu_sm_clock_hertz",
+                statistic=f"mean, of {found.reference.whose}",
+                observed=found.clock_ratio,
+                unit="1",
+                threshold=None if found.judged.direct else limit,
+                relation="" if found.judged.direct else "<",
+            )
+
+    def _peers(self, context: Context, cells: Cells, found: Episodes) -> str:
+        """Say when this GPU is far hotter than the others at the same time."""
+        others = [
+            float(np.nanmean(part))
+            for name, other in context.gpus().items()
+            if name != found.device
+            and len(part := other.values("gpu_temperature_celsius")[_rows(other, found.spans)])
+            and not np.isnan(part).all()
+        ]
+        own = cells.values("gpu_temperature_celsius")[_rows(cells, found.spans)]
+        if not others or np.isnan(own).all():
+            return ""
+        excess = float(np.nanmean(own)) - float(np.median(others))
+        return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
+
+
+def _joined_while_hot(cells: Cells, found: Signals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
+    """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
+    hot = found.temperature[rows & ~np.isnan(found.temperature)]
+    if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
+        return episodes
+    cooled = (found.temperature < float(np.median(hot)) - slack) | ~found.busy
+    counted = np.concatenate([[0], np.cumsum(cooled)])
+    first = np.searchsorted(cells.times, episodes[:-1, 1], side="left")
+    stop = np.searchsorted(cells.times, episodes[1:, 0], side="left")
+    near = episodes[1:, 0] - episodes[:-1, 1] <= _LET_GO * cells.interval * 1e6
+    holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
+    return intervals.union(np.concatenate([episodes, holes]))
+
+
+def _rows(cells: Cells, stretches: Spans) -> BoolArray:
+    """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
+    return np.asarray(
+        intervals.contains(stretches, cells.times) | np.isin(cells.times, stretches[:, 1]), dtype=np.bool_
+    )

@@ -1,0 +1,73 @@
+"""Figures in words, as sentences of findings need them."""
+
+import re
+from collections.abc import Sequence
+
+_MINUTE = 60
+_HOUR = 3600
+_FEW = 10
+_SHORT = 0.1
+_PAIR = 2
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio as a percentage, with a decimal where it is small."""
+    points = 100 * ratio
+    return f"{points:.1f} %" if 0 < abs(points) < _FEW else f"{points:.0f} %"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time in its two largest units."""
+    if 0 < seconds < _SHORT:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < _FEW:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
+    minutes = round(seconds / _MINUTE)
+    return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"
+
+
+def size(amount: float) -> str:
+    """Return a size in GiB, below one in MiB."""
+    return f"{amount / 2**30:.1f} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"
+
+
+def megahertz(hertz: float) -> str:
+    """Return a clock in MHz."""
+    return f"{hertz / 1e6:.0f} MHz"
+
+
+def gpu(device: str) -> str:
+    """Return a GPU's name for a sentence: `GPU 0`, `GPU 0 of node_1`."""
+    node, _, local = device.rpartition("/")
+    return f"GPU {local.removeprefix('gpu:')}" + (f" of {node}" if node else "")
+
+
+def gpus(devices: Sequence[str], everybody: Sequence[str]) -> str:
+    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPU 0, GPU 1 and GPU 3`."""
+    if len(devices) == 1:
+        return gpu(devices[0])
+    if set(devices) >= set(everybody):
+        return "both GPUs" if len(devices) == _PAIR else f"all {len(devices)} GPUs"
+    names = [gpu(device) for device in sorted(devices, key=_place)]
+    return ", ".join(names[:-1]) + " and " + names[-1]
+
+
+def sentence(text: str) -> str:
+    """Return text with a capital first letter."""
+    return text[:1].upper() + text[1:]
+
+
+def _place(device: str) -> list[tuple[str, int]]:
+    """Return a key by which numbers in names sort as numbers."""
+    parts = re.findall(r"([^0-9]*)([0-9]*)", device)
+    return [(text, int(number or -1)) for text, number in parts]
+
+
+def times(count: int, what: str) -> str:
+    """Return a count with its noun: `1 episode`, `3 episodes`."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

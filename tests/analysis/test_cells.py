@@ -1,0 +1,61 @@
+"""The stretch of time each sample speaks for."""
+
+import numpy as np
+
+from gpureport.analysis.cells import cells_by_device, gap_seconds
+from gpureport.findings import Interval
+from tests.builders import START, at, recording, steps
+
+
+def test_cells_reach_half_way_to_their_neighbours() -> None:
+    """With even sampling every cell is one interval wide and nothing is left over."""
+    cells = cells_by_device(recording(util=steps((50, 10))))["gpu:0"]
+    assert cells.interval == 1.0
+    assert cells.seconds.tolist() == [1.0] * 10
+    assert (cells.start[1:] == cells.end[:-1]).all()
+
+
+def test_a_late_sample_leaves_at_most_a_cell_and_a_quarter_each_side() -> None:
+    """Between 2.5 and 3.5 intervals the middle of the hole belongs to nobody, and it is no log gap."""
+    cells = cells_by_device(recording(util=steps((50, 6)), times=[0, 10, 20, 50, 60, 70]))["gpu:0"]
+    assert cells.gaps == ()
+    assert (cells.end[2], cells.start[3]) == (at(32.5), at(37.5))
+
+
+def test_a_log_gap_belongs_to_nobody() -> None:
+    """Beside a log gap a cell reaches half an interval, and the gap is listed."""
+    cells = cells_by_device(recording(util=steps((50, 6)), times=[0, 1, 2, 60, 61, 62]))["gpu:0"]
+    assert cells.gaps == (Interval(at(2), at(60)),)
+    assert float(cells.seconds.sum()) == 6.0
+
+
+def test_samples_with_equal_stamps_share_one_cell() -> None:
+    """A repeated stamp adds no time."""
+    cells = cells_by_device(recording(util=steps((50, 5)), times=[0, 1, 1, 2, 3]))["gpu:0"]
+    assert float(cells.seconds.sum()) == 4.0
+    assert float(cells.seconds[1:3].sum()) == 1.0
+
+
+def test_one_sample_has_a_cell() -> None:
+    """A log of one row has a mean, and no length."""
+    cells = cells_by_device(recording(util=[50.0]))["gpu:0"]
+    assert (len(cells), float(cells.seconds.sum())) == (1, 0.0)
+
+
+def test_null_is_nan_and_an_absent_column_is_all_nan() -> None:
+    """Null never reads as 0."""
+    cells = cells_by_device(recording(util=[50, np.nan, 70]))["gpu:0"]
+    assert np.isnan(cells.values("gpu_utilization_ratio")).tolist() == [False, True, False]
+    assert np.isnan(cells.values("gpu_power_watts")).all()
+    assert not cells.recorded("gpu_power_watts")
+
+
+def test_gap_limit_has_a_floor_below_two_seconds() -> None:
+    """At 0.1 s a hole of a second is jitter of the collector."""
+    assert (gap_seconds(0.1), gap_seconds(1.0), gap_seconds(10.0)) == (5.0, 5.0, 35.0)
+
+
+def test_rows_are_chosen_by_stamp() -> None:
+    """Rows from start up to, not including, end."""
+    cells = cells_by_device(recording(util=steps((50, 10))))["gpu:0"]
+    assert cells.rows(START, at(3)) == slice(0, 3)

@@ -1,0 +1,103 @@
+"""GPUs that wait while the CPU works, and GPUs that wait for an unknown reason."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.columns import FloatArray
+from gpureport.findings import Severity
+from tests.builders import found, recording, spans, steps, unjudged
+
+_PHASES = steps((97, 300), (30, 300), (97, 300))
+_FULL = steps((20, 300), (95, 300), (20, 300))
+
+
+def test_low_gpu_beside_full_cpu_is_cpu_bound() -> None:
+    """The phase is found with its edges, and the waiting is counted."""
+    (finding,) = found(analyze(recording(util=_PHASES, cpu=_FULL)), "cpu_bound")
+    ((start, end),) = spans(finding)
+    assert start == pytest.approx(299.5, abs=5)
+    assert end == pytest.approx(599.5, abs=5)
+    assert finding.lost_gpu_seconds == pytest.approx(210, abs=5)
+    assert (finding.severity, finding.devices) == (Severity.PROBLEM, ("gpu:0",))
+    assert "GPU 0 worked 30 % of the time" in finding.summary
+
+
+@pytest.mark.parametrize(
+    ("util", "cpu"),
+    [
+        (steps((97, 900)), steps((95, 900))),
+        (_PHASES, steps((20, 900))),
+        (steps((97, 300), (0, 20), (97, 300)), steps((20, 300), (95, 20), (20, 300))),
+        (steps((0, 300), (97, 300)), steps((95, 600))),
+    ],
+    ids=["busy GPU", "low CPU", "checkpoint", "start-up"],
+)
+def test_what_is_not_cpu_bound(util: FloatArray, cpu: FloatArray) -> None:
+    """Both signs are needed, over half a minute, within the job."""
+    assert found(analyze(recording(util=util, cpu=cpu)), "cpu_bound") == []
+
+
+def test_a_coarser_host_log_is_joined() -> None:
+    """Bins are as wide as the coarser log."""
+    cpu = steps((20, 30), (95, 30), (20, 30))
+    (finding,) = found(analyze(recording(util=_PHASES, cpu=cpu, cpu_every=10.0)), "cpu_bound")
+    assert finding.intervals[0].seconds == pytest.approx(300, abs=20)
+
+
+def test_unused_gpus_do_not_count() -> None:
+    """A GPU that never works is not waiting for data."""
+    (finding,) = found(analyze(recording(util=[_PHASES, np.zeros(900)], cpu=_FULL)), "cpu_bound")
+    assert finding.devices == ("gpu:0",)
+
+
+def test_idle_gaps_inside_are_consequences() -> None:
+    """The wait is the root; gaps within it point back by their fingerprint."""
+    burst = np.tile(steps((95, 10), (0, 10)), 20)
+    run = recording(
+        util=np.concatenate([steps((97, 300)), burst, steps((97, 300))]), cpu=steps((20, 300), (95, 400), (20, 300))
+    )
+    analysis = analyze(run)
+    (root,) = found(analysis, "cpu_bound")
+    gaps = found(analysis, "idle_gap")
+    assert {gap.cause for gap in gaps} == {"data"}
+    assert root.consequences == (gaps[0].fingerprint,)
+
+
+def test_without_a_cpu_series_it_is_not_judged() -> None:
+    """Never CPU-bound without CPU data; what to record is said."""
+    analysis = analyze(recording(util=_PHASES))
+    (entry,) = unjudged(analysis, "cpu_bound")
+    assert "psutil.cpu_percent()" in entry.recording
+    assert found(analysis, "cpu_bound") == []
+
+
+def test_a_cpu_series_of_another_time_is_not_judged() -> None:
+    """A host log that covers little of the job proves nothing."""
+    (entry,) = unjudged(analyze(recording(util=_PHASES, cpu=steps((95, 100)))), "cpu_bound")
+    assert "covers only 11 % of the job" in entry.reason
+
+
+def test_low_utilisation_without_cpu_series_has_no_cause() -> None:
+    """It is said that the cause is unknown, and what would tell."""
+    (finding,) = found(analyze(recording(util=_PHASES)), "low_util_cause_unknown")
+    assert finding.cause is None
+    assert finding.intervals[0].seconds == pytest.approx(300, abs=60)
+    assert "no CPU series was recorded" in finding.summary
+    assert finding.evidence[0].threshold is not None
+    assert finding.evidence[0].observed <= finding.evidence[0].threshold.value == 0.64
+
+
+@pytest.mark.parametrize(
+    "util",
+    [steps((97, 900)), np.tile(steps((97, 60), (0, 60)), 8), steps((97, 600), (40, 60), (97, 240))],
+    ids=["healthy", "idle gaps", "evaluation"],
+)
+def test_what_is_no_low_utilisation(util: FloatArray) -> None:
+    """Busy GPUs, gaps, and a minute of evaluation."""
+    assert found(analyze(recording(util=util)), "low_util_cause_unknown") == []
+
+
+def test_with_a_cpu_series_the_cause_is_not_called_unknown() -> None:
+    """Other kinds speak then."""
+    assert found(analyze(recording(util=_PHASES, cpu=_FULL)), "low_util_cause_unknown") == []

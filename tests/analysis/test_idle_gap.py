@@ -1,0 +1,148 @@
+"""Stretches in which a GPU did nothing while the job was running."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Severity
+from tests.builders import found, recording, spans, steps, unjudged
+
+
+def test_a_gap_within_the_job_is_one_finding() -> None:
+    """Where, how long, how sure, and what it costs."""
+    gaps = found(analyze(recording(util=steps((97, 100), (0, 20), (97, 380)))), "idle_gap")
+    assert [spans(gap) for gap in gaps] == [[(99.0, 119.0)]]
+    assert gaps[0].lost_gpu_seconds == pytest.approx(20)
+    assert (gaps[0].confidence, gaps[0].cause, gaps[0].severity) == (Confidence.HIGH, "unknown", Severity.WARNING)
+    assert gaps[0].summary.startswith("GPU 0 was idle for 20 s while the job was running")
+
+
+def test_edges_are_found_between_samples() -> None:
+    """A sample that is partly idle moves the edge into its window."""
+    gap = found(analyze(recording(util=steps((96, 100), (24, 1), (0, 20), (96, 300)))), "idle_gap")[0]
+    assert 98.5 < spans(gap)[0][0] < 99.5
+
+
+def test_each_gap_and_gpu_has_its_own_finding() -> None:
+    """Two gaps of two GPUs are four findings."""
+    util = steps((97, 60), (0, 15), (97, 60), (0, 15), (97, 60))
+    assert len(found(analyze(recording(util=[util, util])), "idle_gap")) == 4
+
+
+@pytest.mark.parametrize(
+    "util",
+    [
+        steps((97, 100), (0, 4), (97, 100)),
+        steps((97, 100), (20, 60), (97, 100)),
+        steps((0, 60), (97, 200), (0, 60)),
+        np.tile(steps((97, 2), (0, 3)), 60),
+    ],
+    ids=["short", "slow", "start-up and tail", "micro-stalls"],
+)
+def test_what_is_no_gap(util: FloatArray) -> None:
+    """Short waits, low load, and time outside the job are something else."""
+    assert found(analyze(recording(util=util)), "idle_gap") == []
+
+
+def test_a_stray_kernel_does_not_end_a_gap() -> None:
+    """One sample of little work is bridged."""
+    gaps = found(analyze(recording(util=steps((97, 60), (0, 10), (18, 1), (0, 10), (97, 120)))), "idle_gap")
+    assert [round(gap.intervals[0].seconds) for gap in gaps] == [21]
+
+
+def test_a_gap_never_spans_a_log_gap() -> None:
+    """What happened without samples is not known to be idle."""
+    times = [*range(70), *range(200, 290)]
+    gaps = found(analyze(recording(util=steps((97, 60), (0, 20), (97, 80)), times=times)), "idle_gap")
+    assert [round(gap.intervals[0].seconds) for gap in gaps] == [10, 10]
+
+
+def test_nulls_of_a_few_seconds_are_bridged_and_longer_ones_are_not() -> None:
+    """N/A for a moment leaves one gap, half a minute of it two."""
+    brief = steps((97, 60), (0, 10), (np.nan, 5), (0, 10), (97, 60))
+    long = steps((97, 60), (0, 10), (np.nan, 30), (0, 10), (97, 60))
+    assert len(found(analyze(recording(util=brief)), "idle_gap")) == 1
+    assert len(found(analyze(recording(util=long)), "idle_gap")) == 2
+
+
+def test_chance_runs_of_point_samples_are_no_gaps() -> None:
+    """At 5 s a job that waits half of each second shows runs of zeros, none of which is idle time."""
+    util = np.where(np.random.default_rng(3).random(600) < 0.45, 0, 95)
+    assert found(analyze(recording(util=util, every=5.0)), "idle_gap") == []
+
+
+def test_a_surprising_run_of_point_samples_is_a_gap() -> None:
+    """Two idle samples in a row are a gap where all others are busy."""
+    gaps = found(analyze(recording(util=steps((97, 60), (0, 2), (97, 60)), every=30.0)), "idle_gap")
+    assert [round(gap.intervals[0].seconds) for gap in gaps] == [60]
+    assert gaps[0].confidence is Confidence.MEDIUM
+
+
+def test_a_job_visibly_off_and_on_is_readable() -> None:
+    """Long gaps do not count against each other as texture."""
+    util = np.tile(steps((97, 9), (0, 7)), 20)
+    assert len(found(analyze(recording(util=util, every=5.0)), "idle_gap")) == 19
+
+
+def test_power_that_stays_high_denies_a_gap() -> None:
+    """Where power is averaged over a second, it sees the work between point samples."""
+    util = steps((97, 60), (0, 8), (97, 60))
+    power = steps((250, 60), (250, 8), (250, 60))
+    power[0] = 60
+    run = recording(util=util, power=power, every=5.0, model="NVIDIA L4")
+    assert found(analyze(run), "idle_gap") == []
+
+
+def test_a_rank_that_starts_late_is_starting_up() -> None:
+    """Ranks begin seconds apart; minutes apart is idle time."""
+    first, soon, late = steps((97, 300)), steps((0, 20), (97, 280)), steps((0, 120), (97, 180))
+    gaps = found(analyze(recording(util=[first, soon, late])), "idle_gap")
+    assert [gap.devices for gap in gaps] == [("gpu:2",)]
+
+
+def test_gaps_weigh_by_their_share_of_the_job() -> None:
+    """One gap in an hour is information, a fifth of the job is a problem."""
+    little = found(analyze(recording(util=steps((97, 1800), (0, 10), (97, 1790)))), "idle_gap")
+    much = found(analyze(recording(util=steps((97, 100), (0, 60), (97, 100)))), "idle_gap")
+    assert [little[0].severity, much[0].severity] == [Severity.INFO, Severity.PROBLEM]
+
+
+def test_without_utilisation_it_is_not_judged() -> None:
+    """The answer names the field to record."""
+    (entry,) = unjudged(analyze(recording(power=steps((100, 60)))), "idle_gap")
+    assert "utilization.gpu" in entry.recording
+    assert entry.recording.startswith("nvidia-smi --query-gpu=timestamp,index,")
+
+
+def test_a_gpu_without_utilisation_beside_others_is_named() -> None:
+    """A split GPU gives no utilisation; the others are judged."""
+    util = steps((97, 60), (0, 20), (97, 60))
+    analysis = analyze(recording(util=[util, np.full(140, np.nan)]))
+    assert [entry.device for entry in unjudged(analysis, "idle_gap")] == ["gpu:1"]
+    assert len(found(analysis, "idle_gap")) == 1
+
+
+def test_a_gap_is_as_long_at_fine_sampling() -> None:
+    """At 0.1 s utilisation falls and rises over its window of a second; the gap ends half-way."""
+    work = steps((97, 300), (0, 53), (97, 300))
+    util = np.convolve(np.concatenate([np.full(9, 97.0), work]), np.ones(10) / 10, "valid")
+    (gap,) = found(analyze(recording(util=util, every=0.1)), "idle_gap")
+    assert gap.intervals[0].seconds == pytest.approx(5.3, abs=0.2)
+
+
+def test_a_gpu_that_never_worked_is_to_be_released() -> None:
+    """No advice on checkpoints for a GPU the job does not see."""
+    (gap,) = found(analyze(recording(util=[steps((97, 200)), np.zeros(200)])), "idle_gap")
+    assert (gap.devices, gap.cause) == (("gpu:1",), "unused")
+    assert "CUDA_VISIBLE_DEVICES" in gap.recommendation
+
+
+def test_a_gpu_that_stops_while_others_go_on_waits_or_is_dead() -> None:
+    """Two minutes beside busy GPUs; when all stop together, the cause is not known."""
+    busy, stopped = steps((97, 400)), steps((97, 100), (0, 120), (97, 180))
+    alone = found(analyze(recording(util=[busy, stopped])), "idle_gap")
+    together = found(analyze(recording(util=[stopped, stopped])), "idle_gap")
+    assert [gap.cause for gap in alone] == ["peers busy"]
+    assert "dead or waiting rank" in alone[0].recommendation
+    assert {gap.cause for gap in together} == {"unknown"}

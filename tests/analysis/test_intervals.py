@@ -1,0 +1,84 @@
+"""The algebra of stretches of time."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.analysis import intervals
+from gpureport.analysis.intervals import Spans
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Interval
+
+_HORIZON = 60
+
+
+def _mask(stretches: Spans) -> BoolArray:
+    mask = np.zeros(_HORIZON, dtype=np.bool_)
+    for start, end in stretches:
+        mask[start:end] = True
+    return mask
+
+
+def _disjoint(stretches: Spans) -> bool:
+    return bool((stretches[:, 1] > stretches[:, 0]).all() and (stretches[1:, 0] > stretches[:-1, 1]).all())
+
+
+_pairs = st.tuples(st.integers(0, _HORIZON), st.integers(0, _HORIZON)).map(lambda pair: Interval(min(pair), max(pair)))
+_spans = st.lists(_pairs, max_size=8).map(intervals.spans)
+_values = st.lists(st.sampled_from([0.0, 0.04, 0.1, 0.5, float("nan")]), max_size=40).map(np.array)
+
+
+@given(st.lists(_pairs, max_size=8))
+def test_union_is_sorted_disjoint_and_covers_the_same_time(parts: list[Interval]) -> None:
+    """A union holds each moment that any part holds, once."""
+    united = intervals.spans(parts)
+    raw = np.array([(part.start, part.end) for part in parts], dtype=np.int64).reshape(-1, 2)
+    assert _disjoint(united)
+    assert _mask(united).tolist() == _mask(raw).tolist()
+    assert intervals.total_seconds(united) * 1e6 == _mask(raw).sum()
+
+
+@given(_spans, _spans)
+def test_intersection_and_difference_split_a_set(left: Spans, right: Spans) -> None:
+    """What two sets share and what only the first holds are the first, without overlap."""
+    shared, own = intervals.intersection(left, right), intervals.difference(left, right)
+    assert _mask(shared).tolist() == (_mask(left) & _mask(right)).tolist()
+    assert _mask(own).tolist() == (_mask(left) & ~_mask(right)).tolist()
+    assert _mask(shared).sum() + _mask(own).sum() == _mask(left).sum()
+
+
+@given(_spans, st.integers(0, 10))
+def test_joining_closes_the_holes_that_are_narrow_enough(stretches: Spans, within: int) -> None:
+    """After joining, every hole is wider than the limit and no covered moment is lost."""
+    joined = intervals.union(stretches, within=within)
+    assert (joined[1:, 0] - joined[:-1, 1] > within).all()
+    assert (_mask(joined) | ~_mask(stretches)).all()
+
+
+@given(_spans, st.lists(st.integers(0, _HORIZON), min_size=2, max_size=9).map(sorted))
+def test_overlap_of_cells_adds_up_to_the_intersection(stretches: Spans, edges: list[int]) -> None:
+    """Cells that tile a stretch are covered, together, for as long as the stretch is."""
+    cuts = np.array(edges, dtype=np.int64)
+    covered = intervals.overlap(cuts[:-1], cuts[1:], stretches)
+    whole = intervals.intersection(stretches, intervals.spans([Interval(edges[0], edges[-1])]))
+    assert np.isclose(covered.sum(), intervals.total_seconds(whole))
+
+
+@given(_values, st.integers(0, 40))
+def test_hysteresis_is_the_same_on_a_recording_in_two_parts(values: FloatArray, cut: int) -> None:
+    """Runs found on both sides of a break are the runs found on each side alone."""
+    cut = min(cut, len(values))
+    breaks = np.zeros(len(values), dtype=np.bool_)
+    breaks[cut : cut + 1] = True
+    first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12, breaks=breaks)
+    left = intervals.hysteresis(values[:cut], enter=0.05, leave=0.12)
+    right = intervals.hysteresis(values[cut:], enter=0.05, leave=0.12)
+    assert first.tolist() == [*left[0].tolist(), *(right[0] + cut).tolist()]
+    assert stop.tolist() == [*left[1].tolist(), *(right[1] + cut).tolist()]
+
+
+def test_hysteresis_needs_one_low_value_and_keeps_its_state_over_nulls() -> None:
+    """A run goes on at middling values and nulls, but does not consist of them."""
+    values = np.array([0.9, 0.1, 0.04, np.nan, 0.1, 0.9, 0.1, np.nan, 0.9])
+    first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12)
+    assert (first.tolist(), stop.tolist()) == ([1], [5])

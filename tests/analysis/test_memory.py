@@ -1,0 +1,98 @@
+"""How full GPU memory was."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Severity
+from tests.builders import GIB, found, recording, steps, unjudged
+
+_UTIL = steps((0, 20), (97, 280))
+_KINDS = ("mem_headroom", "mem_pressure", "mem_prealloc")
+
+
+def _growing(peak: float) -> FloatArray:
+    return np.concatenate([np.zeros(10), np.linspace(1, peak * 0.7, 20), np.linspace(peak * 0.9, peak, 270)])
+
+
+@pytest.mark.parametrize(
+    ("memory", "kind"),
+    [(_growing(30), "mem_headroom"), (_growing(78), "mem_pressure"), (steps((0, 10), (62, 290)), "mem_prealloc")],
+)
+def test_one_kind_speaks(memory: FloatArray, kind: str) -> None:
+    """Room, pressure and preallocation exclude each other."""
+    analysis = analyze(recording(util=_UTIL, memory=memory))
+    assert [name for name in _KINDS if found(analysis, name)] == [kind]
+
+
+def test_well_filled_memory_is_silent() -> None:
+    """Between 70 and 95 % there is nothing to say."""
+    analysis = analyze(recording(util=_UTIL, memory=_growing(66)))
+    assert [name for name in _KINDS if found(analysis, name)] == []
+
+
+def test_reserved_memory_is_not_available() -> None:
+    """Pressure is judged by what a job can get."""
+    memory, roomy, tight = _growing(75), None, 4 * GIB
+    assert found(analyze(recording(util=_UTIL, memory=memory, reserved=roomy)), "mem_pressure") == []
+    (finding,) = found(analyze(recording(util=_UTIL, memory=memory, reserved=tight)), "mem_pressure")
+    assert finding.severity is Severity.WARNING
+    assert "75.0 GiB of 76.0 GiB, 1.0 GiB short of running out" in finding.summary
+
+
+def test_the_fullest_gpu_decides_about_room() -> None:
+    """One well-filled GPU leaves no room for a larger batch."""
+    run = recording(util=_UTIL, memory=[_growing(20), _growing(60)])
+    assert found(analyze(run), "mem_headroom") == []
+
+
+def test_preallocation_that_is_released_at_the_end_is_recognised() -> None:
+    """Memory is released at once, utilisation lags."""
+    memory = steps((0, 10), (62, 280), (0, 10))
+    (finding,) = found(analyze(recording(util=_UTIL, memory=memory)), "mem_prealloc")
+    assert finding.severity is Severity.INFO
+    assert "preallocates" in finding.summary
+
+
+def test_a_step_that_goes_on_growing_is_no_preallocation() -> None:
+    """A caching allocator grows after its first step."""
+    memory = np.concatenate([np.zeros(10), np.linspace(60, 63, 290)])
+    assert found(analyze(recording(util=_UTIL, memory=memory)), "mem_prealloc") == []
+
+
+def test_an_unused_gpu_has_no_room_to_offer() -> None:
+    """A bare context says nothing about batch size."""
+    assert found(analyze(recording(util=_UTIL, memory=steps((0.5, 300)))), "mem_headroom") == []
+
+
+def test_without_memory_it_is_not_judged() -> None:
+    """Neither without use nor without the memory installed."""
+    absent = analyze(recording(util=_UTIL))
+    unsized = analyze(recording(util=_UTIL, memory=_growing(30), memory_total=None))
+    for kind in _KINDS:
+        assert "memory.used" in unjudged(absent, kind)[0].recording
+        assert "memory.total" in unjudged(unsized, kind)[0].recording
+
+
+@pytest.mark.parametrize("level", [30.0, 78.0], ids=["mem_headroom", "mem_pressure"])
+def test_memory_that_never_moves_may_be_preallocated(level: float, request: pytest.FixtureRequest) -> None:
+    """A step before the log began cannot be excluded, and is not said to be."""
+    kind = request.node.callspec.id
+    (finding,) = found(analyze(recording(util=_UTIL, memory=steps((level, 300)))), kind)
+    assert (finding.confidence, finding.ruled_out) == (Confidence.LOW, ())
+    assert "cannot be told from preallocation" in finding.summary
+
+
+def test_preallocation_has_two_explanations() -> None:
+    """The cause is not claimed."""
+    (finding,) = found(analyze(recording(util=_UTIL, memory=steps((0, 10), (62, 290)))), "mem_prealloc")
+    assert "or a job that allocates everything at once" in finding.summary
+
+
+def test_what_is_left_below_a_gibibyte_is_in_mebibytes() -> None:
+    """0.1 GiB hides how little it is; only the GPUs meant are named."""
+    run = recording(util=_UTIL, memory=[_growing(79.92), _growing(20)])
+    (finding,) = found(analyze(run), "mem_pressure")
+    assert "82 MiB short of running out" in finding.summary
+    assert finding.summary.startswith("Memory of GPU 0 was")

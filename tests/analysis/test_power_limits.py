@@ -1,0 +1,78 @@
+"""Clocks set by the power limit."""
+
+import numpy as np
+
+from gpureport.analysis import analyze
+from gpureport.findings import Confidence, Severity
+from tests.builders import found, recording, steps, unjudged
+
+
+def test_the_power_cap_is_information() -> None:
+    """It is normal at full load, on any GPU."""
+    run = recording(util=98, power=70, power_limit=70, clock=900, sw_power_cap=np.ones(300), model="Tesla T4")
+    (finding,) = found(analyze(run), "power_cap")
+    assert finding.severity is Severity.INFO
+    assert "100 % of its busy time, at a median clock of 57 % of the highest" in finding.summary
+
+
+def test_the_cap_is_seen_in_power_where_bits_are_missing() -> None:
+    """Power at its limit, with less confidence."""
+    (finding,) = found(analyze(recording(util=steps((98, 300)), power=398, power_limit=400)), "power_cap")
+    assert finding.confidence is Confidence.MEDIUM
+
+
+def test_a_moment_at_the_limit_is_silent() -> None:
+    """Half a minute is the shortest that sets the speed of a job."""
+    bits = steps((0, 100), (1, 10), (0, 190))
+    assert found(analyze(recording(util=98, power_limit=400, power=300, sw_power_cap=bits)), "power_cap") == []
+
+
+def test_a_lowered_limit_that_binds_is_a_warning() -> None:
+    """The limit in force is set against the one the board ships with."""
+    run = recording(util=steps((98, 300)), power=219, power_limit=220, default_limit=400)
+    (finding,) = found(analyze(run), "power_limited")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.HIGH)
+    assert "220 W, 55 % of the default 400 W" in finding.summary
+
+
+def test_a_lowered_limit_nobody_reaches_is_information() -> None:
+    """It costs nothing."""
+    (finding,) = found(analyze(recording(util=steps((98, 300)), power=120, power_limit=220)), "power_limited")
+    assert (finding.severity, finding.confidence) == (Severity.INFO, Confidence.LOW)
+
+
+def test_the_default_limit_is_no_finding() -> None:
+    """A board as it ships is not limited."""
+    assert found(analyze(recording(util=steps((98, 300)), power=390, power_limit=400)), "power_limited") == []
+
+
+def test_unknown_limits_are_not_judged() -> None:
+    """Neither kind without power limits or bits."""
+    analysis = analyze(recording(util=steps((98, 300)), power=390))
+    assert "enforced.power.limit" in unjudged(analysis, "power_cap")[0].recording
+    assert "power.default_limit" in unjudged(analysis, "power_limited")[0].recording
+
+
+def test_a_lowered_limit_is_a_choice() -> None:
+    """No time is counted lost, the clock is evidence, and the cap is not called normal."""
+    run = recording(util=98, power=219, power_limit=220, default_limit=400, clock=900, sw_power_cap=np.ones(300))
+    analysis = analyze(run)
+    (limited,), (cap,) = found(analysis, "power_limited"), found(analysis, "power_cap")
+    assert limited.lost_gpu_seconds is None
+    assert limited.evidence[-1].metric == "gpu_sm_clock_hertz"
+    assert "not a fault" not in cap.recommendation
+    assert cap.severity is Severity.INFO
+
+
+def test_a_default_limit_that_takes_a_third_of_the_clock_is_a_warning() -> None:
+    """On models whose clock events NVIDIA's diagnostics look at."""
+    run = recording(util=98, power=400, power_limit=400, clock=900, sw_power_cap=np.ones(300))
+    (finding,) = found(analyze(run), "power_cap")
+    assert finding.severity is Severity.WARNING
+    assert "highest" in finding.recommendation
+
+
+def test_a_small_share_of_the_busy_time_is_silent() -> None:
+    """Half a minute in an hour does not set the speed of a job."""
+    bits = steps((0, 1800), (1, 40), (0, 1760))
+    assert found(analyze(recording(util=98, power=300, power_limit=400, sw_power_cap=bits)), "power_cap") == []

@@ -1,0 +1,92 @@
+"""Time before the first work and after the last."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.findings import Severity
+from tests.builders import found, recording, spans, steps, unjudged
+
+
+def test_start_up_and_tail_belong_to_the_job() -> None:
+    """One finding each, of no single GPU, costing the time of all."""
+    util = steps((0, 40), (97, 2000), (0, 30))
+    analysis = analyze(recording(util=[util, util]))
+    (startup,), (tail,) = found(analysis, "startup_idle"), found(analysis, "tail_idle")
+    assert (startup.devices, spans(startup)) == ((), [(0.0, 39.0)])
+    assert (tail.devices, spans(tail)) == ((), [(2039.0, 2069.0)])
+    assert startup.lost_gpu_seconds == pytest.approx(78)
+    assert startup.severity is Severity.INFO
+
+
+def test_a_long_start_up_is_a_warning() -> None:
+    """More than a twentieth of the recording is worth a change."""
+    (startup,) = found(analyze(recording(util=steps((0, 300), (97, 700)))), "startup_idle")
+    assert startup.severity is Severity.WARNING
+
+
+def test_a_short_one_is_silent() -> None:
+    """Less than 10 s is nothing."""
+    analysis = analyze(recording(util=steps((0, 8), (97, 200), (0, 6))))
+    assert found(analysis, "startup_idle") + found(analysis, "tail_idle") == []
+
+
+def test_a_late_rank_has_a_start_up_of_its_own() -> None:
+    """The GPU that begins 20 s after the first is named."""
+    (late,) = found(analyze(recording(util=[steps((97, 300)), steps((0, 20), (97, 280))])), "startup_idle")
+    assert late.devices == ("gpu:1",)
+
+
+def test_a_job_that_never_works_is_named_as_such() -> None:
+    """An idle recording is a warning, and no idle gap."""
+    analysis = analyze(recording(util=np.zeros(100)))
+    (never,) = found(analysis, "startup_idle")
+    assert never.severity is Severity.WARNING
+    assert never.summary.startswith("No sustained work above 12 %")
+    assert never.cause == "no work"
+    assert found(analysis, "idle_gap") == []
+
+
+def test_without_utilisation_it_is_not_judged() -> None:
+    """Both kinds say so."""
+    analysis = analyze(recording(power=steps((100, 60))))
+    assert unjudged(analysis, "startup_idle")
+    assert unjudged(analysis, "tail_idle")
+
+
+@pytest.mark.parametrize("every", [0.0, 1.0])
+def test_a_recording_of_a_few_seconds_says_nothing(every: float) -> None:
+    """One moment is no proof that a job never worked."""
+    assert found(analyze(recording(util=steps((50, 3)), every=every)), "startup_idle") == []
+
+
+def test_two_samples_an_hour_apart_have_no_tail() -> None:
+    """What a tail must be is not made up by the time after the last sample."""
+    assert found(analyze(recording(util=steps((97, 2)), every=3600.0)), "tail_idle") == []
+
+
+def test_light_work_is_no_start_up() -> None:
+    """A job at 8 % lost what it did not use, and its time is not start-up."""
+    analysis = analyze(recording(util=steps((8, 100), (0, 100))))
+    (never,), seconds = found(analysis, "startup_idle"), dict(analysis.gpu_time[0].seconds)
+    assert seconds["startup"] == 0
+    assert seconds["idle"] == pytest.approx(100, abs=1)
+    assert never.lost_gpu_seconds == pytest.approx(seconds["idle"] + seconds["low_use"], abs=1)
+    assert seconds["computing"] == pytest.approx(8, abs=1)
+
+
+def test_work_within_start_up_and_tail_is_not_lost() -> None:
+    """An evaluation of two seconds after the end is work; loss and class agree."""
+    util = steps((0, 40), (97, 200), (0, 20), (97, 2), (0, 20))
+    analysis = analyze(recording(util=util))
+    (tail,), seconds = found(analysis, "tail_idle"), dict(analysis.gpu_time[0].seconds)
+    assert tail.lost_gpu_seconds == pytest.approx(40, abs=1)
+    assert tail.lost_gpu_seconds == pytest.approx(seconds["tail"])
+
+
+def test_a_tail_prints_the_length_that_was_compared() -> None:
+    """The log may have ended an interval late, and evidence holds to its own limit."""
+    (tail,) = found(analyze(recording(util=steps((97, 200), (0, 9)), every=1.2)), "tail_idle")
+    assert tail.intervals[0].seconds < 11
+    assert tail.evidence[0].threshold is not None
+    assert tail.evidence[0].observed >= tail.evidence[0].threshold.value

@@ -1,0 +1,141 @@
+"""Small recordings made by hand, so that a test of a rule is five lines."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpureport import columns, gpus
+from gpureport.analysis.base import Analysis
+from gpureport.findings import Finding, NotJudged
+from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
+from gpureport.recording import HOST, METRIC_TYPES, Device, Quality, Recording, Run
+
+START = 1_773_480_413_000_000
+GIB = 2**30
+
+_COLUMNS: dict[str, tuple[str, float]] = {
+    "util": ("gpu_utilization_ratio", 0.01),
+    "memory": ("gpu_memory_used_bytes", GIB),
+    "power": ("gpu_power_watts", 1),
+    "power_limit": ("gpu_power_limit_watts", 1),
+    "default_limit": ("gpu_power_limit_default_watts", 1),
+    "temperature": ("gpu_temperature_celsius", 1),
+    "margin": ("gpu_temperature_margin_celsius", 1),
+    "clock": ("gpu_sm_clock_hertz", 1e6),
+    "clock_max": ("gpu_sm_clock_max_hertz", 1e6),
+}
+_EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
+_COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
+
+Floats = npt.NDArray[np.float64]
+
+
+def at(seconds: float) -> int:
+    """Return a moment of a recording, in microseconds."""
+    return START + round(seconds * 1e6)
+
+
+def steps(*parts: tuple[float, int]) -> Floats:
+    """Return a series that holds each value for a number of samples."""
+    return np.concatenate([np.full(count, value, dtype=np.float64) for value, count in parts])
+
+
+def recording(  # noqa: PLR0913 - each argument is something a test varies
+    *,
+    every: float = 1.0,
+    times: npt.ArrayLike | None = None,
+    cpu: npt.ArrayLike | None = None,
+    cpu_every: float = 1.0,
+    model: str | None = "NVIDIA A100-SXM4-80GB",
+    memory_total: int | None = 80 * GIB,
+    reserved: int | None = None,
+    **series: npt.ArrayLike,
+) -> Recording:
+    """Return a recording of one or several GPUs, and of a host when `cpu` is given.
+
+    Args:
+        every: seconds between samples of a GPU.
+        times: seconds of each sample instead.
+        cpu: CPU use in per cent, one value a sample of the host.
+        cpu_every: seconds between samples of the host.
+        model: the GPUs' name.
+        memory_total: memory installed in bytes.
+        reserved: memory the driver keeps, in bytes.
+        series: `util` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit` in W, `temperature` and
+            `margin` in degrees Celsius, `clock` and `clock_max` in MHz, clock event reasons and their counters by
+            name; a number, one series for all GPUs, or one series a GPU. NaN is null.
+    """
+    arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
+    count, length = next(iter(arrays.values())).shape
+    seconds = np.asarray(np.arange(length) * every if times is None else times, dtype=np.float64)
+    known = gpus.find(model)
+    devices = [
+        Device(
+            id=f"gpu:{index}",
+            index=index,
+            model=model,
+            memory_total_bytes=memory_total,
+            memory_reserved_bytes=reserved,
+            power_window=known.power_window if known else "unknown",
+        )
+        for index in range(count)
+    ]
+    values = {_COLUMNS[name][0]: array * _COLUMNS[name][1] for name, array in arrays.items()}
+    blocks: list[tuple[Floats, dict[str, Floats]]] = [
+        (seconds, {name: array[index] for name, array in values.items()}) for index in range(count)
+    ]
+    if cpu is not None:
+        used = np.asarray(cpu, dtype=np.float64) / 100
+        devices.append(Device(id=HOST))
+        blocks.append((np.asarray(np.arange(len(used)) * cpu_every, dtype=np.float64), {"cpu_utilization_ratio": used}))
+    return Recording(run=_run(tuple(devices), seconds, every), series=_series(devices, blocks))
+
+
+def _table(values: npt.ArrayLike) -> Floats:
+    return np.atleast_2d(np.asarray(values, dtype=np.float64))
+
+
+def _run(devices: tuple[Device, ...], seconds: Floats, every: float) -> Run:
+    return Run(
+        id="0123abcd",
+        name="made by hand",
+        started=at(float(seconds[0])),
+        ended=at(float(seconds[-1])),
+        sources=(),
+        devices=devices,
+        quality=Quality(),
+        interval=every,
+    )
+
+
+def _series(devices: list[Device], blocks: list[tuple[Floats, dict[str, Floats]]]) -> "pa.Table":
+    codes = np.concatenate([np.full(len(seconds), code) for code, (seconds, _) in enumerate(blocks)])
+    stamps = np.concatenate([START + np.round(seconds * 1e6).astype(np.int64) for seconds, _ in blocks])
+    names = pa.array([device.id for device in devices], pa.string())
+    table: dict[str, Any] = {
+        "device": pa.DictionaryArray.from_arrays(columns.array(codes, pa.int32()), names),
+        "timestamp": columns.array(stamps, pa.timestamp("us")),
+    }
+    for metric, kind in METRIC_TYPES.items():
+        if any(metric in block for _, block in blocks):
+            parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
+            table[metric] = columns.optional(np.concatenate(parts), kind)
+    return pa.table(table)
+
+
+def found(analysis: Analysis, kind: str) -> list[Finding]:
+    """Return the findings of one kind, by time and device."""
+    chosen = [finding for finding in analysis.findings if finding.kind == kind]
+    return sorted(chosen, key=lambda finding: (finding.intervals, finding.devices))
+
+
+def unjudged(analysis: Analysis, kind: str) -> list[NotJudged]:
+    """Return what could not be judged of one kind."""
+    return [entry for entry in analysis.not_judged if entry.kind == kind]
+
+
+def spans(finding: Finding) -> list[tuple[float, float]]:
+    """Return a finding's intervals in seconds since the first sample."""
+    return [((part.start - START) / 1e6, (part.end - START) / 1e6) for part in finding.intervals]
