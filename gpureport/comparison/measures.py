@@ -1,0 +1,116 @@
+"""What one step comes to: a few figures over all GPUs of all its runs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from gpureport.analysis.base import Analysis, DeviceStatistics
+
+WORK_BATCH = 1000
+"""Units of work that GPU-hours are set in relation to."""
+
+PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work"
+"""Name of the figure that sets GPU time in relation to work."""
+
+SHORTEST_SECONDS = 60.0
+"""Time below which a step is too short to be set against another."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """One figure of a step.
+
+    Attributes:
+        metric: name with the base unit as suffix; a column name where the figure is one column's.
+        unit: base unit (`1`, `s`, `W`, `By`).
+        value: None where it was not recorded.
+    """
+
+    metric: str
+    unit: str
+    value: float | None
+
+
+def _gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
+    return [
+        statistics
+        for analysis in analyses
+        for statistics in analysis.statistics
+        if statistics.device in {gpu.id for gpu in analysis.run.gpus}
+    ]
+
+
+def _weighted_mean(gpus: Sequence[DeviceStatistics], metric: str) -> float | None:
+    """Return the mean over all GPUs, each weighted with the time its figure rests on."""
+    summaries = [summary for gpu in gpus if (summary := gpu.metric(metric)) is not None and summary.seconds > 0]
+    seconds = sum(summary.seconds for summary in summaries)
+    return sum(summary.mean * summary.seconds for summary in summaries) / seconds if seconds else None
+
+
+def utilisation(analyses: Sequence[Analysis]) -> float | None:
+    """Return the time-weighted mean GPU utilisation as a ratio."""
+    return _weighted_mean(_gpus(analyses), "gpu_utilization_ratio")
+
+
+def power(analyses: Sequence[Analysis]) -> float | None:
+    """Return the time-weighted mean power of one GPU in watts."""
+    return _weighted_mean(_gpus(analyses), "gpu_power_watts")
+
+
+def idle_ratio(analyses: Sequence[Analysis]) -> float | None:
+    """Return idle time as a share of the time that utilisation was observed."""
+    idle = observed = 0.0
+    for gpu in _gpus(analyses):
+        summary = gpu.metric("gpu_utilization_ratio")
+        if gpu.idle_seconds is not None and summary is not None:
+            idle += gpu.idle_seconds
+            observed += summary.seconds
+    return idle / observed if observed else None
+
+
+def memory_peak(analyses: Sequence[Analysis]) -> float | None:
+    """Return the highest memory in use on any GPU, in bytes."""
+    return max((gpu.memory_peak_bytes for gpu in _gpus(analyses) if gpu.memory_peak_bytes is not None), default=None)
+
+
+def observed_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the time that samples of the best covered GPU stand for, within the length of its run."""
+    return max(
+        (
+            min(statistics.observed_seconds, (analysis.run.ended - analysis.run.started) / 1e6)
+            for analysis in analyses
+            for statistics in _gpus([analysis])
+        ),
+        default=0.0,
+    )
+
+
+def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
+    """Return the GPU-seconds held, a mean over the runs."""
+    held = sum(seconds for analysis in analyses for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
+    return held / len(analyses) if held else None
+
+
+def gpu_seconds_per_batch(analyses: Sequence[Analysis]) -> float | None:
+    """Return the GPU-seconds that WORK_BATCH units of work took; None unless every run says its work in one unit."""
+    works = [analysis.run.work for analysis in analyses]
+    units = {work.unit for work in works if work is not None}
+    amount = sum(work.amount for work in works if work is not None)
+    held = gpu_seconds(analyses)
+    if None in works or len(units) != 1 or amount <= 0 or held is None:
+        return None
+    return held * len(analyses) / amount * WORK_BATCH
+
+
+_MEASURES: tuple[tuple[str, str, Callable[[Sequence[Analysis]], float | None]], ...] = (
+    (PER_WORK, "s", gpu_seconds_per_batch),
+    ("gpu_seconds", "s", gpu_seconds),
+    ("idle_ratio", "1", idle_ratio),
+    ("gpu_utilization_ratio", "1", utilisation),
+    ("gpu_power_watts", "W", power),
+    ("gpu_memory_used_bytes", "By", memory_peak),
+)
+
+
+def measures(analyses: Sequence[Analysis]) -> tuple[Measure, ...]:
+    """Return every figure of the runs of one step, in the order shown."""
+    return tuple(Measure(metric=metric, unit=unit, value=figure(analyses)) for metric, unit, figure in _MEASURES)

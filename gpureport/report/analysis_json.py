@@ -1,0 +1,168 @@
+"""The JSON of `gpureport analyze` (schema `gpureport.analysis/1`): it grows, it never renames.
+
+Numbers are in base units, times ISO 8601: with an offset where the zone of the log is known, without one where
+it is not.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from gpureport.analysis.base import Analysis, DeviceStatistics, GpuTime, MetricSummary
+from gpureport.findings import Evidence, Finding, Interval, NotJudged
+from gpureport.recording import Quality, Run
+
+SCHEMA = "gpureport.analysis/1"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_HOUR = 3600
+
+
+def render(analyses: Sequence[Analysis], gpu_hour_price: float | None = None) -> str:
+    """Return the analyses as JSON text.
+
+    Args:
+        analyses: one a run.
+        gpu_hour_price: price of a GPU-hour, for the cost of a run.
+    """
+    runs = [_analysis(analysis, gpu_hour_price) for analysis in analyses]
+    return json.dumps({"schema": SCHEMA, "runs": runs, "across_runs": []}, indent=1, allow_nan=False) + "\n"
+
+
+def moment(microseconds: int, timezone: str | None) -> str:
+    """Return a time of a recording as ISO 8601 with milliseconds, in the zone of the log where it is known."""
+    time = _EPOCH + timedelta(microseconds=microseconds)
+    shown = time.astimezone(ZoneInfo(timezone)) if timezone else time.replace(tzinfo=None)
+    return shown.isoformat(timespec="milliseconds")
+
+
+def _analysis(analysis: Analysis, price: float | None) -> dict[str, Any]:
+    zone = analysis.run.timezone
+    entry = {
+        "run": _run(analysis.run),
+        "quality": _quality(analysis.run.quality, zone),
+        "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
+        "statistics": {each.device: _statistics(each) for each in analysis.statistics},
+        "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
+        "findings": [_finding(finding, analysis.run) for finding in analysis.findings],
+        "not_judged": [_not_judged(each) for each in analysis.not_judged],
+        "limits": list(analysis.limits),
+    }
+    return entry | ({} if price is None else {"cost": _cost(analysis.gpu_time, price)})
+
+
+def _run(run: Run) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "name": run.name,
+        "step": run.step,
+        "started": moment(run.started, run.timezone),
+        "ended": moment(run.ended, run.timezone),
+        "timezone": run.timezone,
+        "interval_seconds": run.interval,
+        "sources": [asdict(source) for source in run.sources],
+        "devices": [asdict(device) for device in run.devices],
+        "stages": [
+            {"name": stage.name, "node": stage.node, **_span(Interval(stage.start, stage.end), run.timezone)}
+            for stage in run.stages
+        ],
+        "params": dict(run.params),
+        "tags": dict(run.tags),
+        "work": None if run.work is None else asdict(run.work),
+    }
+
+
+def _quality(quality: Quality, zone: str | None) -> dict[str, Any]:
+    absent: dict[str, dict[str, int]] = {}
+    for entry in quality.absent_cells:
+        absent.setdefault(entry.column, {})[entry.reason] = entry.cells
+    return {
+        "lines": quality.lines,
+        "rows_kept": quality.rows_kept,
+        "rejected": [asdict(entry) for entry in quality.rejected],
+        "headers": quality.headers,
+        "noise": quality.noise,
+        "events": quality.events,
+        "absent_cells": absent,
+        "gaps": [{"device": gap.device, **_span(Interval(gap.start, gap.end), zone)} for gap in quality.gaps],
+        "duplicates": quality.duplicates,
+        "clock_steps": [asdict(step) | {"at": moment(step.at, zone)} for step in quality.clock_steps],
+        "imputed_points": quality.imputed_points,
+        "coverage_ratio": quality.coverage_ratio,
+        "notes": list(quality.notes),
+    }
+
+
+def _span(interval: Interval, zone: str | None) -> dict[str, str]:
+    return {"start": moment(interval.start, zone), "end": moment(interval.end, zone)}
+
+
+def _statistics(statistics: DeviceStatistics) -> dict[str, Any]:
+    figures = {
+        "idle_seconds": statistics.idle_seconds,
+        "gpu_memory_peak_bytes": statistics.memory_peak_bytes,
+        "gpu_memory_headroom_ratio": statistics.memory_headroom_ratio,
+        "energy_joules": statistics.energy_joules,
+        "observed_seconds": statistics.observed_seconds,
+    }
+    gpu = statistics.device != "host"
+    return {summary.metric: _summary(summary) for summary in statistics.metrics} | (
+        figures if gpu else {"observed_seconds": statistics.observed_seconds}
+    )
+
+
+def _summary(summary: MetricSummary) -> dict[str, Any]:
+    entry = {name: value for name, value in asdict(summary).items() if name not in {"metric", "below"}}
+    return entry | ({"below": {f"{limit:g}": share for limit, share in summary.below}} if summary.below else {})
+
+
+def _finding(finding: Finding, run: Run) -> dict[str, Any]:
+    zone = run.timezone
+    device = finding.devices[0] if len(finding.devices) == 1 else None
+    index = next((gpu.index for gpu in run.gpus if gpu.id == device), None)
+    spans = finding.intervals
+    return {
+        "kind": finding.kind,
+        "gpu": index,
+        "device": device,
+        "devices": list(finding.devices),
+        "start": moment(spans[0].start, zone) if spans else None,
+        "end": moment(spans[-1].end, zone) if spans else None,
+        "intervals": [[moment(span.start, zone), moment(span.end, zone)] for span in spans],
+        "severity": finding.severity,
+        "confidence": finding.confidence,
+        "lost_gpu_seconds": finding.lost_gpu_seconds,
+        "cause": finding.cause,
+        "consequences": list(finding.consequences),
+        "samples": finding.samples,
+        "ruled_out": list(finding.ruled_out),
+        "evidence": [_evidence(evidence) for evidence in finding.evidence],
+        "summary": finding.summary,
+        "recommendation": finding.recommendation,
+        "fingerprint": finding.fingerprint,
+    }
+
+
+def _evidence(evidence: Evidence) -> dict[str, Any]:
+    limit = evidence.threshold
+    return {
+        "metric": evidence.metric,
+        "statistic": evidence.statistic,
+        "observed": evidence.observed,
+        "unit": evidence.unit,
+        "relation": evidence.relation,
+        "threshold": None if limit is None else limit.value,
+        "provenance": None if limit is None else {"kind": limit.provenance, "source": limit.source},
+    }
+
+
+def _not_judged(entry: NotJudged) -> dict[str, Any]:
+    return {"kind": entry.kind, "device": entry.device, "reason": entry.reason, "recording": entry.recording}
+
+
+def _cost(times: Sequence[GpuTime], price: float) -> dict[str, Any]:
+    total = sum(seconds for entry in times for _, seconds in entry.seconds)
+    idle = sum(seconds for entry in times for name, seconds in entry.seconds if name == "idle")
+    return {"price": price, "total": total / _HOUR * price, "idle": idle / _HOUR * price}

@@ -1,0 +1,126 @@
+"""What became of every line that was read, and what a reader must know about the data."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.recording import LogGap, Quality, Run
+from gpureport.report import display, terms
+from gpureport.report.inputs import RunInput, clock_note, models, moment
+from gpureport.report.model import RunQuality
+from gpureport.report.parts import Fact
+
+_LISTED = 12
+
+
+def quality(runs: Sequence[RunInput]) -> tuple[RunQuality, ...]:
+    """Return one entry a run."""
+    return tuple(
+        RunQuality(label=run.label, facts=tuple(_facts(run)), notes=tuple(_notes(run.run.quality))) for run in runs
+    )
+
+
+def _facts(run: RunInput) -> Iterator[Fact]:
+    data, info = run.run.quality, run.run
+    yield Fact(name="GPUs", text=models(info.gpus) if info.gpus else "none recorded")
+    yield Fact(name="Hosts", text=str(len(info.hosts)) if info.hosts else "not recorded")
+    yield Fact(
+        name="Recorded",
+        text=f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; "
+        f"{display.elapsed(run.seconds)} in all",
+    )
+    yield Fact(name="Sampling", text=_sampling(info))
+    yield Fact(name="Coverage", text=display.optional(data.coverage_ratio, _coverage))
+    yield Fact(name="Longest gap", text=_longest_gap(run))
+    yield Fact(name="Lines", text=_lines(data))
+    if data.rejected:
+        yield Fact(name="Rejected", text="; ".join(_rejected(data)))
+    yield Fact(name="Absent values", text="; ".join(_absent(data)) or "none in the columns recorded")
+    if data.duplicates:
+        yield Fact(name="Repeated stamps", text=f"{display.plural(data.duplicates, 'row')}, kept")
+    if data.imputed_points:
+        yield Fact(name="Restored values", text=f"{display.plural(data.imputed_points, 'value')} the recorder drops")
+    yield Fact(name="Clock", text="; ".join(_clock_steps(run)) or "no backward step")
+
+
+def _sampling(info: Run) -> str:
+    if info.interval is None:
+        return "one sample of each device" if len(info.devices) > 1 else "one sample in all"
+    return f"one sample of each {'GPU' if info.gpus else 'host'} every {display.duration(info.interval)}"
+
+
+def _coverage(ratio: float) -> str:
+    return f"{display.percent(ratio)} of the time from first to last sample is not in a gap"
+
+
+def _longest_gap(run: RunInput) -> str:
+    gaps = run.run.quality.gaps
+    if not gaps:
+        return "no gap"
+    stretches = _stretches(gaps)
+    longest = max(gaps, key=lambda gap: gap.end - gap.start)
+    devices = [gap.device for gap in next(stretch for stretch in stretches if longest in stretch)]
+    seconds = (longest.end - longest.start) / 1e6
+    at = display.elapsed(run.since_start(longest.start))
+    count = display.plural(len(stretches), "gap")
+    return f"{display.duration(seconds)}, {_devices(run, devices)} at {at}; {count} in all"
+
+
+def _stretches(gaps: Sequence[LogGap]) -> list[list[LogGap]]:
+    """Return the gaps, those of several devices that overlap as one stretch."""
+    stretches: list[list[LogGap]] = []
+    end = 0
+    for gap in sorted(gaps, key=lambda gap: gap.start):
+        if not stretches or gap.start >= end:
+            stretches.append([])
+        stretches[-1].append(gap)
+        end = max(end, gap.end)
+    return stretches
+
+
+def _devices(run: RunInput, devices: Sequence[str]) -> str:
+    gpus = {gpu.id for gpu in run.run.gpus}
+    found = [device for device in devices if device in gpus]
+    hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in gpus]
+    return display.listing([*([run.devices(found)] if found else []), *hosts])
+
+
+def _lines(data: Quality) -> str:
+    rejected = sum(entry.rows for entry in data.rejected)
+    parts = [(data.rows_kept, "kept as samples"), (rejected, "rejected")]
+    parts += [
+        (data.headers, "header" if data.headers == 1 else "headers"),
+        (data.noise, "without data"),
+        (data.events, "driver message" if data.events == 1 else "driver messages"),
+    ]
+    shown = [f"{display.integer(count)} {name}" for count, name in parts if count or name == "rejected"]
+    unaccounted = "" if data.accounted else "; the parts do not add up, please report this log"
+    return f"{display.integer(data.lines)} read = {' + '.join(shown)}{unaccounted}"
+
+
+def _rejected(data: Quality) -> Iterator[str]:
+    for entry in data.rejected[:_LISTED]:
+        yield f"{display.plural(entry.rows, 'line')}: {display.clean(entry.reason)} (first: line {entry.first_line})"
+    if len(data.rejected) > _LISTED:
+        yield f"{len(data.rejected) - _LISTED} more reasons"
+
+
+def _absent(data: Quality) -> Iterator[str]:
+    for entry in data.absent_cells[:_LISTED]:
+        name = terms.column(display.clean(entry.column))
+        yield f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
+    if len(data.absent_cells) > _LISTED:
+        yield f"{len(data.absent_cells) - _LISTED} more columns"
+
+
+def _clock_steps(run: RunInput) -> Iterator[str]:
+    steps = run.run.quality.clock_steps
+    for step in steps[:_LISTED]:
+        at = display.elapsed(run.since_start(step.at))
+        back = display.duration(abs(step.step_seconds))
+        yield f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), repaired"
+    if len(steps) > _LISTED:
+        yield f"{len(steps) - _LISTED} more steps"
+
+
+def _notes(data: Quality) -> Iterator[str]:
+    for note in data.notes:
+        yield display.sentence(note)

@@ -1,0 +1,179 @@
+"""Numbers and log text as people read them: the only place where units leave the base unit.
+
+Every function returns plain text without markup, with a no-break space between a number and its unit. None and NaN
+print as "not recorded", never as 0.
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable
+
+NOT_RECORDED = "not recorded"
+GAP = "\N{NO-BREAK SPACE}"
+
+_HOUR = 3600
+_TIMES = 2
+"""Ratio from which it reads better as times than as per cent."""
+
+_MINUTE = 60
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
+_UNIT_AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|°C|GPU-h|[kMG]Hz|[KMG]iB|k?Wh?|ms|s|min|h)(?:\W|$))")
+_INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+
+
+def clean(text: str) -> str:
+    """Return text from a log or a person without escape codes, control characters and line breaks."""
+    bare = _ESCAPES.sub("", text)
+    spaced = " ".join(bare.split())
+    return "".join(char for char in spaced if unicodedata.category(char) not in _INVISIBLE).strip()
+
+
+def sentence(text: str) -> str:
+    """Return a sentence from elsewhere, cleaned, with its numbers kept beside their units."""
+    return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
+
+
+def shorten(text: str, length: int) -> str:
+    """Return text of at most `length` characters, an ellipsis where it was cut."""
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+
+
+def squeeze(text: str, length: int) -> str:
+    """Return text of at most `length` characters, cut in its middle: what tells names apart is often their end."""
+    tail = length // 2
+    return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
+
+
+def plural(count: int, noun: str) -> str:
+    """Return a count with its noun: `1 finding`, `1 200 rows`."""
+    return f"{integer(count)} {noun}{'' if count == 1 else 's'}"
+
+
+def listing(words: list[str] | tuple[str, ...]) -> str:
+    """Return words as a list in a sentence: `a, b and c`."""
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
+
+
+def integer(value: float) -> str:
+    """Return a whole number with thin gaps between thousands from 10 000 on."""
+    digits = f"{value:,.0f}"
+    return digits.replace(",", "") if len(digits) <= len("9,999") else digits.replace(",", GAP)
+
+
+def number(value: float) -> str:
+    """Return a plain number with about three significant digits and no exponent."""
+    size = abs(value)
+    if size == 0 or not math.isfinite(value):
+        return "0" if value == 0 else NOT_RECORDED
+    decimals = 0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3  # noqa: PLR2004 - powers of ten
+    if round(size, decimals) == 0:
+        return f"{'-' if value < 0 else ''}<0.001"
+    return integer(value) if decimals == 0 else f"{value:.{decimals}f}"
+
+
+def _trimmed(text: str) -> str:
+    return text.removesuffix(".0")
+
+
+def percent(ratio: float) -> str:
+    """Return a ratio in per cent, with a decimal below 10 % and just below 100 %."""
+    value = ratio * 100
+    if value != 0 and abs(value) < 0.05:  # noqa: PLR2004 - half of the last digit shown
+        return f"<0.1{GAP}%"
+    close = 0 < abs(value) < 9.95 or 99 < abs(value) < 100  # noqa: PLR2004 - per cent
+    text = f"{value:.1f}" if close else f"{value:.0f}"
+    return f"{'100' if text == '100.0' else text}{GAP}%"
+
+
+def points(ratio: float) -> str:
+    """Return a difference of two ratios in percentage points, with its sign."""
+    return f"{_signed(f'{ratio * 100:.1f}')}{GAP}points"
+
+
+def _signed(text: str) -> str:
+    return text if text.startswith("-") or text in {"0", "0.0"} else f"+{text}"
+
+
+def signed(value: float) -> str:
+    """Return a number with its sign; one too small to be shown is said to be that."""
+    text = number(value)
+    return "within ±0.001" if "<" in text else _signed(text)
+
+
+def memory_change(size: float) -> str:
+    """Return a difference of two sizes with its sign."""
+    return _signed(memory(size))
+
+
+def elapsed(seconds: float) -> str:
+    """Return a position in time since the start as h:min:s."""
+    whole = round(seconds)
+    return f"{whole // _HOUR}:{whole % _HOUR // _MINUTE:02d}:{whole % _MINUTE:02d}"
+
+
+def duration(seconds: float) -> str:
+    """Return a length of time: seconds up to a minute, h:min:s above."""
+    if seconds < 10:  # noqa: PLR2004 - below ten seconds a decimal matters
+        return f"{_trimmed(f'{seconds:.1f}')}{GAP}s"
+    return f"{seconds:.0f}{GAP}s" if round(seconds) < _MINUTE else elapsed(seconds)
+
+
+def gpu_hours(seconds: float) -> str:
+    """Return GPU-seconds as GPU-hours."""
+    return f"{number(seconds / _HOUR)}{GAP}GPU-h"
+
+
+def memory(size: float) -> str:
+    """Return bytes as GiB, or MiB below one GiB."""
+    gib = size / 2**30
+    return f"{number(gib)}{GAP}GiB" if abs(gib) >= 1 else f"{number(size / 2**20)}{GAP}MiB"
+
+
+def clock(hertz: float) -> str:
+    """Return a clock in MHz."""
+    return f"{hertz / 1e6:.0f}{GAP}MHz"
+
+
+def power(watts: float) -> str:
+    """Return a power in watts."""
+    return f"{number(watts)}{GAP}W"
+
+
+def energy(joules: float) -> str:
+    """Return an energy in kWh, or Wh below one kWh."""
+    hours = joules / _HOUR
+    return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{number(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
+
+
+def temperature(celsius: float) -> str:
+    """Return a temperature in °C."""
+    return f"{_trimmed(f'{celsius:.1f}')}{GAP}°C"
+
+
+_UNITS: dict[str, Callable[[float], str]] = {
+    "1": percent,
+    "s": duration,
+    "Cel": temperature,
+    "W": power,
+    "By": memory,
+    "Hz": clock,
+    "J": energy,
+}
+
+
+def quantity(value: float | None, unit: str) -> str:
+    """Return a value of a base unit in the unit people use for it."""
+    if value is None or math.isnan(value):
+        return NOT_RECORDED
+    shown = _UNITS.get(unit)
+    if unit == "1" and abs(value) >= _TIMES:
+        text = f"{number(value)}{GAP}times"
+    else:
+        text = shown(value) if shown else f"{number(value)}{GAP}{clean(unit)}".rstrip()
+    return _trimmed(text.replace(f".0{GAP}", GAP))
+
+
+def optional(value: float | None, shown: Callable[[float], str]) -> str:
+    """Return the value as `shown` prints it, or that it was not recorded."""
+    return NOT_RECORDED if value is None or math.isnan(value) else shown(value)

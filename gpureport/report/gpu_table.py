@@ -1,0 +1,148 @@
+"""The GPUs of a run side by side, and in words which differ from the others."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from gpureport.analysis.base import DeviceStatistics
+from gpureport.report import display
+from gpureport.report.inputs import RunInput, device_name
+from gpureport.report.model import GpuTable
+from gpureport.report.parts import Cell, Row, Table
+
+_ROBUST = 3 * 1.4826
+"""Three robust standard deviations, in medians of absolute deviations."""
+
+_PEERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A figure of the table; `margin` is the smallest difference from the other GPUs that is worth a word."""
+
+    title: str
+    prose: str
+    value: Callable[[DeviceStatistics], float | None]
+    shown: Callable[[float], str]
+    margin: float
+
+
+def _mean(metric: str) -> Callable[[DeviceStatistics], float | None]:
+    return lambda gpu: summary.mean if (summary := gpu.metric(metric)) else None
+
+
+def _median(metric: str) -> Callable[[DeviceStatistics], float | None]:
+    return lambda gpu: summary.p50 if (summary := gpu.metric(metric)) else None
+
+
+def _max(metric: str) -> Callable[[DeviceStatistics], float | None]:
+    return lambda gpu: summary.max if (summary := gpu.metric(metric)) else None
+
+
+def _idle_ratio(gpu: DeviceStatistics) -> float | None:
+    summary = gpu.metric("gpu_utilization_ratio")
+    if gpu.idle_seconds is None or summary is None or summary.seconds <= 0:
+        return None
+    return gpu.idle_seconds / summary.seconds
+
+
+_COLUMNS = (
+    _Column(
+        title="Utilisation mean",
+        prose="mean utilisation",
+        value=_mean("gpu_utilization_ratio"),
+        shown=display.percent,
+        margin=0.05,
+    ),
+    _Column(title="Idle", prose="idle share", value=_idle_ratio, shown=display.percent, margin=0.03),
+    _Column(
+        title="SM clock median",
+        prose="median SM clock",
+        value=_median("gpu_sm_clock_hertz"),
+        shown=display.clock,
+        margin=30e6,
+    ),
+    _Column(
+        title="Temperature max",
+        prose="highest temperature",
+        value=_max("gpu_temperature_celsius"),
+        shown=display.temperature,
+        margin=5.0,
+    ),
+    _Column(title="Power mean", prose="mean power", value=_mean("gpu_power_watts"), shown=display.power, margin=15.0),
+    _Column(
+        title="Energy", prose="energy", value=lambda gpu: gpu.energy_joules, shown=display.energy, margin=float("inf")
+    ),
+    _Column(
+        title="Peak memory",
+        prose="peak memory",
+        value=lambda gpu: gpu.memory_peak_bytes,
+        shown=display.memory,
+        margin=float(2**30),
+    ),
+    _Column(
+        title="Memory free at peak",
+        prose="free memory",
+        value=lambda gpu: gpu.memory_headroom_ratio,
+        shown=display.percent,
+        margin=float("inf"),
+    ),
+)
+
+
+def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
+    """Return one table a run that has GPUs."""
+    found = [_table(run) for run in runs if run.run.gpus]
+    few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
+    # What holds for every run with few GPUs is said at the first of them.
+    return tuple(replace(table, same="") if place in few[1:] else table for place, table in enumerate(found))
+
+
+def _table(run: RunInput) -> GpuTable:
+    by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
+    found = [
+        [column.value(statistics) if (statistics := by_device.get(gpu.id)) else None for gpu in run.run.gpus]
+        for column in _COLUMNS
+    ]
+    cells = [_cells(column, values) for column, values in zip(_COLUMNS, found, strict=True)]
+    rows = tuple(
+        Row(head=Cell(text=device_name(gpu).replace(" ", display.GAP)), cells=row)
+        for gpu, row in zip(run.run.gpus, zip(*cells, strict=True), strict=True)
+    )
+    table = Table(columns=("GPU", *(column.title for column in _COLUMNS)), numeric=(True,) * len(_COLUMNS), rows=rows)
+    return GpuTable(label=run.label, table=table, outliers=tuple(_sentences(rows)), same=_same(len(rows)))
+
+
+def _same(gpus: int) -> str:
+    if gpus < _PEERS:
+        return f"With fewer than {_PEERS} GPUs none can be said to stand apart."
+    return "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
+
+
+def _cells(column: _Column, values: Sequence[float | None]) -> list[Cell]:
+    return [
+        Cell(text=display.optional(value, column.shown), small=note, value=value, flagged=bool(note))
+        for value, note in zip(values, _apart(values, column), strict=True)
+    ]
+
+
+def _apart(values: Sequence[float | None], column: _Column) -> list[str]:
+    """Return for each GPU what the others show, where it differs from them; empty where it does not."""
+    known = [value for value in values if value is not None]
+    if len(known) < _PEERS:
+        return [""] * len(values)
+    middle = median(known)
+    limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
+    note = f"others {column.shown(middle)}"
+    return [note if value is not None and abs(value - middle) > limit else "" for value in values]
+
+
+def _sentences(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        notes = [
+            f"{column.prose} {cell.text} ({cell.small})"
+            for column, cell in zip(_COLUMNS, row.cells, strict=True)
+            if cell.flagged
+        ]
+        if notes:
+            yield f"{row.head.text} differs from the others: {display.listing(notes)}."

@@ -1,0 +1,114 @@
+"""Where the GPU time went: every GPU-second in one class, as shares of a bar."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpureport.analysis.base import GPU_TIME_CLASSES, Analysis, GpuTime
+from gpureport.report import display, terms
+from gpureport.report.inputs import RunInput
+from gpureport.report.parts import Cell, Part, Row, Table, TimeBar
+
+_MAX_SINGLE = 16
+_UNSEEN = 0.0005
+"""Share below which a class is left out of a bar: it would print as 0.0 %."""
+
+
+def by_class(times: Iterable[GpuTime]) -> dict[str, float]:
+    """Return GPU-seconds of each class, in the order shown, classes without time left out."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for time in times:
+        for name, amount in time.seconds:
+            seconds[name] += amount
+    known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
+    return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
+
+
+def held_seconds(analyses: Iterable[Analysis]) -> float:
+    """Return all GPU-seconds from first to last sample."""
+    return sum(sum(by_class(analysis.gpu_time).values()) for analysis in analyses)
+
+
+def lost_seconds(analyses: Iterable[Analysis]) -> dict[str, float]:
+    """Return the GPU-seconds of each class that were lost, largest first."""
+    lost: defaultdict[str, float] = defaultdict(float)
+    for analysis in analyses:
+        seconds = by_class(analysis.gpu_time)
+        for name in terms.LOST_CLASSES:
+            lost[name] += seconds.get(name, 0.0)
+    return dict(sorted(((name, amount) for name, amount in lost.items() if amount > 0), key=lambda item: -item[1]))
+
+
+def unseen_ratio(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the GPU time that holds no utilisation."""
+    held = held_seconds(analyses)
+    unseen = sum(by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
+    return unseen / held if held else 0.0
+
+
+def bars(runs: Sequence[RunInput]) -> tuple[TimeBar, ...]:
+    """Return one bar a step, or for a single run one for all its GPUs and one for each."""
+    if len(runs) == 1:
+        return tuple(_single(runs[0]))
+    steps = dict.fromkeys(run.step for run in runs)
+    held = {step: [time for run in runs if run.step == step for time in run.analysis.gpu_time] for step in steps}
+    return tuple(_bar(step, seconds) for step in steps if (seconds := by_class(held[step])))
+
+
+def _single(run: RunInput) -> Iterator[TimeBar]:
+    held = run.analysis.gpu_time
+    several = 1 < len(held) <= _MAX_SINGLE
+    if total := by_class(held):
+        yield _bar("all GPUs" if len(held) > 1 else run.device(held[0].device), total)
+    for time in held if several else ():
+        if seconds := by_class([time]):
+            yield _bar(run.device(time.device), seconds, whole=False)
+
+
+def table(bars: Sequence[TimeBar]) -> Table:
+    """Return the bars as rows: GPU time in all, then the share of each class."""
+    labels = legend(bars)
+    return Table(
+        columns=("", "in all", *labels.values()),
+        numeric=(True,) * (len(labels) + 1),
+        rows=tuple(_row(bar, list(labels)) for bar in bars),
+    )
+
+
+def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
+    """Return the name of every class that some bar shows, in the order in which bars show them."""
+    labels = {part.key: part.label for bar in bars for part in bar.parts}
+    ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
+    return {key: labels[key] for key in ordered if key in labels}
+
+
+def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
+    parts = {part.key: part for part in bar.parts}
+    cells = [
+        Cell(text=part.text, small=part.hours, value=part.ratio)
+        if (part := parts.get(key))
+        else Cell(text=display.percent(0.0), value=0.0)
+        for key in keys
+    ]
+    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
+
+
+def _bar(label: str, seconds: dict[str, float], *, whole: bool = True) -> TimeBar:
+    total = sum(seconds.values())
+    seen = {name: amount for name, amount in seconds.items() if amount >= _UNSEEN * total}
+    shown = sum(seen.values())
+    return TimeBar(
+        label=label,
+        whole=whole,
+        total=display.gpu_hours(total),
+        parts=tuple(
+            Part(
+                key=name,
+                label=terms.CLASSES.get(name, name.replace("_", " ")),
+                ratio=amount / shown,
+                seconds=amount,
+                text=display.percent(amount / total),
+                hours=display.gpu_hours(amount),
+            )
+            for name, amount in seen.items()
+        ),
+    )

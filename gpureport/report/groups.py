@@ -1,0 +1,165 @@
+"""Findings of one kind and cause in one run, as one group, and what words say of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from gpureport.findings import Finding, Severity
+from gpureport.report import display, terms
+from gpureport.report.inputs import RunInput, moment
+from gpureport.report.parts import Occurrence
+
+_SEVERITIES = list(Severity)
+_SHARED = 0.9
+"""Share of the time of all GPUs together that they must have on average to be taken to share their stretches."""
+
+_NOUNS = {"idle_gap": "gap", "log_gap": "gap"}
+"""What a stretch of a kind is called."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Findings of one kind and cause in one run; `alone` when the kind has no other cause there."""
+
+    position: int
+    run: RunInput
+    findings: tuple[Finding, ...]
+    alone: bool
+
+    @property
+    def lost(self) -> float | None:
+        """GPU-seconds lost, as far as known; None when not known of any finding."""
+        known = [finding.lost_gpu_seconds for finding in self.findings if finding.lost_gpu_seconds is not None]
+        return sum(known) if known else None
+
+    @property
+    def severity(self) -> Severity:
+        """The highest severity."""
+        return max((finding.severity for finding in self.findings), key=_SEVERITIES.index)
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that lost most."""
+        return max(self.findings, key=lambda f: (f.lost_gpu_seconds or 0.0, _SEVERITIES.index(f.severity)))
+
+    @property
+    def devices(self) -> list[str]:
+        """Devices concerned, each once."""
+        return list(dict.fromkeys(device for finding in self.findings for device in finding.devices))
+
+    @property
+    def fingerprints(self) -> tuple[str, ...]:
+        """Fingerprints of the findings, each once."""
+        return tuple(dict.fromkeys(finding.fingerprint for finding in self.findings))
+
+    @property
+    def key(self) -> tuple[int, tuple[str, ...]]:
+        """What tells the group from every other."""
+        return self.position, self.fingerprints
+
+
+def groups(position: int, run: RunInput) -> Iterator[Group]:
+    """Yield the findings of a run, those of one kind and cause together."""
+    gathered: dict[tuple[str, str | None], list[Finding]] = {}
+    for finding in run.analysis.findings:
+        gathered.setdefault((finding.kind, finding.cause), []).append(finding)
+    kinds = [kind for kind, _ in gathered]
+    for (kind, _), findings in gathered.items():
+        yield Group(position=position, run=run, findings=tuple(findings), alone=kinds.count(kind) == 1)
+
+
+def title(group: Group) -> str:
+    """Return the kind in words, with the GPUs concerned."""
+    kind = terms.kind(display.shorten(display.clean(group.worst.kind), 80), group.worst.cause)
+    named = "" if group.alone else f" (cause: {cause(group.worst) or 'not named'})"
+    return f"{kind}{named}, {group.run.devices(group.devices)}" if group.devices else f"{kind}{named}"
+
+
+def cause(finding: Finding) -> str:
+    """Return the cause in words; empty where it is not known."""
+    return display.shorten(display.clean(finding.cause or "").replace("_", " "), 80)
+
+
+def unknown_loss(findings: Sequence[Finding]) -> bool:
+    """Whether findings that lost GPU time do not say how much."""
+    return any(found.kind in terms.THROTTLING and found.lost_gpu_seconds is None for found in findings)
+
+
+def lost(group: Group, ratio: float | None) -> str:
+    """Return the GPU time lost in words."""
+    unknown = unknown_loss(group.findings)
+    if group.lost is None:
+        return "loss not known" if unknown else "no direct loss"
+    share = f" ({display.percent(ratio)} of the run)" if ratio is not None else ""
+    return f"{'at least' if unknown else 'up to'} {display.gpu_hours(group.lost)}{share}"
+
+
+def summary(group: Group) -> str:
+    """Return the finding's own sentence, or for several how many there are and how long they last."""
+    largest = terms.prose(display.sentence(group.worst.summary))
+    if len(group.findings) == 1:
+        return largest
+    spans = [interval.seconds for finding in group.findings for interval in finding.intervals]
+    count = f"{display.integer(len(group.findings))} findings"
+    if not spans:
+        return f"{count}. Largest: {largest}"
+    stretches, every = _shared(group)
+    if stretches:
+        noun = _NOUNS.get(group.worst.kind, "stretch")
+        count = f"{_counted(stretches, noun)}{'' if every else ', most of them'} on {group.run.devices(group.devices)}"
+    everybody = len(group.run.run.gpus)
+    total = sum(
+        interval.seconds * (len(finding.devices) or everybody)
+        for finding in group.findings
+        for interval in finding.intervals
+    )
+    whose = "in all" if len(group.devices) == 1 else "of GPU time"
+    return f"{count}, {display.duration(total)} {whose}, the longest {display.duration(max(spans))}. Largest: {largest}"
+
+
+def where(group: Group, found: Sequence[Occurrence]) -> str:
+    """Return devices and time in words."""
+    if not found:
+        return "whole run"
+    first = min(interval.start for finding in group.findings for interval in finding.intervals)
+    stamp = moment(group.run.run, first)
+    if len(found) == 1:
+        return f"{found[0].device}, {found[0].text}, from {stamp}"
+    count = _counted(_shared(group)[0] or len(found), "stretch")
+    return f"{count}, the first {display.elapsed(found[0].start)} after the start, at {stamp}"
+
+
+def occurrences(group: Group) -> Iterator[Occurrence]:
+    """Yield every stretch in order of time, then of device."""
+    stretches = [
+        (interval.start, interval.end, group.run.devices(finding.devices))
+        for finding in group.findings
+        for interval in finding.intervals
+    ]
+    for start, end, device in sorted(stretches):
+        begin, finish = group.run.since_start(start), group.run.since_start(end)
+        text = f"{display.elapsed(begin)} to {display.elapsed(finish)} ({display.duration(finish - begin)})"
+        yield Occurrence(device=device, start=begin, end=finish, text=text)
+
+
+def _counted(count: int, noun: str) -> str:
+    return display.plural(count, f"{noun}e" if noun == "stretch" and count != 1 else noun)
+
+
+def _shared(group: Group) -> tuple[int, bool]:
+    """Return how many stretches there are when devices share nearly all, and whether each does; 0 when they differ."""
+    spans = sorted((i.start, i.end) for finding in group.findings for i in finding.intervals)
+    devices = group.devices
+    if len(devices) < 2 or not spans:  # noqa: PLR2004 - one device shares with nobody
+        return 0, False
+    merged = [list(spans[0])]
+    for start, end in spans[1:]:
+        if start > merged[-1][1]:
+            merged.append([start, end])
+        merged[-1][1] = max(merged[-1][1], end)
+    together = sum(end - start for start, end in merged)
+    own = [
+        sum(i.end - i.start for f in group.findings if device in f.devices for i in f.intervals) for device in devices
+    ]
+    if sum(own) < _SHARED * together * len(devices):
+        return 0, False
+    return len(merged), min(own) >= _SHARED * together

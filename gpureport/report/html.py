@@ -1,0 +1,77 @@
+"""The report as one static HTML file: no script, no network, readable without its own style sheet."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from gpureport import resources
+from gpureport.report import charts
+from gpureport.report.model import Report
+
+TEMPLATE, STYLE = "report.html", "report.css"
+_UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
+"""Hyphens of our own words, at which a headline must not break."""
+
+
+def environment(templates: Path | None = None) -> Environment:
+    """Return the environment that finds templates in a person's folder first, then among those shipped."""
+    folders = [resources.folder("templates")] if templates is None else [templates, resources.folder("templates")]
+    return Environment(
+        loader=FileSystemLoader(folders),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+
+
+def policy(style: str) -> str:
+    """Return the content security policy that allows the style sheet of this page and nothing else."""
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def render(report: Report, templates: Path | None = None) -> str:
+    """Return the report as a page.
+
+    Args:
+        report: the content.
+        templates: folder whose `report.html`, `report.css` or parts stand in for those shipped.
+    """
+    pages = environment(templates)
+    style = _compact(pages.get_template(STYLE).render())
+    strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
+    return pages.get_template(TEMPLATE).render(
+        report=report,
+        headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", report.verdict.sentence),
+        anchors=_anchors(report),
+        style=_trusted(style),
+        policy=policy(style),
+        bars=_trusted(charts.time_bars(report.gpu_time, "bars")) if report.gpu_time else None,
+        timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, strips, strict=True)],
+    )
+
+
+def _anchors(report: Report) -> dict[str, str]:
+    """Return for each finding card the id of its first mark in a timeline."""
+    anchors: dict[str, str] = {}
+    for place, run in enumerate(report.timeline):
+        for position, strip in enumerate(run.strips):
+            for mark in strip.marks:
+                anchors.setdefault(mark.card, f"run{place}-mark-{mark.card}-{position}")
+    return anchors
+
+
+def _trusted(text: str) -> Markup:
+    """Return figures and the style sheet as they are: figures escape what they write, the style sheet is a file."""
+    return Markup(text)  # noqa: S704 - the two cases named above
+
+
+def _compact(style: str) -> str:
+    """Return the style sheet without indentation and empty lines."""
+    return "\n".join(line.strip() for line in style.splitlines() if line.strip())

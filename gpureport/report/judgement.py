@@ -1,0 +1,78 @@
+"""What could not be judged, and how much could: an empty list of findings must never read as good health."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+
+from gpureport.report import display, terms
+from gpureport.report.inputs import RunInput
+from gpureport.report.model import Judgement, NotJudgedLine
+
+_COMMAND = re.compile(r"nvidia-smi --query-gpu=([\w.,]+)([^;]*)")
+_KEYS = {"timestamp", "index"}
+
+
+def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int, int]:
+    """Return how many kinds were judged in every run, and how many could not be, at least in a part.
+
+    Args:
+        runs: the runs.
+        asked: the kinds that were to be judged.
+    """
+    missing = {entry.kind for run in runs for entry in run.analysis.not_judged}
+    return len(set(asked) - missing), len(missing)
+
+
+def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
+    """Return what could not be judged, one line for each reason."""
+    judged, missing = judged_kinds(runs, asked)
+    limits = dict.fromkeys(display.sentence(limit) for run in runs for limit in run.analysis.limits)
+    lines = tuple(_lines(runs))
+    command = _command([line.recording for line in lines])
+    if command:
+        lines = tuple(replace(line, recording=_COMMAND.sub(_fields, line.recording)) for line in lines)
+    return Judgement(sentence=_sentence(judged, missing), lines=lines, limits=tuple(limits), command=command)
+
+
+def _command(recordings: Sequence[str]) -> str:
+    """Return one command for the fields of all that are named; empty where there are not several."""
+    found = dict.fromkeys(match.groups() for text in recordings for match in _COMMAND.finditer(text))
+    fields = dict.fromkeys(name for names, _ in found for name in names.split(","))
+    return f"nvidia-smi --query-gpu={','.join(fields)}{next(iter(found))[1]}" if len(found) > 1 else ""
+
+
+def _fields(command: re.Match[str]) -> str:
+    names = [name for name in command[1].split(",") if name not in _KEYS]
+    return f"nvidia-smi: {', '.join(names)}"
+
+
+def _sentence(judged: int, missing: int) -> str:
+    if missing == 0:
+        return f"Every one of the {judged} kinds of loss and fault that were looked for could be judged with this data."
+    if judged == 0:
+        return "Nothing could be judged with this data."
+    return f"{display.plural(judged, 'kind')} could be judged; {missing} could not be judged, or only in part."
+
+
+def _lines(runs: Sequence[RunInput]) -> Iterator[NotJudgedLine]:
+    gathered: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for run in runs:
+        for entry in run.analysis.not_judged:
+            kinds = gathered.setdefault(
+                (terms.prose(display.sentence(entry.reason)), display.clean(entry.recording)), {}
+            )
+            kinds.setdefault(terms.kind(display.clean(entry.kind)), []).append(_place(run, entry.device, len(runs)))
+    for (reason, recording), kinds in gathered.items():
+        places = dict.fromkeys(place for found in kinds.values() for place in found)
+        yield NotJudgedLine(kinds=tuple(kinds), where=_places(list(places)), reason=reason, recording=recording)
+
+
+def _place(run: RunInput, device: str | None, runs: int) -> str:
+    where = [run.label] if runs > 1 else []
+    return ": ".join([*where, *([run.device(device)] if device else [])])
+
+
+def _places(places: list[str]) -> str:
+    shown = [place for place in places if place]
+    few = 4
+    return ", ".join(shown) if len(shown) <= few else f"{', '.join(shown[:few])} and {len(shown) - few} more"

@@ -1,0 +1,85 @@
+"""The report as Markdown for a merge request or a job summary: the result, figures, findings and what is missing.
+
+Text from logs is escaped, so that names cannot become markup.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from gpureport.report.model import Report
+from gpureport.report.parts import FindingCard, Table
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$@])")
+_LISTED = 20
+
+
+def render(report: Report) -> str:
+    """Return the report as Markdown, without figures and without the method's tables."""
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _safe(text: str) -> str:
+    return _SPECIAL.sub(r"\\\1", text)
+
+
+def _lines(report: Report) -> Iterator[str]:
+    yield from (f"# {_safe(report.verdict.sentence)}", "", f"{_safe(report.title)} · {_safe(report.subtitle)}", "")
+    yield from (f"- {_safe(detail)}" for detail in report.verdict.details)
+    yield ""
+    yield from _rows(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
+    if report.steps:
+        yield from ("", "## Step by step", "", *_table(report.steps), "", _safe(report.steps.note))
+    if report.gpu_time:
+        yield from ("", "## Where the GPU-hours went", "")
+        bars = (bar for bar in report.gpu_time if bar.whole)
+        parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
+        yield from _rows(("Bar", "Class", "Share", "GPU time"), parts)
+    yield from ("", "## Findings", "", *([_safe(report.order), ""] if report.findings else []))
+    for card in report.findings[:_LISTED]:
+        yield from _card(card)
+    if len(report.findings) > _LISTED:
+        yield from (f"{len(report.findings) - _LISTED} more findings are in the full report.", "")
+    if not report.findings:
+        yield from (f"No finding. {_safe(report.judgement.sentence)}", "")
+    yield from _not_judged(report)
+    yield from ("", f"gpureport {_safe(report.version)}, made with {_code(report.method.command)}")
+
+
+def _code(text: str) -> str:
+    """Return text as code; a backtick inside would end it."""
+    plain = text.replace("`", "'")
+    return f"`{plain}`"
+
+
+def _card(card: FindingCard) -> Iterator[str]:
+    yield f"**{card.id} {card.severity}: {_safe(card.title)}**, {_safe(card.lost)}"
+    yield f"- {_safe(card.summary)}"
+    for line in card.evidence:
+        limit = f" ({line.limit}; {line.source})" if line.limit else ""
+        yield f"- {_safe(f'{line.quantity}: {line.observed}{limit}')}"
+    yield from (f"- Do this: {_safe(text)}" for text in card.recommendations)
+    yield f"- Where: {_safe('; '.join(filter(None, [card.run, card.where])))}"
+    yield ""
+
+
+def _not_judged(report: Report) -> Iterator[str]:
+    yield from ("## What could not be judged", "", _safe(report.judgement.sentence), "")
+    lines = report.judgement.lines
+    if lines:
+        rows = ((", ".join(line.kinds), line.reason, line.recording) for line in lines)
+        yield from _rows(("Kinds", "Why", "Record this to know"), rows)
+    if report.judgement.command:
+        yield from ("", f"To record all of these: {_code(report.judgement.command)}")
+
+
+def _table(table: Table) -> Iterator[str]:
+    rows = ((row.head.text, *(f"{cell.text} {cell.small}".strip() for cell in row.cells)) for row in table.rows)
+    yield from _rows(table.columns, rows)
+
+
+def _rows(columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    titles = list(columns)
+    yield f"| {' | '.join(map(_safe, titles))} |"
+    yield f"|{'---|' * len(titles)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_safe, row))} |"

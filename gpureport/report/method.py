@@ -1,0 +1,68 @@
+"""How the report came about: limits and their origin, terms, the command, versions and inputs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from gpureport.analysis.base import Rule
+from gpureport.findings import Threshold
+from gpureport.report import display, terms
+from gpureport.report.inputs import RunInput
+from gpureport.report.model import SCHEMA, Method
+from gpureport.report.parts import Cell, Fact, Row, Table
+
+_LOCATOR = 200
+
+
+def method(runs: Sequence[RunInput], rules: Sequence[Rule], command: str, version: str) -> Method:
+    """Return the method section."""
+    return Method(
+        thresholds=_table(("Kind", "Limit", "Value", "Origin", "Source"), list(_thresholds(rules))),
+        definitions=tuple(Fact(name=name, text=display.sentence(text)) for name, text in terms.DEFINITIONS),
+        command=display.clean(command),
+        versions=tuple(_versions(runs, version)),
+        inputs=_input_table(runs),
+    )
+
+
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
+    return Table(
+        columns=columns,
+        numeric=(False,) * (len(columns) - 1),
+        rows=tuple(Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in rest)) for head, *rest in rows),
+    )
+
+
+def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
+    """Yield every limit the rules judge by: they are the fields of the rules."""
+    for rule in rules:
+        kinds = ", ".join(terms.kind(kind) for kind in rule.kinds)
+        for entry in fields(rule):  # type: ignore[arg-type]  # a rule is a dataclass, which a protocol cannot say
+            limit = getattr(rule, entry.name)
+            if isinstance(limit, Threshold):
+                value = display.quantity(limit.value, limit.unit)
+                yield kinds, entry.name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
+
+
+def _versions(runs: Sequence[RunInput], version: str) -> Iterator[Fact]:
+    yield Fact(name="gpureport", text=display.clean(version))
+    yield Fact(name="Content schema", text=SCHEMA)
+    drivers = {display.clean(gpu.driver) for run in runs for gpu in run.run.gpus if gpu.driver}
+    yield Fact(name="NVIDIA driver", text=", ".join(sorted(drivers)) or display.NOT_RECORDED)
+
+
+def _input_table(runs: Sequence[RunInput]) -> Table:
+    rows = tuple(
+        Row(
+            head=Cell(text=run.label),
+            cells=(
+                Cell(text=display.clean(source.kind)),
+                Cell(
+                    text=display.squeeze(display.clean(source.locator), _LOCATOR),
+                    small=f"sha256 {display.clean(source.sha256)}",
+                ),
+            ),
+        )
+        for run in runs
+        for source in run.run.sources
+    )
+    return Table(columns=("Run", "Kind", "Input"), numeric=(False, False), rows=rows)

@@ -1,0 +1,108 @@
+"""The content of a report: what every format shows, as text ready to print, with raw values where one is needed.
+
+A renderer lays out and never computes. Times are seconds since the run's first sample unless a name says
+otherwise; text holds no markup and no control characters.
+"""
+
+from dataclasses import dataclass
+
+from gpureport.report.parts import Fact, FindingCard, Table, TimeBar, Timeline
+
+SCHEMA = "gpureport.report/1"
+"""Name and version of the content; fields are added, never renamed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One key figure: its name, its value, and a line of context."""
+
+    label: str
+    value: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result in one sentence, then what to know before acting on it."""
+
+    sentence: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuTable:
+    """The GPUs of one run side by side, and in words what sets one apart; `same` is said where nothing does."""
+
+    label: str
+    table: Table
+    outliers: tuple[str, ...]
+    same: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuality:
+    """What became of every line of a run's sources, and what a reader must know about the data."""
+
+    label: str
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotJudgedLine:
+    """Kinds that could not be judged for one reason, and what to record so that they can."""
+
+    kinds: tuple[str, ...]
+    where: str
+    reason: str
+    recording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What could not be judged, beside how much could.
+
+    Attributes:
+        sentence: how many kinds were judged and how many were not.
+        lines: one for each reason.
+        limits: what this sampling cannot show.
+        command: the nvidia-smi command that records every field the lines name; empty when one line holds it.
+    """
+
+    sentence: str
+    lines: tuple[NotJudgedLine, ...]
+    limits: tuple[str, ...]
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """How the report came about: limits with their origin, terms, the command, versions and inputs."""
+
+    thresholds: Table
+    definitions: tuple[Fact, ...]
+    command: str
+    versions: tuple[Fact, ...]
+    inputs: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A whole report, in the order it is read; `order` says in which order its findings are."""
+
+    title: str
+    subtitle: str
+    version: str
+    verdict: Verdict
+    tiles: tuple[Tile, ...]
+    steps: Table | None
+    gpu_time: tuple[TimeBar, ...]
+    gpu_time_table: Table | None
+    findings: tuple[FindingCard, ...]
+    order: str
+    timeline: tuple[Timeline, ...]
+    gpus: tuple[GpuTable, ...]
+    quality: tuple[RunQuality, ...]
+    judgement: Judgement
+    method: Method
+    schema: str = SCHEMA

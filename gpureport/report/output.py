@@ -1,0 +1,101 @@
+"""Writing reports: the one place that opens files, and the table of formats."""
+
+import os
+import sys
+import tempfile
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpureport.errors import RenderError
+
+if TYPE_CHECKING:
+    from gpureport.report.model import Report
+
+FORMATS = {
+    ".html": "gpureport.report.html",
+    ".json": "gpureport.report.json",
+    ".md": "gpureport.report.markdown",
+    ".txt": "gpureport.report.terminal",
+}
+"""Module that renders each format, by the extension of the file; imported when it is needed."""
+
+_THEMED = {".html"}
+"""Formats whose templates a person can replace."""
+
+
+def check(path: Path) -> None:
+    """Refuse a name whose extension is of no format; `-` is one.
+
+    Raises:
+        RenderError: naming the formats there are.
+    """
+    if str(path) != "-" and path.suffix.lower() not in FORMATS:
+        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(FORMATS)}")
+
+
+def render(report: "Report", extension: str, templates: Path | None = None) -> bytes:
+    """Return the report in the format of an extension (`.html`), text as UTF-8.
+
+    Args:
+        report: the content.
+        extension: which format.
+        templates: folder whose templates stand in for those shipped, for formats made from templates.
+
+    Raises:
+        RenderError: when no format has the extension.
+    """
+    check(Path(f"report{extension}"))
+    kind = extension.lower()
+    renderer = import_module(FORMATS[kind])
+    content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
+    return content if isinstance(content, bytes) else str(content).encode()
+
+
+def write(report: "Report", path: Path | str, *, templates: Path | None = None) -> None:
+    """Write the report in the format that the extension names; `-` is plain text on standard output.
+
+    Folders are made, the file appears whole or not at all.
+
+    Args:
+        report: the content.
+        path: where to.
+        templates: folder whose templates stand in for those shipped.
+
+    Raises:
+        RenderError: when no format has the extension, or the file cannot be written.
+    """
+    if str(path) == "-":
+        sys.stdout.write(render(report, ".txt").decode())
+        return
+    target = Path(path)
+    check(target)
+    content = render(report, target.suffix, templates)
+    try:
+        _replace(target, content)
+    except OSError as error:
+        hint = "choose a folder that can be written, or another name"
+        raise RenderError(str(path), f"cannot be written ({error.strerror})", hint) from error
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Write beside the target and rename, so that nobody ever sees half a file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    half = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        half.chmod(0o666 & ~_umask())
+        half.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            half.unlink()
+
+
+def _umask() -> int:
+    """Return the process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

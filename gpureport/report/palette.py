@@ -1,0 +1,66 @@
+"""Colours of the figures: one stand-in for each meaning while drawing, a fixed colour and a CSS class in the SVG."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Colour:
+    """A meaning that has a colour.
+
+    Attributes:
+        stand_in: what the figure is drawn with, unlike any other colour.
+        fixed: what is written where no style sheet applies; `currentColor` follows the text around the figure.
+        css: class by which a style sheet may set another one; empty where it must not.
+    """
+
+    stand_in: str
+    fixed: str
+    css: str = ""
+
+
+INK = Colour(stand_in="#010203", fixed="currentColor")
+MUTED = Colour(stand_in="#010204", fixed="#6b7480", css="muted")
+GRID = Colour(stand_in="#010205", fixed="#d5dae0", css="grid")
+TRACK = Colour(stand_in="#010206", fixed="#e8edf2", css="track")
+BUSY = Colour(stand_in="#010207", fixed="#0072b2", css="busy")
+PAPER = Colour(stand_in="#010208", fixed="#ffffff", css="paper")
+
+LIGHT_TEXT = "#ffffff"
+DARK_TEXT = "#14181c"
+
+SEVERITY = {
+    "problem": Colour(stand_in="#010209", fixed="#d55e00", css="problem"),
+    "warning": Colour(stand_in="#01020a", fixed="#e69f00", css="warning"),
+    "info": Colour(stand_in="#01020b", fixed="#7a8694", css="info"),
+}
+"""Marks of findings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fill:
+    """How a class of GPU time is drawn: colour, hatch and the colour of text on it."""
+
+    colour: str
+    hatch: str
+    text: str = DARK_TEXT
+
+
+# Okabe and Ito's colours, which people with any colour vision can tell apart; the hatch says the same without colour.
+CLASSES = {
+    "computing": Fill(colour="#0072b2", hatch="", text=LIGHT_TEXT),
+    "short_pauses": Fill(colour="#bfd9ea", hatch=""),
+    "low_use": Fill(colour="#7db4d8", hatch="\\\\\\"),
+    "throttled": Fill(colour="#d97a3a", hatch="////"),
+    "waiting_for_input": Fill(colour="#f2cf63", hatch="++"),
+    "idle": Fill(colour="#e69f00", hatch="\\\\\\\\"),
+    "startup": Fill(colour="#9bd0f0", hatch="||"),
+    "tail": Fill(colour="#dca3c4", hatch="--"),
+    "no_samples": Fill(colour="#c9ced4", hatch="xxx"),
+}
+"""Fill of each class of GPU time."""
+
+OTHER = Fill(colour="#a9b1ba", hatch="//--")
+"""Fill of a class without one of its own."""
+
+COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, *SEVERITY.values())
+"""Every colour that has a stand-in."""

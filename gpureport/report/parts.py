@@ -1,0 +1,194 @@
+"""Pieces that sections of a report consist of: tables, bars, finding cards, strips of a timeline."""
+
+from dataclasses import dataclass, field
+
+from gpureport.columns import FloatArray
+from gpureport.recording import Recording
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A table cell: the text, a small line under it, and the value behind it (None when not recorded)."""
+
+    text: str
+    small: str = ""
+    value: float | None = None
+    flagged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A table row: a heading cell and the cells after it."""
+
+    head: Cell
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table; `numeric` says of each column after the first whether it holds figures."""
+
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A class of GPU time: its key, its name, its share of the bar, and the GPU time."""
+
+    key: str
+    label: str
+    ratio: float
+    seconds: float
+    text: str
+    hours: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeBar:
+    """Where GPU time went, of a whole run or step or (`whole` false) of one GPU; its ratios add up to 1."""
+
+    label: str
+    whole: bool
+    total: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceLine:
+    """One measured value in words, the limit it was held against, and where that limit comes from."""
+
+    quantity: str
+    observed: str
+    limit: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One stretch of time a finding speaks of."""
+
+    device: str
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingCard:
+    """All findings of one kind and cause in one run, as one thing to read.
+
+    Attributes:
+        id: `F1`, `F2` ... in the order shown.
+        kind: name of the rule.
+        title: the kind in words, with the GPUs concerned.
+        severity: the highest of them: `problem`, `warning` or `info`.
+        confidence: the lowest of them.
+        status: `open`, or what became of it by the last step.
+        is_open: whether it counts as open.
+        run: label of the run; empty when the report holds one run.
+        run_index: position of the run in `Report.timeline`.
+        lost_seconds: GPU-seconds lost at most; None where it cannot be put in GPU time.
+        lost: the same in words, with the share of the run's GPU-hours.
+        lost_ratio: share of the run's GPU-hours; None as `lost_seconds`.
+        summary: one sentence.
+        evidence: measured values; of the worst where there are several.
+        recommendations: what to do, each once.
+        cause: what lies behind it, where known.
+        where: devices and time in words.
+        count: how many findings it gathers.
+        occurrences: when, in order; at most as many as are listed.
+        omitted: how many more there are, in words; empty when none.
+        ruled_out: other explanations that were excluded.
+        explains: ids of cards that follow from this one.
+        fingerprints: of the findings it gathers.
+    """
+
+    id: str
+    kind: str
+    title: str
+    severity: str
+    confidence: str
+    status: str
+    is_open: bool
+    run: str
+    run_index: int
+    lost_seconds: float | None
+    lost: str
+    lost_ratio: float | None
+    summary: str
+    evidence: tuple[EvidenceLine, ...]
+    recommendations: tuple[str, ...]
+    cause: str
+    where: str
+    count: int
+    occurrences: tuple[Occurrence, ...]
+    omitted: str
+    ruled_out: tuple[str, ...]
+    explains: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A stretch of a strip that a finding card speaks of; `whole` when the card speaks of nearly all of the run."""
+
+    card: str
+    severity: str
+    start: float
+    end: float
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineStrip:
+    """GPU utilisation of one GPU over time.
+
+    Attributes:
+        device: device id.
+        label: `GPU 0`.
+        mean: mean of each bucket as a ratio, weighted with the time samples stand for; NaN without samples.
+        coarse: the same in few buckets, for a line of text.
+        gaps: stretches without samples, or without a utilisation, as (start, end).
+        marks: stretches that findings speak of.
+    """
+
+    device: str
+    label: str
+    mean: FloatArray
+    coarse: FloatArray
+    gaps: tuple[tuple[float, float], ...]
+    marks: tuple[Mark, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timeline:
+    """The strips of one run on one axis.
+
+    Attributes:
+        label: run or step.
+        caption: sampling and time base in words.
+        seconds: length of the run.
+        axis_seconds: length of the axis, the same for every run of the report.
+        bucket_seconds: length of a bucket.
+        strips: one a GPU.
+        recording: every sample behind the strips, for renderers that show more than the buckets.
+    """
+
+    label: str
+    caption: str
+    seconds: float
+    axis_seconds: float
+    bucket_seconds: float
+    strips: tuple[TimelineStrip, ...]
+    recording: Recording = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A named statement."""
+
+    name: str
+    text: str

@@ -1,0 +1,74 @@
+"""The steps of an optimization, each row against the row above."""
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from gpureport.comparison.measures import PER_WORK, WORK_BATCH
+from gpureport.comparison.steps import Comparison, Delta, Step
+from gpureport.report import display
+from gpureport.report.parts import Cell, Row, Table
+
+_HOUR = 3600.0
+
+
+def _hours(seconds: float) -> str:
+    return display.number(seconds / _HOUR)
+
+
+def _hours_change(seconds: float) -> str:
+    return display.signed(seconds / _HOUR)
+
+
+def _power_change(watts: float) -> str:
+    return f"{display.signed(watts)}{display.GAP}W"
+
+
+_COLUMNS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
+    PER_WORK: ("GPU-hours per {batch}", _hours, _hours_change),
+    "gpu_seconds": ("GPU-hours", _hours, _hours_change),
+    "idle_ratio": ("Idle share", display.percent, display.points),
+    "gpu_utilization_ratio": ("GPU utilisation", display.percent, display.points),
+    "gpu_power_watts": ("Power of a GPU", display.power, _power_change),
+    "gpu_memory_used_bytes": ("Peak memory", display.memory, display.memory_change),
+}
+
+
+def table(comparison: Comparison) -> Table:
+    """Return one row a step; the small line is the difference from the row above."""
+    steps = comparison.steps
+    units = {step.work_unit for step in steps if step.work_unit}
+    shown = [metric for metric in _COLUMNS if metric != PER_WORK or units]
+    titles = [_COLUMNS[metric][0].format(batch=batch(units)) for metric in shown]
+    rows = [_row(steps[0], shown, ())]
+    rows += [_row(step, shown, comparison.between(base.label, step.label)) for base, step in pairwise(steps)]
+    note = next((delta.reason for delta in comparison.deltas if delta.difference is not None), "")
+    return Table(
+        columns=("Step", *titles, "Difference"),
+        numeric=(*(True for _ in shown), False),
+        rows=tuple(rows),
+        note=f"Small figures are the difference from the row above. {note}".rstrip(),
+    )
+
+
+def batch(units: set[str]) -> str:
+    """Return the batch of work that GPU-hours are set in relation to: `1000 steps`, or units in general."""
+    return f"{WORK_BATCH} {display.clean(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
+
+
+def _row(step: Step, shown: Sequence[str], deltas: Sequence[Delta]) -> Row:
+    runs = len(step.analyses)
+    changes = {delta.metric: delta for delta in deltas}
+    cells = [_cell(step, metric, changes.get(metric)) for metric in shown]
+    verdicts = {delta.verdict for delta in deltas if delta.difference is not None} or {d.verdict for d in deltas}
+    verdict = Cell(text=display.listing(sorted(verdicts)) if deltas else "first step")
+    return Row(
+        head=Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else ""), cells=(*cells, verdict)
+    )
+
+
+def _cell(step: Step, metric: str, delta: Delta | None) -> Cell:
+    _, shown, changed = _COLUMNS[metric]
+    value = step.value(metric)
+    difference = None if delta is None else delta.difference
+    small = "" if difference is None else changed(difference) if difference else "no change"
+    return Cell(text=display.optional(value, shown), small=small, value=value)

@@ -1,0 +1,209 @@
+"""The report as text for a terminal or a pipe."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from gpureport.columns import FloatArray
+from gpureport.report import display, gpu_time
+from gpureport.report.lines import Line, Page, finished
+from gpureport.report.model import NotJudgedLine, Report
+from gpureport.report.parts import Fact, FindingCard, Table, TimeBar, Timeline
+
+_BLOCKS = {
+    "computing": "█",
+    "short_pauses": "▆",
+    "low_use": "▄",
+    "throttled": "▓",
+    "waiting_for_input": "▒",
+    "idle": "░",
+    "startup": "·",
+    "tail": "-",
+    "no_samples": "?",
+}
+_LETTERS = _BLOCKS | {
+    "computing": "#",
+    "short_pauses": "=",
+    "low_use": "l",
+    "throttled": "t",
+    "waiting_for_input": "w",
+    "idle": ".",
+    "startup": "s",
+}
+_LABEL = 24
+_HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
+
+
+def render(report: Report, width: int = 80, *, colour: bool = False, ascii_only: bool = False) -> str:
+    """Return the report as text.
+
+    Args:
+        report: the content.
+        width: columns to fill.
+        colour: whether headings and severities may carry escape codes.
+        ascii_only: whether nothing but ASCII may be used, for terminals without other characters.
+    """
+    page = Page(width=width, ascii=ascii_only)
+    lines = (finished(line, colour=colour, ascii_only=ascii_only) for line in _lines(report, page))
+    return "\n".join(lines) + "\n"
+
+
+def _lines(report: Report, page: Page) -> Iterator[Line]:
+    yield from page.wrapped(f"{report.title} · {report.subtitle}", style="soft")
+    yield Line()
+    yield from page.wrapped(report.verdict.sentence, style="heading")
+    for detail in report.verdict.details:
+        yield from page.wrapped(detail, 2)
+    yield Line()
+    longest = max(len(tile.label) for tile in report.tiles) + 1
+    for tile in report.tiles:
+        yield from page.wrapped(f"{tile.value} ({tile.context})", 0, tile.label.ljust(longest))
+    if report.steps:
+        yield from page.heading("Step by step")
+        yield from _table(report.steps, page)
+    if report.gpu_time:
+        yield from page.heading("Where the GPU-hours went")
+        yield from _bars(report.gpu_time, page)
+    yield from _findings(report, page)
+    yield from _timelines(report.timeline, page)
+    yield from _gpus(report, page)
+    yield from _quality(report, page)
+    yield from _not_judged(report, page)
+
+
+def _table(table: Table, page: Page) -> Iterator[Line]:
+    """Yield a table as blocks: one line a value, since eight columns do not fit a terminal."""
+    for row in table.rows:
+        yield from page.wrapped(
+            " ".join(filter(None, [row.head.text, f"({row.head.small})" if row.head.small else ""]))
+        )
+        for name, cell in zip(table.columns[1:], row.cells, strict=True):
+            small = f"  {cell.small}" if cell.small else ""
+            yield from page.wrapped(f"{name:<26} {cell.text}{small}", 2)
+    if table.note:
+        yield from page.wrapped(table.note, 2, style="soft")
+
+
+def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
+    signs = _LETTERS if page.ascii else _BLOCKS
+    label = min(max(len(bar.label) for bar in bars), _LABEL)
+    length = max(page.width - label - 16, 20)
+    for bar in bars:
+        cells = "".join(
+            signs.get(part.key, "+") * count for part, count in zip(bar.parts, _counts(bar, length), strict=True)
+        )
+        yield Line(f"  {display.squeeze(bar.label, label):<{label}} {cells} {bar.total}")
+    names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.legend(bars).items())
+    yield from page.wrapped("   ".join(names), label + 3, style="soft")
+    for bar in bars if bars[0].whole == bars[-1].whole else bars[:1]:
+        yield from page.wrapped(f"{bar.label}: {', '.join(f'{part.label} {part.text}' for part in bar.parts)}", 2)
+
+
+def _counts(bar: TimeBar, length: int) -> list[int]:
+    """Return how many cells each part gets, `length` in all, by largest remainder."""
+    exact = [part.ratio * length for part in bar.parts]
+    counts = [int(value) for value in exact]
+    rest = sorted(range(len(exact)), key=lambda place: counts[place] - exact[place])
+    for place in rest[: length - sum(counts)]:
+        counts[place] += 1
+    return counts
+
+
+def _findings(report: Report, page: Page) -> Iterator[Line]:
+    yield from page.heading("Findings")
+    text = report.order if report.findings else f"No finding. {report.judgement.sentence}"
+    yield from page.wrapped(text, 2, style="soft" if report.findings else "")
+    for position, card in enumerate(report.findings):
+        if position:
+            yield Line()
+        yield from _card(card, page)
+
+
+def _card(card: FindingCard, page: Page) -> Iterator[Line]:
+    yield from page.wrapped(f"{card.id} {card.severity}: {card.title}, {card.lost}", style=card.severity)
+    yield from page.wrapped(card.summary, 3)
+    for position, line in enumerate(card.evidence):
+        limit = f" ({line.limit}; {line.source})" if line.limit else ""
+        name = "Evidence" if position == 0 else " "
+        yield from page.wrapped(f"{line.quantity}: {line.observed}{limit}", 3, name)
+    for position, text in enumerate(card.recommendations):
+        yield from page.wrapped(text, 3, "Do this" if position == 0 else " ")
+    yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
+    status = "" if card.is_open else f"; {card.status}"
+    yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")
+
+
+def _timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
+    shown = [run for run in runs if run.strips]
+    if not shown:
+        return
+    yield from page.heading("Timeline")
+    signs = _DIGITS if page.ascii else _HEIGHTS
+    for run in shown:
+        yield from page.wrapped(run.label, 2)
+        label = min(max(len(strip.label) for strip in run.strips), _LABEL)
+        for strip in run.strips:
+            yield Line(f"  {display.squeeze(strip.label, label):<{label}} {_spark(strip.coarse, signs)}")
+    text = "Height: mean GPU utilisation, 0 to 100 % (blank: 0 %, ?: not recorded)."
+    yield from page.wrapped(text, 2, style="soft")
+
+
+def _spark(means: FloatArray, signs: str) -> str:
+    top = len(signs) - 1
+    return "".join("?" if np.isnan(mean) else signs[min(int(np.ceil(mean * top)), top)] for mean in means)
+
+
+def _gpus(report: Report, page: Page) -> Iterator[Line]:
+    for run in report.gpus:
+        yield from page.heading("Per GPU", run.label if len(report.gpus) > 1 else "")
+        yield from _grid(run.table, page)
+        for text in run.outliers or filter(None, (run.same,)):
+            yield from page.wrapped(text, 2)
+
+
+def _grid(table: Table, page: Page) -> Iterator[Line]:
+    """Yield a table with its titles stacked over two lines, as many columns as fit the width."""
+    titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
+    rows = [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows]
+    heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
+    widths = [max(len(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
+    fitting = sum(1 for place in range(len(widths)) if sum(widths[: place + 1]) + 2 * place + 2 <= page.width)
+    for position, row in enumerate([*heads, *rows]):
+        text = "  ".join(
+            f"{cell:<{size}}" if place == 0 else f"{cell:>{size}}"
+            for place, (cell, size) in enumerate(zip(row[:fitting], widths, strict=False))
+        )
+        yield Line(f"  {text}", "soft" if position < len(heads) else "")
+
+
+def _quality(report: Report, page: Page) -> Iterator[Line]:
+    for run in report.quality:
+        yield from page.heading("Data quality", run.label if len(report.quality) > 1 else "")
+        yield from _facts(run.facts, page)
+        for note in run.notes:
+            yield from page.wrapped(note, 2, "Note")
+
+
+def _facts(facts: Iterable[Fact], page: Page) -> Iterator[Line]:
+    for fact in facts:
+        yield from page.wrapped(fact.text, 2, fact.name)
+
+
+def _not_judged(report: Report, page: Page) -> Iterator[Line]:
+    yield from page.heading("What could not be judged")
+    yield from page.wrapped(report.judgement.sentence, 2)
+    for line in report.judgement.lines:
+        yield from _missing(line, page)
+    if report.judgement.command:
+        yield Line()
+        yield from page.wrapped(report.judgement.command, 2, "Record all")
+    for limit in report.judgement.limits:
+        yield from page.wrapped(limit, 2)
+
+
+def _missing(line: NotJudgedLine, page: Page) -> Iterator[Line]:
+    where = f" ({line.where})" if line.where else ""
+    yield Line()
+    yield from page.wrapped(f"{', '.join(line.kinds)}{where}: {line.reason}", 2)
+    if line.recording:
+        yield from page.wrapped(line.recording, 4, "Record")

@@ -1,0 +1,169 @@
+"""Words of the report: what kinds, classes of GPU time and columns are called, and what terms mean."""
+
+import re
+
+from gpureport.metrics import BY_NAME, METRICS
+
+KINDS = {
+    "idle_gap": "Idle gaps",
+    "startup_idle": "Idle at start-up",
+    "tail_idle": "Idle after the work ended",
+    "thermal_throttle": "Clock reduced by heat",
+    "hw_throttle": "Clock reduced by the hardware",
+    "power_cap": "Clock held by the power limit",
+    "power_limited": "Power limit set below the board's default",
+    "clocks_locked": "Clocks locked",
+    "cpu_bound": "Waiting for the CPU",
+    "cpu_bound_single": "Waiting for one CPU core",
+    "io_bound": "Waiting for storage",
+    "transfer_bound": "Waiting for copies to the GPU",
+    "underutilised": "Low GPU utilisation",
+    "low_util_cause_unknown": "Low GPU utilisation, cause unknown",
+    "hollow_util": "High utilisation, little work",
+    "full_precision": "Full precision",
+    "mem_headroom": "Unused GPU memory",
+    "mem_pressure": "GPU memory nearly full",
+    "mem_prealloc": "GPU memory preallocated",
+    "mem_leak": "GPU memory keeps growing",
+    "workers_headroom": "Room for more loader workers",
+    "host_memory_pressure": "Host memory nearly full",
+    "imbalance": "GPUs work unevenly",
+    "unused_gpu": "Unused GPU",
+    "zombie_memory": "Memory held after the work ended",
+    "oversized_gpu": "GPU larger than needed",
+    "periodic_stall": "Periodic stall",
+    "pcie_degraded": "PCIe link below its width or speed",
+    "ecc_error": "Memory errors",
+    "gpu_lost": "GPU lost",
+    "log_gap": "Gap in the log",
+    "monitoring_ended": "Monitoring ended early",
+    "no_progress": "No progress of the validation metric",
+}
+"""Title of each kind."""
+
+CAUSES = {"no work": "No sustained work", "unused": "GPU never used"}
+"""Title of causes that say more than their kind."""
+
+CLASSES = {
+    "computing": "computing",
+    "short_pauses": "short pauses",
+    "low_use": "low use, cause unknown",
+    "throttled": "lost to throttling",
+    "waiting_for_input": "waiting for input",
+    "idle": "idle",
+    "startup": "start-up",
+    "tail": "after the work",
+    "no_samples": "not recorded",
+}
+"""What each class of GPU time is called."""
+
+LOST_CLASSES = ("low_use", "throttled", "waiting_for_input", "idle", "startup", "tail")
+"""Classes of GPU time that are lost."""
+
+THROTTLING = ("thermal_throttle", "hw_throttle")
+"""Kinds that always lose GPU time: where none is given it is not known, rather than none."""
+
+_COLUMNS = {
+    "gpu_utilization_ratio": "GPU utilisation",
+    "gpu_memory_controller_ratio": "memory controller",
+    "gpu_memory_used_bytes": "GPU memory used",
+    "gpu_memory_total_bytes": "GPU memory installed",
+    "gpu_power_watts": "power",
+    "gpu_power_limit_watts": "power limit",
+    "gpu_temperature_celsius": "temperature",
+    "gpu_memory_temperature_celsius": "memory temperature",
+    "gpu_sm_clock_hertz": "SM clock",
+    "cpu_utilization_ratio": "CPU utilisation",
+    "cpu_busiest_core_ratio": "busiest CPU core",
+    "cpu_iowait_ratio": "CPU waiting for I/O",
+    "host_memory_used_bytes": "host memory used",
+}
+_FIELDS = [metric.recorded_by for metric in METRICS]
+_RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
+_SUFFIXES = ("_ratio", "_bytes", "_watts", "_celsius", "_hertz", "_seconds_total", "_seconds", "_total")
+
+
+def kind(name: str, cause: str | None = None) -> str:
+    """Return the title of a kind, or of its cause where that has one; an unknown kind is spelled out."""
+    if cause in CAUSES:
+        return CAUSES[cause]
+    return KINDS.get(name, name.replace("_", " ").capitalize())
+
+
+def prose(text: str) -> str:
+    """Return a sentence with columns by the names people use, beginning with a capital."""
+    named = re.sub(
+        r"\b[a-z]+_[a-z_]+\b", lambda match: column(match.group()) if match.group() in BY_NAME else match.group(), text
+    )
+    return named[:1].upper() + named[1:]
+
+
+def column(name: str) -> str:
+    """Return what a column, the field it is recorded by, or a quantity in words is called in prose."""
+    name = _RECORDED.get(name, name)
+    if name in _COLUMNS:
+        return _COLUMNS[name]
+    bare = name
+    if name in BY_NAME:
+        suffix = next((end for end in _SUFFIXES if name.endswith(end)), "")
+        bare = name.removesuffix(suffix)
+    return bare.replace("_", " ").replace("gpu ", "GPU ").replace("cpu ", "CPU ").replace("pcie ", "PCIe ")
+
+
+def _term(name: str, *sentences: str) -> tuple[str, str]:
+    return name, " ".join(sentences)
+
+
+DEFINITIONS = (
+    _term(
+        "GPU utilisation",
+        "Share of a short window before each reading in which at least one kernel ran.",
+        "It says that the GPU was occupied, not how much of it was used.",
+    ),
+    _term(
+        "GPU-hour",
+        "One GPU held for one hour, whether it computed or not:",
+        "time from the first to the last sample of the run, times the number of GPUs.",
+    ),
+    _term(
+        "Idle",
+        "Time with a GPU utilisation of 5 % or less.",
+        "Stretches without samples are never counted as idle.",
+    ),
+    _term("Idle share", "Idle time divided by the time that samples cover, start-up and end included."),
+    _term(
+        "GPU-hours lost",
+        "Every GPU-second falls into exactly one class.",
+        "Lost are the classes idle, waiting for input, start-up and after the work;",
+        "lost to throttling, the part of slowed time by which the work took longer;",
+        "and low use, the unused share of stretches that were found to be used too little.",
+        "Not all of it can be won back.",
+    ),
+    _term(
+        "Lost time of a finding",
+        "The most GPU time that removing its cause could give back.",
+        "Findings can overlap, so these figures must not be added up.",
+    ),
+    _term(
+        "Time-weighted mean",
+        "Each sample counts for the stretch of time it stands for; stretches without samples count for nothing.",
+    ),
+    _term(
+        "Short pauses",
+        "The share of busy samples in which no kernel ran (1 - utilisation), outside everything that was found.",
+        "Pauses too short to be placed; some are part of any training step, so they are not counted as lost.",
+    ),
+    _term("Coverage", "Share of the time from first to last sample of each GPU that is not in a log gap."),
+    _term("Not recorded", "GPU time without samples, or with samples that hold no utilisation."),
+    _term(
+        "Severity",
+        "Problem: GPU time or data is being lost and something can be done.",
+        "Warning: worth a look. Info: a fact about the run.",
+    ),
+    _term(
+        "Confidence",
+        "High: a column says so directly. Medium: inferred from several columns or few samples.",
+        "Low: the sampling is coarse, or a value had to come from a table.",
+    ),
+)
+"""Terms and their meaning."""

@@ -1,0 +1,149 @@
+"""Strips of GPU utilisation over time: means of buckets, stretches without samples, and marks of findings."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpureport.analysis.cells import Cells, cells_of
+from gpureport.columns import FloatArray
+from gpureport.findings import Severity
+from gpureport.report import display
+from gpureport.report.inputs import RunInput, clock_note, device_name, moment
+from gpureport.report.parts import FindingCard, Mark, Timeline, TimelineStrip
+
+UTILISATION = "gpu_utilization_ratio"
+_COLUMNS = 600
+_COARSE = 60
+_FEW_GPUS = 16
+_WHOLE_RUN = 0.95
+_SMALLEST = 1e-3
+
+
+def bucket_means(starts: FloatArray, ends: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
+    """Return the mean of each bucket, weighted with the time each value stands for.
+
+    The bucket's edges cut through values where they must, so that shares stay true and the sampling does not beat
+    against the buckets.
+
+    Args:
+        starts: where the stretch each value stands for begins, rising.
+        ends: where it ends; stretches do not overlap.
+        values: one value a stretch, NaN where there is none.
+        edges: edges of the buckets, rising.
+
+    Returns:
+        One mean a bucket, NaN where no value lies in it.
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return np.full(len(edges) - 1, np.nan)
+    bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
+    seconds = np.zeros(len(bounds))
+    seconds[1::2] = np.diff(bounds)[::2]
+    weight = np.interp(edges, bounds, np.cumsum(seconds))
+    total = np.interp(edges, bounds, np.cumsum(seconds * np.repeat(values[known], 2)))
+    covered = np.diff(weight)
+    empty = covered <= _SMALLEST * np.diff(edges)
+    means: FloatArray = np.where(empty, np.nan, np.diff(total) / np.where(empty, 1.0, covered))
+    return np.clip(means, 0.0, 1.0)
+
+
+def timelines(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
+    """Return the strips of every run that has GPUs, on axes of one length."""
+    axis = max((run.seconds for run in runs), default=0.0)
+    return tuple(_timeline(position, run, axis, cards) for position, run in enumerate(runs))
+
+
+def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[FindingCard]) -> Timeline:
+    buckets = _COLUMNS if len(run.run.gpus) <= _FEW_GPUS else _COLUMNS // 2
+    # A bucket is never shorter than a sample: below that it would only repeat samples.
+    count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
+    edges = np.linspace(0.0, max(run.seconds, _SMALLEST), count + 1)
+    mine = [card for card in cards if card.run_index == position]
+    return Timeline(
+        label=run.label,
+        caption=_caption(run, edges),
+        seconds=run.seconds,
+        axis_seconds=axis,
+        bucket_seconds=float(edges[1]),
+        strips=tuple(_strips(run, edges, mine)),
+        recording=run.recording,
+    )
+
+
+def _caption(run: RunInput, edges: FloatArray) -> str:
+    start = f"starts {moment(run.run, run.run.started)}, {clock_note(run.run)}"
+    if not run.run.interval or run.seconds <= 0:
+        return f"a single sample; {start}"
+    column = f"each column is the mean of {display.duration(edges[1])}"
+    return f"one sample every {display.duration(run.run.interval)}; {column}; {start}"
+
+
+def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
+    for gpu in run.run.gpus:
+        cells = cells_of(run.recording, gpu)
+        # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
+        zero = run.run.started + cells.shift
+        starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
+        if run.seconds <= 0:
+            # A single moment fills the whole strip, which has no length.
+            starts, ends = np.full(len(cells), edges[0]), np.full(len(cells), edges[-1])
+        values = cells.values(UTILISATION)
+        mean = bucket_means(starts, ends, values, edges)
+        yield TimelineStrip(
+            device=gpu.id,
+            label=device_name(gpu),
+            mean=mean,
+            coarse=bucket_means(starts, ends, values, np.linspace(0.0, edges[-1], _COARSE + 1)),
+            gaps=tuple(_merged([*_gaps(cells, starts, ends, run.seconds), *_unknown(mean, edges)])),
+            marks=tuple(_marks(run, gpu.id, cards)),
+        )
+
+
+def _gaps(cells: Cells, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
+    """Yield where the device has no samples: before its first, in its log gaps, and after its last."""
+    if not len(cells):
+        yield 0.0, seconds
+        return
+    edge = 2 * cells.interval
+    if starts[0] > edge:
+        yield 0.0, float(starts[0])
+    for row in cells.gap_rows:
+        yield float(ends[row - 1]), float(starts[row])
+    if ends[-1] < seconds - edge:
+        yield float(ends[-1]), seconds
+
+
+def _unknown(mean: FloatArray, edges: FloatArray) -> Iterator[tuple[float, float]]:
+    """Yield where buckets hold no utilisation."""
+    steps = np.flatnonzero(np.diff(np.concatenate([[0], np.isnan(mean), [0]])))
+    for first, stop in steps.reshape(-1, 2):
+        yield float(edges[first]), float(edges[stop])
+
+
+def _merged(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Yield stretches in order, those that overlap or touch as one."""
+    ordered = sorted(span for span in spans if span[0] < span[1])
+    while ordered:
+        start, end = ordered.pop(0)
+        while ordered and ordered[0][0] <= end:
+            end = max(end, ordered.pop(0)[1])
+        yield start, end
+
+
+def _marks(run: RunInput, device: str, cards: Sequence[FindingCard]) -> Iterator[Mark]:
+    """Yield the stretches of a device that cards speak of; facts without a loss need no mark."""
+    by_kind = {(card.kind, fingerprint): card for card in cards for fingerprint in card.fingerprints}
+    for finding in run.analysis.findings:
+        card = by_kind[finding.kind, finding.fingerprint]
+        concerned = not finding.devices or device in finding.devices
+        total = sum(interval.seconds for interval in finding.intervals)
+        without_loss = finding.severity is Severity.INFO and not finding.lost_gpu_seconds
+        if not concerned or without_loss:
+            continue
+        if not finding.intervals or total > _WHOLE_RUN * run.seconds:
+            yield Mark(card=card.id, severity=finding.severity.value, start=0.0, end=run.seconds, whole=True)
+            continue
+        for interval in finding.intervals:
+            start, end = run.since_start(interval.start), run.since_start(interval.end)
+            yield Mark(card=card.id, severity=finding.severity.value, start=start, end=end)

@@ -1,0 +1,122 @@
+"""The page as a browser shows it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+pytestmark = pytest.mark.browser
+
+_STRICT = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
+"""What Jenkins serves archived pages with: no script, and no style sheet inside the page."""
+
+
+def background(page: "Page") -> str:
+    """Return the colour behind the page."""
+    return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
+
+
+def test_it_loads_nothing_and_complains_of_nothing(browser: "Browser", page_file: Path) -> None:
+    """One request, no message, the title of the report."""
+    page = browser.new_page()
+    requests: list[str] = []
+    messages: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
+    page.goto(page_file.as_uri())
+    assert page.title().endswith("_telephone_can_hold, <b>second</b> - GPU report")
+    assert (requests, messages) == ([page_file.as_uri()], [])
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_the_page_does_not_scroll_sideways(browser: "Browser", page_file: Path, width: int) -> None:
+    """Tables and figures scroll inside themselves."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(page_file.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+
+
+def test_dark_and_light(browser: "Browser", page_file: Path) -> None:
+    """The page follows the reader's choice, figures included."""
+    shown = []
+    for scheme in ("light", "dark"):
+        page = browser.new_page(color_scheme="dark" if scheme == "dark" else "light")
+        page.goto(page_file.as_uri())
+        strip = page.evaluate("getComputedStyle(document.querySelector('#timeline svg .f-busy')).fill")
+        shown.append((background(page), strip))
+        page.close()
+    (light, light_strip), (dark, dark_strip) = shown
+    assert light == "rgb(255, 255, 255)"
+    assert dark != light
+    assert dark_strip != light_strip
+
+
+def test_labels_lie_inside_their_figure(browser: "Browser", page_file: Path) -> None:
+    """No text of a figure is cut off at its edge."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(page_file.as_uri())
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll('.figure svg text')].filter(text => {
+            const box = text.getBoundingClientRect(), edge = text.ownerSVGElement.getBoundingClientRect();
+            return box.left < edge.left - 1 || box.right > edge.right + 1 || box.bottom > edge.bottom + 1;
+        }).map(text => text.textContent)"""
+    )
+    assert outside == []
+    page.close()
+
+
+def test_print_opens_what_is_folded(browser: "Browser", page_file: Path) -> None:
+    """On paper the definitions and the lists of times are there."""
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    page.emulate_media(media="print")
+    assert page.get_by_text("Time-weighted mean", exact=True).is_visible()
+    page.close()
+
+
+def test_readable_under_a_policy_that_forbids_its_style(browser: "Browser", page_file: Path) -> None:
+    """Text and figures stay, and no figure turns black."""
+    page = browser.new_page()
+
+    def serve(route: "Route") -> None:
+        route.fulfill(
+            body=page_file.read_text(), content_type="text/html", headers={"Content-Security-Policy": _STRICT}
+        )
+
+    page.route("http://report.test/", serve)
+    page.goto("http://report.test/")
+    assert page.get_by_role("heading", level=1).is_visible()
+    fills = set(page.evaluate("[...document.querySelectorAll('svg path')].map(path => getComputedStyle(path).fill)"))
+    assert "rgb(0, 0, 0)" not in fills
+    assert "rgb(0, 114, 178)" in fills
+    page.close()
+
+
+def test_contents_lead_to_sections(browser: "Browser", page_file: Path) -> None:
+    """A click on the table of contents shows the section, below the bar that stays."""
+    page = browser.new_page(viewport={"width": 1280, "height": 700})
+    page.goto(page_file.as_uri())
+    page.get_by_role("link", name="Data quality").click()
+    top = page.evaluate("document.querySelector('#quality').getBoundingClientRect().top")
+    assert 0 <= top < 120
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_a_card_shows_its_mark(browser: "Browser", page_file: Path, width: int) -> None:
+    """The link scrolls to the strip and sets its mark off, without a script."""
+    page = browser.new_page(viewport={"width": width, "height": 700})
+    page.goto(page_file.as_uri())
+    page.get_by_role("link", name="Show on timeline").first.click()
+    box = page.evaluate("(({top, left}) => ({top, left}))(document.querySelector(':target').getBoundingClientRect())")
+    assert 0 <= box["top"] < 700
+    assert 0 <= box["left"] < width
+    stroke = page.evaluate("getComputedStyle(document.querySelector(':target > path, path:target')).stroke")
+    assert stroke != "none"
+    page.close()

@@ -1,0 +1,235 @@
+"""The content of a report, before any format."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpureport.analysis.base import Analysis
+from gpureport.recording import LogGap, Recording, Work
+from gpureport.report import build
+from gpureport.report.display import GAP
+from gpureport.report.model import Report
+from tests.report import examples
+
+GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))
+
+
+def report(*runs: tuple[Recording, Analysis], price: float | None = None) -> Report:
+    """Return the content for some runs."""
+    return build(runs, title=None, command="gpureport report a.csv", gpu_hour_price=price, version="0.1.0")
+
+
+def plain(text: str) -> str:
+    """Return text with ordinary spaces."""
+    return text.replace(GAP, " ")
+
+
+def test_the_verdict_says_what_was_lost() -> None:
+    """One sentence with the share, then what to look at first."""
+    content = report(examples.pair(examples.run(), GAPS))
+    assert plain(content.verdict.sentence) == "Up to 10 % of 0.333 GPU-h was lost: all of it idle."
+    assert plain(content.verdict.details[0]).startswith("Look first at F1: Idle gaps, both GPUs, up to 0.033 GPU-h")
+
+
+def test_four_tiles() -> None:
+    """GPU-hours, idle share, GPU-hours lost with their cost, open findings."""
+    tiles = report(examples.pair(examples.run(), GAPS, examples.NOT_JUDGED), price=2.5).tiles
+    assert [(tile.label, plain(tile.value)) for tile in tiles] == [
+        ("GPU-hours", "0.333"),
+        ("Idle share", "10 %"),
+        ("GPU-hours lost", "0.033"),
+        ("Open findings", "1"),
+    ]
+    assert plain(tiles[2].context) == "up to 10 % of all GPU-hours; costs 0.083 at 2.50 a GPU-hour"
+    assert tiles[3].context == "1 warning; 2 kinds could not be judged"
+
+
+def test_nothing_found_says_how_much_was_looked_for() -> None:
+    """A clean run never reads as healthy when kinds were not judged."""
+    content = report(examples.pair(examples.run(), (), examples.NOT_JUDGED, idle=0.0))
+    assert content.verdict.sentence.startswith("No loss found among the ")
+    assert content.verdict.sentence.endswith(" kinds that could be judged; 2 could not be judged.")
+    assert "2 kinds could not be judged" in content.verdict.details[-1]
+
+
+def test_nothing_judged_at_all() -> None:
+    """When every kind is missing, the verdict says so instead of finding no loss."""
+    info = examples.run()
+    runs = [(examples.recording(info), examples.analysis(info, not_judged=examples.NOT_JUDGED, idle=0.0))]
+    kinds = ("cpu_bound", "io_bound")
+    content = build(runs, title=None, command="", gpu_hour_price=None, version="0", kinds=kinds)
+    assert content.verdict.sentence == "Nothing could be judged with this data."
+    assert content.judgement.sentence == "Nothing could be judged with this data."
+
+
+def test_a_low_utilisation_is_a_loss_too() -> None:
+    """The unused share of stretches that were used too little is part of what was lost."""
+    recording, analysis = examples.pair(examples.run())
+    times = tuple(replace(time, seconds=(("computing", 300.0), ("low_use", 300.0))) for time in analysis.gpu_time)
+    content = report((recording, replace(analysis, gpu_time=times)))
+    assert (
+        plain(content.verdict.sentence) == "Up to 50 % of 0.333 GPU-h was lost: all of it to low use of unknown cause."
+    )
+
+
+def test_without_work_shares_can_mislead() -> None:
+    """The warning goes away when the work is known, and GPU-hours are set in relation to it."""
+    assert any("can mislead" in line for line in report(examples.pair(examples.run())).verdict.details)
+    content = report(examples.pair(examples.run(work=Work(amount=2000, unit="steps"))))
+    assert not any("can mislead" in line for line in content.verdict.details)
+    assert (content.tiles[0].label, content.tiles[0].value) == ("GPU-hours per 1000 steps", "0.167")
+
+
+def test_findings_of_one_kind_are_one_card() -> None:
+    """Count, total and longest; every stretch listed in order."""
+    (card,) = report(examples.pair(examples.run(), GAPS)).findings
+    assert (card.id, card.title, card.count) == ("F1", "Idle gaps, both GPUs", 6)
+    assert plain(card.summary).startswith(
+        "3 gaps on both GPUs, 0:02:00 of GPU time, the longest 20 s. Largest: GPU 0 was idle"
+    )
+    assert [stretch.start for stretch in card.occurrences] == [100, 100, 200, 200, 300, 300]
+    assert card.recommendations == ("Prefetch the next batch while the GPU computes.",)
+    assert card.lost_seconds == 120
+
+
+def test_a_kind_with_two_causes_names_them() -> None:
+    """Two cards of one kind can be told apart."""
+    other = replace(GAPS[0], cause="checkpoint")
+    titles = [card.title for card in report(examples.pair(examples.run(), (*GAPS[1:3], other))).findings]
+    assert titles == ["Idle gaps (cause: not named), GPU 0", "Idle gaps (cause: checkpoint), GPU 0"]
+
+
+def test_long_lists_are_cut_and_say_so() -> None:
+    """No more than a hundred stretches are listed; the count stays true."""
+    many = tuple(examples.idle_gap("gpu:0", at, at + 1) for at in range(0, 500, 2))
+    (card,) = report(examples.pair(examples.run(), many)).findings
+    assert (len(card.occurrences), card.omitted, card.count) == (100, "and 150 more", 250)
+
+
+def test_cards_are_sorted_by_loss_and_linked() -> None:
+    """A cause points to what follows from it, by the number of its card."""
+    gaps = examples.idle_gap("gpu:0", 100, 400)
+    heat = replace(examples.throttling("gpu:1", 0, 600), consequences=(gaps.fingerprint,))
+    cards = report(examples.pair(examples.run(), (heat, gaps))).findings
+    assert [(card.id, card.kind, card.explains) for card in cards] == [
+        ("F1", "idle_gap", ()),
+        ("F2", "thermal_throttle", ("F1",)),
+    ]
+
+
+def test_evidence_in_words() -> None:
+    """Value, limit and the limit's origin."""
+    (card,) = report(examples.pair(examples.run(), GAPS[:1])).findings
+    line = card.evidence[1]
+    assert (line.quantity, plain(line.observed), plain(line.limit)) == ("duration", "20 s", "≥ 5 s")
+    assert line.source == "literature: a published study"
+
+
+def test_outliers_are_said_in_words() -> None:
+    """A GPU that differs from its peers is flagged with what the others show."""
+    info = examples.run(gpus=5)
+    hot = tuple(examples.statistics(gpu.id, celsius=87.0 if gpu.index == 3 else 75.0) for gpu in info.gpus)
+    gpus = report((examples.recording(info), examples.analysis(info, statistics_of=hot))).gpus[0]
+    assert [plain(text) for text in gpus.outliers] == [
+        "GPU 3 differs from the others: highest temperature 87 °C (others 75 °C)."
+    ]
+    flagged = [(row.head.text, cell.text) for row in gpus.table.rows for cell in row.cells if cell.flagged]
+    assert [(plain(name), plain(text)) for name, text in flagged] == [("GPU 3", "87 °C")]
+
+
+def test_two_gpus_have_no_outlier() -> None:
+    """Of two, nobody can say which is the odd one."""
+    info = examples.run()
+    found = tuple(examples.statistics(gpu.id, celsius=60.0 + 20 * (gpu.index or 0)) for gpu in info.gpus)
+    gpus = report((examples.recording(info), examples.analysis(info, statistics_of=found))).gpus[0]
+    assert (gpus.outliers, gpus.same) == ((), "With fewer than 3 GPUs none can be said to stand apart.")
+
+
+def test_every_line_is_accounted_for() -> None:
+    """Rejected lines, gaps and absent values are told with their reasons."""
+    quality = report(examples.pair(examples.with_gap(examples.run()))).quality[0]
+    facts = {fact.name: plain(fact.text) for fact in quality.facts}
+    assert facts["Lines"] == "1146 read = 1142 kept as samples + 2 rejected + 1 header + 1 driver message"
+    assert facts["Rejected"] == "2 lines: truncated line (first: line 811)"
+    assert facts["Longest gap"] == "0:01:00, GPU 0 at 0:05:00; 1 gap in all"
+    assert facts["Absent values"] == "GPU fan: 1142 values (N/A)"
+    assert facts["Coverage"] == "95 % of the time from first to last sample is not in a gap"
+    assert quality.notes == ("Times are the local time of the recording machine.",)
+
+
+def test_what_could_not_be_judged_is_grouped_by_reason() -> None:
+    """One line a reason, with what to record."""
+    (line,) = report(examples.pair(examples.run(), (), examples.NOT_JUDGED)).judgement.lines
+    assert line.kinds == ("Waiting for the CPU", "Waiting for storage")
+    assert line.recording == "gpureport explain recording"
+
+
+def test_times_have_an_offset_only_with_a_zone() -> None:
+    """Without a zone the clock is said to be the recording machine's."""
+    local = report(examples.pair(examples.run())).timeline[0].caption
+    assert "starts 2026-03-14 09:26:53, local time of the recording machine" in local
+    zoned = report(examples.pair(examples.run(timezone="Europe/Berlin"))).timeline[0].caption
+    assert "starts 2026-03-14 10:26:53+0100, Europe/Berlin" in zoned
+
+
+def test_no_gpu_was_recorded() -> None:
+    """A host log alone is reported without inventing GPU time."""
+    content = report(examples.pair(examples.run(gpus=0, seconds=5), (), examples.NOT_JUDGED))
+    assert content.verdict.sentence == "No GPU was recorded, so nothing can be said about GPU time."
+    assert [tile.value for tile in content.tiles[:3]] == ["not recorded"] * 3
+    assert content.gpu_time == ()
+
+
+def test_a_single_sample() -> None:
+    """One row makes a report that says it is too short."""
+    info = replace(examples.run(gpus=1, seconds=0), interval=None)
+    content = report((examples.recording(info), examples.analysis(info, idle=0.0)))
+    assert content.verdict.sentence == "Too short to judge: 1 sample in all."
+    assert [tile.value for tile in content.tiles[:3]] == ["cannot be told"] * 3
+    assert content.timeline[0].caption.startswith("a single sample; starts ")
+    assert {fact.name: fact.text for fact in content.quality[0].facts}["Sampling"] == "one sample in all"
+
+
+def test_bars_add_up() -> None:
+    """A run with several GPUs has a bar for all and one for each."""
+    content = report(examples.pair(examples.run()))
+    assert [(bar.label, bar.whole) for bar in content.gpu_time] == [
+        ("all GPUs", True),
+        ("GPU 0", False),
+        ("GPU 1", False),
+    ]
+    for bar in content.gpu_time:
+        assert sum(part.ratio for part in bar.parts) == pytest.approx(1.0)
+
+
+def test_limits_of_the_rules_are_in_the_method() -> None:
+    """Every limit is printed with its origin, and the input with its hash."""
+    method = report(examples.pair(examples.run())).method
+    assert method.command == "gpureport report a.csv"
+    assert any(row.head.text.startswith("Idle gaps") for row in method.thresholds.rows)
+    assert {row.cells[2].text for row in method.thresholds.rows} <= {"vendor", "literature", "pragmatic", "settings"}
+    assert method.inputs.rows[0].cells[1].small == f"sha256 {'ab' * 32}"
+
+
+def test_one_gap_seen_by_every_device_is_one() -> None:
+    """The host's log may stop with those of the GPUs."""
+    info = examples.with_gap(examples.run())
+    gaps = tuple(LogGap(device=device, start=examples.at(300), end=examples.at(360)) for device in ("gpu:0", "gpu:1"))
+    later = LogGap(device="gpu:1", start=examples.at(500), end=examples.at(520))
+    info = replace(info, quality=replace(info.quality, gaps=(*gaps, later)))
+    facts = {fact.name: plain(fact.text) for fact in report(examples.pair(info)).quality[0].facts}
+    assert facts["Longest gap"] == "0:01:00, both GPUs at 0:05:00; 2 gaps in all"
+
+
+def test_gpus_with_gaps_of_their_own_share_none() -> None:
+    """Findings that do not overlap are counted one by one, in GPU time."""
+    apart = (examples.idle_gap("gpu:0", 100, 120), examples.idle_gap("gpu:1", 300, 340))
+    (card,) = report(examples.pair(examples.run(), apart)).findings
+    assert plain(card.summary).startswith("2 findings, 0:01:00 of GPU time, the longest 40 s.")
+
+
+def test_clock_times_are_rounded_like_elapsed_ones() -> None:
+    """Half a second later is the next second, on both."""
+    info = examples.run()
+    late = replace(info, started=info.started + 600_000, ended=info.ended + 600_000)
+    assert "starts 2026-03-14 09:26:54" in report(examples.pair(late)).timeline[0].caption

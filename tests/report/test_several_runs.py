@@ -1,0 +1,86 @@
+"""The content of a report on several runs."""
+
+from dataclasses import replace
+
+from gpureport.analysis.base import Analysis
+from gpureport.findings import Finding
+from gpureport.recording import Recording, Work
+from gpureport.report import build
+from gpureport.report.display import GAP
+from gpureport.report.model import Report
+from tests.report import examples
+
+GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))
+
+
+def report(*runs: tuple[Recording, Analysis], price: float | None = None) -> Report:
+    """Return the content for some runs."""
+    return build(runs, title=None, command="gpureport report a.csv", gpu_hour_price=price, version="0.1.0")
+
+
+def plain(text: str) -> str:
+    """Return text with ordinary spaces."""
+    return text.replace(GAP, " ")
+
+
+def chain(*findings: tuple[Finding, ...]) -> Report:
+    """Return the content of three steps, with the findings of each."""
+    idles = (180.0, 120.0, 30.0)
+    names = ("baseline", "bf16", "8 workers")
+    work = Work(amount=1000, unit="steps")
+    return report(
+        *(
+            examples.pair(examples.run(name, work=work), found, idle=idle)
+            for name, found, idle in zip(names, findings, idles, strict=True)
+        )
+    )
+
+
+def test_three_steps_are_set_side_by_side() -> None:
+    """The verdict tells how the figures moved, the table has a row a step, and nothing is called better."""
+    content = chain((), (), ())
+    assert plain(content.verdict.sentence) == (
+        "From baseline to 8 workers, GPU-hours per 1000 steps stayed at 0.333 "
+        "and the idle share went from 30 % to 5.0 %."
+    )
+    table = content.steps
+    assert table is not None
+    assert [row.head.text for row in table.rows] == ["baseline", "bf16", "8 workers"]
+    idle = table.columns.index("Idle share") - 1
+    assert plain(table.rows[1].cells[idle].small) == "-10.0 points"
+    assert [row.cells[-1].text for row in table.rows] == ["first step", "not tested", "not tested"]
+    assert [bar.label for bar in content.gpu_time] == ["baseline", "bf16", "8 workers"]
+    assert "better" not in repr(content)
+    assert "worse" not in repr(content)
+
+
+def test_findings_of_earlier_steps_say_what_became_of_them() -> None:
+    """Those of the last step are open and come first."""
+    content = chain(GAPS, (examples.throttling("gpu:0", 0, 10),), GAPS[:1])
+    assert [(card.run, card.kind, card.status) for card in content.findings] == [
+        ("8 workers", "idle_gap", "open"),
+        ("baseline", "idle_gap", "still found in the last step"),
+        ("bf16", "thermal_throttle", "not found in the last step"),
+    ]
+
+
+def test_a_finding_that_could_not_be_judged_again_is_not_solved() -> None:
+    """What the last step could not judge is not called gone."""
+    first = examples.pair(examples.run("a"), (replace(GAPS[0], kind="cpu_bound"),))
+    content = report(first, examples.pair(examples.run("b"), (), examples.NOT_JUDGED))
+    assert content.findings[0].status == "the last step cannot tell"
+
+
+def test_replicates_share_a_bar_and_keep_their_names() -> None:
+    """Two runs of one step are one row and one bar, but two timelines."""
+    runs = [examples.pair(examples.run(name, step="s")) for name in ("first", "second")]
+    content = report(*runs)
+    assert content.steps is None
+    assert [bar.label for bar in content.gpu_time] == ["s"]
+    assert [run.label for run in content.timeline] == ["s, first", "s, second"]
+
+
+def test_few_gpus_are_said_once_to_be_few() -> None:
+    """Of three runs with two GPUs each, the first says it."""
+    content = chain((), (), ())
+    assert [bool(run.same) for run in content.gpus] == [True, False, False]

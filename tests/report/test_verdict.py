@@ -1,0 +1,148 @@
+"""What the result may say, and what it must not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpureport.analysis.base import Analysis
+from gpureport.findings import NotJudged
+from gpureport.report import build
+from gpureport.report.display import GAP
+from gpureport.report.model import Report
+from tests.report import examples
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def report(*runs: examples.Pair, title: str | None = None) -> Report:
+    """Return the content for some runs."""
+    return build(runs, title=title, command="gpureport report a.csv", gpu_hour_price=None, version="0.1.0")
+
+
+def divided(**seconds: float) -> examples.Pair:
+    """Return a run of two GPUs whose time is divided as given."""
+    recording, analysis = examples.pair(examples.run())
+    times = tuple(replace(time, seconds=tuple(seconds.items())) for time in analysis.gpu_time)
+    return recording, replace(analysis, gpu_time=times)
+
+
+def sentence(content: Report) -> str:
+    """Return the headline with ordinary spaces."""
+    return content.verdict.sentence.replace(GAP, " ")
+
+
+def test_no_utilisation_is_not_no_loss() -> None:
+    """What was not recorded is neither zero nor a clean result."""
+    info = examples.run()
+    recording = examples.recording(info, [np.full(601, np.nan)] * 2)
+    bare = tuple(replace(examples.statistics(gpu.id, idle=None), metrics=()) for gpu in info.gpus)
+    _, analysis = divided(no_samples=600.0)
+    content = report((recording, replace(analysis, statistics=bare)))
+    assert sentence(content) == "GPU time could not be judged: no utilisation was recorded."
+    assert [tile.value for tile in content.tiles[1:3]] == ["not recorded", "cannot be told"]
+    assert [strip.gaps for strip in content.timeline[0].strips] == [((0.0, 600.0),)] * 2
+
+
+def test_missing_utilisation_is_told() -> None:
+    """From 5 % of the GPU time on."""
+    assert any("holds no utilisation" in line for line in report(divided(computing=540, no_samples=60)).verdict.details)
+    few = report(divided(computing=580, no_samples=20)).verdict.details
+    assert not any("holds no utilisation" in line for line in few)
+
+
+def test_shares_of_the_loss_add_up() -> None:
+    """What is not named is summed up, and throttled time counts as lost."""
+    content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
+    assert sentence(content) == (
+        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to throttling, 3.3 % at start-up and 3.3 % else."
+    )
+    assert content.tiles[2].context.replace(GAP, " ") == "up to 33 % of all GPU-hours"
+
+
+@pytest.mark.parametrize(("throttled", "headline"), [(60.0, "At least 10 % of"), (0.0, "GPU time was lost, how much")])
+def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
+    """Throttling without a figure loses time; a fact about memory does not."""
+    recording, analysis = divided(computing=600 - throttled, throttled=throttled)
+    heat = replace(examples.throttling("gpu:0", 0, 300), lost_gpu_seconds=None)
+    memory = replace(examples.idle_gap("gpu:0", 0, 300), kind="mem_prealloc", lost_gpu_seconds=None)
+    content = report((recording, replace(analysis, findings=(heat, memory))))
+    assert {card.kind: card.lost for card in content.findings} == {
+        "thermal_throttle": "loss not known",
+        "mem_prealloc": "no direct loss",
+    }
+    assert sentence(content).startswith(headline)
+    assert content.tiles[2].value != "0"
+
+
+def test_a_few_samples_are_too_few() -> None:
+    """Three rows of two GPUs give no share, and GPUs were recorded."""
+    info = examples.run(seconds=2)
+    content = report((examples.recording(info), examples.analysis(info, idle=1.0)))
+    assert sentence(content) == "Too short to judge: 3 samples of each GPU in 2 s."
+    assert [tile.value for tile in content.tiles[1:3]] == ["cannot be told"] * 2
+    assert "No GPU was recorded" not in repr(content)
+
+
+def brief(pair: examples.Pair) -> Analysis:
+    """Return the analysis of a run whose GPUs were observed for half a minute."""
+    found = tuple(replace(entry, observed_seconds=30.0) for entry in pair[1].statistics)
+    return replace(pair[1], statistics=found)
+
+
+def test_a_short_step_is_not_compared() -> None:
+    """Neither figures nor findings of the step before are set against it."""
+    first = examples.pair(examples.run("a"), (examples.idle_gap("gpu:0", 100, 160),))
+    second = examples.pair(examples.run("b", seconds=30), idle=1.0)
+    content = report(first, (second[0], brief(second)))
+    assert "From a to b" not in content.verdict.sentence
+    assert "Steps are not set against each other: less than a minute was recorded of b." in content.verdict.details
+    assert content.findings[0].status == "the last step cannot tell"
+
+
+def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
+    """No change from a figure to itself."""
+    content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
+    assert sentence(content) == "From a to b, the idle share stayed at 10 %."
+    assert content.steps is not None
+    assert {cell.small for cell in content.steps.rows[1].cells[:-1]} == {"no change"}
+
+
+def test_several_runs_in_the_subtitle() -> None:
+    """Every model, and the range of lengths."""
+    first, second = examples.run("a", gpus=1), examples.run("b", seconds=1200, model="NVIDIA L4")
+    assert report(examples.pair(first), examples.pair(second)).subtitle == (
+        f"2 runs, 1 {TIMES} NVIDIA H100 80GB HBM3; 2 {TIMES} NVIDIA L4, 0:10:00 to 0:20:00"
+    )
+    assert report(examples.pair(first), examples.pair(first)).subtitle.endswith("HBM3, each 0:10:00")
+
+
+def test_long_names_are_cut_and_stay_apart() -> None:
+    """Ten thousand characters do not fill the page."""
+    runs = [examples.pair(examples.run("n" * 10_000, step=f"{'s' * 5000}{end}{'s' * 5000}")) for end in "ab"]
+    content = report(*runs, title="t" * 10_000)
+    assert len(content.title) == 120
+    assert len({bar.label for bar in content.gpu_time}) == 2
+    assert max(len(bar.label) for bar in content.gpu_time) < 70
+
+
+def test_several_commands_are_one() -> None:
+    """Fields of all kinds in one nvidia-smi command; each line keeps its own fields."""
+    missing = [
+        NotJudged(
+            kind=kind,
+            device=None,
+            reason=f"{field} was not recorded",
+            recording=f"nvidia-smi --query-gpu=timestamp,index,{field} --format=csv -l 1 -f gpu.csv; a host log",
+        )
+        for kind, field in (("power_cap", "power.limit"), ("thermal_throttle", "temperature.gpu"))
+    ]
+    judgement = report(examples.pair(examples.run(), (), tuple(missing))).judgement
+    assert judgement.command == (
+        "nvidia-smi --query-gpu=timestamp,index,power.limit,temperature.gpu --format=csv -l 1 -f gpu.csv"
+    )
+    assert [line.recording for line in judgement.lines] == [
+        "nvidia-smi: power.limit; a host log",
+        "nvidia-smi: temperature.gpu; a host log",
+    ]
+    assert report(examples.pair(examples.run(), (), (missing[0],))).judgement.command == ""
