@@ -1,0 +1,38 @@
+"""`gpureport analyze`."""
+
+from pathlib import Path
+
+import click
+
+from gpureport.cli import sources
+from gpureport.cli.options import SourceOptions, analysis_options, source_options
+
+
+@click.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
+@analysis_options
+@source_options
+def analyze(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    form: str,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    gpu_hour_price: float | None,
+    config: Path | None,
+    options: SourceOptions,
+) -> None:
+    """Say where the GPU time of a run went, and why.
+
+    A SOURCE is a log, a folder of logs, or a run of the store.
+    """
+    analysed = sources.analysed(sources.recordings(source, options), select, ignore, config)
+    if form == "json":
+        from gpureport.report import analysis_json  # noqa: PLC0415 - loads numpy
+
+        click.echo(analysis_json.render([analysis for _, analysis in analysed.runs], gpu_hour_price), nl=False)
+        return
+    from gpureport.cli.output import report, terminal  # noqa: PLC0415 - loads the report
+
+    terminal(report(analysed, gpu_hour_price))

@@ -1,0 +1,44 @@
+"""`gpureport demo`."""
+
+from pathlib import Path
+
+import click
+
+from gpureport.cli import output, sources
+from gpureport.cli.options import SourceOptions
+from gpureport.resources import folder
+
+_CHAIN = "input_starved"
+_WORK = (1000.0, "steps")
+"""What each of the three runs did, as the README beside them says."""
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Write the report of the three steps as well (repeatable).",
+)
+def demo(*, outputs: tuple[Path, ...]) -> None:
+    """Analyse the sample logs: a job that starves on its input pipeline, and what two changes did to it.
+
+    The logs are generated, not recorded. The other samples lie in the same folder, which is printed.
+    """
+    output.check(outputs)
+    chain = folder("sample_logs") / _CHAIN
+    found = sources.recordings([str(chain)], _as_steps())
+    content = output.report(sources.analysed(found, (), (), None))
+    output.terminal(content)
+    output.write(content, outputs)
+    others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
+    click.echo(f"\nMore samples in {chain.parent}: {others}", err=True)
+
+
+def _as_steps() -> SourceOptions:
+    return SourceOptions(
+        host=(), param=(), tag=(), work=_WORK, name=None, step=None, tz=None, gpus=None, strict=False, store=None
+    )

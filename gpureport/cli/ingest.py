@@ -1,0 +1,79 @@
+"""`gpureport ingest`."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli import sources
+from gpureport.cli.options import SourceOptions, source_options
+from gpureport.cli.text import printable
+
+if TYPE_CHECKING:
+    from gpureport.importers import Labels, Reading
+    from gpureport.recording import Quality, Run
+    from gpureport.store import Entry, Store
+
+
+@click.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Read again what is already in the store.")
+@source_options
+def ingest(*, source: tuple[str, ...], force: bool, options: SourceOptions) -> None:
+    """Read logs into the store and say what was kept, what was rejected, and why.
+
+    A SOURCE is a log or a folder of logs. What is in the store already is not read again; it keeps its labels
+    unless options give others.
+    """
+    store = sources.store(options)
+    for reading in sources.readings(source, options):
+        entry, done = _ingested(store, reading, options.labels(), force=force)
+        for line in _summary(entry.run, done):
+            click.echo(printable(line))
+
+
+def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bool) -> tuple["Entry", str]:
+    """Return the stored run, and what was done with it.
+
+    A run that is there already keeps its labels, unless the options say otherwise.
+    """
+    from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
+
+    known = store.get(reading.run_id)
+    if known is None:
+        return store.write(reading, IMPORTER_VERSION), ""
+    run = labels.applied(known.run)
+    if force or known.stored.importer_version != IMPORTER_VERSION:
+        entry = store.write(reading, IMPORTER_VERSION)
+        said = replace(entry.run, name=run.name, step=run.step, params=run.params, tags=run.tags, work=run.work)
+        return store.relabel(entry, said), ", read again"
+    if run == known.run:
+        return known, ", already in the store"
+    return store.relabel(known, run), ", already in the store, labels changed"
+
+
+def _summary(run: "Run", done: str) -> list[str]:
+    quality = run.quality
+    gpus = f"{len(run.gpus)} GPU{'s' if len(run.gpus) != 1 else ''}"
+    every = f"every {run.interval:.3g} s" if run.interval else "one sample"
+    return [
+        f"{run.id}  {run.name}: {gpus}, {(run.ended - run.started) / 1e6:.0f} s, {every}{done}",
+        *_account(quality),
+    ]
+
+
+def _account(quality: "Quality") -> list[str]:
+    rejected = sum(entry.rows for entry in quality.rejected)
+    others = f"{rejected} rejected + {quality.headers} headers + {quality.noise} noise + {quality.events} events"
+    lines = [
+        f"  {quality.lines} lines = {quality.rows_kept} rows kept + {others}",
+    ]
+    lines += [f"  rejected {e.rows}: {e.reason} (first at line {e.first_line})" for e in quality.rejected]
+    lines += [f"  no value in {e.cells} cells of {e.column}: {e.reason}" for e in quality.absent_cells]
+    lines += [f"  clock of {s.device} stepped by {s.step_seconds:.1f} s: {s.cause}" for s in quality.clock_steps]
+    if quality.gaps:
+        total = sum(gap.end - gap.start for gap in quality.gaps) / 1e6
+        lines.append(f"  {len(quality.gaps)} gaps without samples, {total:.0f} s over all GPUs")
+    if quality.duplicates:
+        lines.append(f"  {quality.duplicates} rows share the time stamp of the row before (kept)")
+    return lines + [f"  {note}" for note in quality.notes]

@@ -1,0 +1,120 @@
+"""The program's entry: finds the command, runs it, and turns errors into one line and an exit code."""
+
+import io
+import signal
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from gpureport import __version__
+from gpureport.cli.text import printable
+from gpureport.errors import GpureportError, SourceError, StoreError
+
+COMMANDS = {
+    "ingest": "Read logs into the store and say what was kept.",
+    "runs": "List, show, label, export or remove stored runs.",
+    "analyze": "Say where the GPU time of a run went, and why.",
+    "report": "Write the report of one or more runs.",
+    "demo": "Analyse the sample logs: the first thing to run.",
+}
+"""Every command with its one line of help; the command itself is in the module of its name."""
+_USAGE, _SOURCE, _INTERRUPTED, _TERMINATED = 2, 3, 130, 143
+
+
+class Commands(click.Group):
+    """The group of commands, each imported only when it is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order a newcomer needs them."""
+        del ctx
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        del ctx
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = getattr(import_module(f"gpureport.cli.{cmd_name}"), cmd_name)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command, or say which one was perhaps meant."""
+        name = args[0]
+        if name in COMMANDS:
+            return super().resolve_command(ctx, args)
+        close = get_close_matches(name, COMMANDS, n=1)
+        meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(COMMANDS)}"
+        msg = f"no command {name!r}; {meant}"
+        raise click.UsageError(msg, ctx)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def gpureport(*, debug: bool) -> None:
+    """Read the GPU logs a training run left behind and say where the GPU time went, and why."""
+    # main takes it off the arguments, wherever it stands; here it is only documented
+    del debug
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 done, 1 a gate broken, 2 usage or settings, 3 a source or store."""
+    given = sys.argv[1:] if args is None else args
+    debug = "--debug" in given
+    _prepare()
+    try:
+        result: Any = gpureport.main(
+            args=[argument for argument in given if argument != "--debug"], prog_name="gpureport", standalone_mode=False
+        )
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(_USAGE)
+    except click.ClickException as error:
+        context = getattr(error, "ctx", None)
+        path = context.command_path if context else "gpureport"
+        _fail(f"{error.format_message()}; see '{path} --help'", _USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        _fail("interrupted", _INTERRUPTED)
+    except GpureportError as error:
+        _trace(debug=debug)
+        _fail(str(error), _SOURCE if isinstance(error, SourceError | StoreError) else _USAGE)
+    except BrokenPipeError:
+        # whoever read our output has seen enough
+        sys.stderr.close()
+        sys.exit(0)
+    except OSError as error:
+        _trace(debug=debug)
+        where = error.filename or "standard output"
+        _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
+    sys.exit(result if isinstance(result, int) else 0)
+
+
+def _prepare() -> None:
+    """Let a request to end be like Ctrl-C, so that nothing is left half-written, and print what a terminal can."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _trace(*, debug: bool) -> None:
+    if debug:
+        import traceback  # noqa: PLC0415 - only when asked for
+
+        traceback.print_exc()
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"gpureport: {printable(' '.join(message.split()))}", err=True)
+    sys.exit(code)

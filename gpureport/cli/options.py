@@ -1,0 +1,181 @@
+"""Options that several commands share, and what they mean."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gpureport.errors import SettingsError
+
+if TYPE_CHECKING:
+    from gpureport.importers import Labels, Placement
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """How sources that are not in the store are read.
+
+    Attributes:
+        host: CPU logs to join.
+        param: `KEY=VALUE` pairs.
+        tag: `KEY=VALUE` pairs.
+        work: `N:UNIT`.
+        name: name of the run.
+        step: label of its optimization step.
+        tz: zone of the stamps.
+        gpus: GPU indices, comma-separated.
+        strict: whether a rejected line is an error.
+        store: the store's folder.
+    """
+
+    host: tuple[Path, ...]
+    param: tuple[tuple[str, str], ...]
+    tag: tuple[tuple[str, str], ...]
+    work: tuple[float, str] | None
+    name: str | None
+    step: str | None
+    tz: str | None
+    gpus: tuple[int, ...] | None
+    strict: bool
+    store: Path | None
+
+    def placement(self) -> "Placement":
+        """Return the options that select or place rows."""
+        from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
+
+        return Placement(tz=self.tz, gpus=self.gpus)
+
+    @property
+    def placing(self) -> str | None:
+        """The first option given that matters only while a log is read, None when there is none."""
+        given = {"--gpus": self.gpus, "--tz": self.tz, "--host": self.host or None}
+        return next((name for name, value in given.items() if value is not None), None)
+
+    def labels(self) -> "Labels":
+        """Return what the options say about a run.
+
+        Raises:
+            SettingsError: when a key is given twice.
+        """
+        for name, pairs in (("--param", self.param), ("--tag", self.tag)):
+            keys = [key for key, _ in pairs]
+            if len(set(keys)) < len(keys):
+                raise SettingsError(name, "a key is given twice", "give each key once")
+        from gpureport.importers import Labels  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
+
+        work = Work(amount=self.work[0], unit=self.work[1]) if self.work else None
+        return Labels(name=self.name, step=self.step, params=self.param, tags=self.tag, work=work)
+
+
+class Pair(click.ParamType[tuple[str, str]]):
+    """`KEY=VALUE`."""
+
+    name = "key=value"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
+        """Take the pair apart at the first `=`."""
+        key, equals, content = str(value).partition("=")
+        if not equals or not key:
+            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
+        return key, content
+
+
+class Amount(click.ParamType[tuple[float, str]]):
+    """`N:UNIT`."""
+
+    name = "n:unit"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, str]:  # noqa: ANN401 - click's signature
+        """Take amount and unit apart."""
+        if isinstance(value, tuple):
+            return value
+        number, _, unit = str(value).partition(":")
+        try:
+            amount = float(number)
+        except ValueError:
+            amount = 0.0
+        if not 0 < amount < float("inf") or not unit:
+            self.fail(f"{value!r} is not an amount and its unit, such as 12000:steps", param, ctx)
+        return amount, unit
+
+
+class Indices(click.ParamType[tuple[int, ...]]):
+    """Comma-separated whole numbers."""
+
+    name = "0,2,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
+        """Take the numbers apart."""
+        if isinstance(value, tuple):
+            return value
+        parts = str(value).split(",")
+        if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
+            self.fail(f"{value!r} is not a list of GPU indices, such as 0,2", param, ctx)
+        return tuple(sorted({int(part) for part in parts}))
+
+
+class Price(click.ParamType[float]):
+    """A number from 0 on."""
+
+    name = "price"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+        """Read the number; neither infinity nor NaN is a price."""
+        try:
+            price = float(value)
+        except ValueError:
+            price = -1.0
+        if not 0 <= price < float("inf"):
+            self.fail(f"{value!r} is not a price", param, ctx)
+        return price
+
+
+_FILE = click.Path(path_type=Path, readable=False)
+_SOURCE_OPTIONS = (
+    click.option("--host", type=_FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
+    click.option("--param", type=Pair(), multiple=True, help="What the run was configured with (repeatable)."),
+    click.option("--tag", type=Pair(), multiple=True, help="Label of the run (repeatable)."),
+    click.option("--work", type=Amount(), help="What each run did in all, such as 12000:steps."),
+    click.option("--name", help="Name of the run."),
+    click.option("--step", metavar="LABEL", help="Optimization step the run belongs to."),
+    click.option("--tz", metavar="ZONE", help="Zone of the log's time stamps, such as Europe/Berlin."),
+    click.option("--gpus", type=Indices(), help="Keep only these GPUs."),
+    click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
+    click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
+)
+_ANALYSIS_OPTIONS = (
+    click.option("--select", multiple=True, metavar="KIND", help="Look for these kinds only (repeatable)."),
+    click.option("--ignore", multiple=True, metavar="KIND", help="Do not look for these kinds (repeatable)."),
+    click.option("--gpu-hour-price", type=Price(), metavar="PRICE", help="Price of a GPU-hour."),
+    click.option("--config", type=_FILE, metavar="FILE", help="Settings (default: gpureport.toml here)."),
+)
+
+
+def source_options(command: Command) -> Command:
+    """Add the options of sources; the command gets them as one `options`."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+        taken = {name: given.pop(name) for name in SourceOptions.__dataclass_fields__}
+        return command(options=SourceOptions(**taken), **given)
+
+    added: Command = _added(wrapped, _SOURCE_OPTIONS)
+    return added
+
+
+def analysis_options(command: Command) -> Command:
+    """Add the options of the analysis."""
+    added: Command = _added(command, _ANALYSIS_OPTIONS)
+    return added
+
+
+def _added(command: Any, options: tuple[Callable[[Any], Any], ...]) -> Any:  # noqa: ANN401 - decorators keep the command's type
+    for option in reversed(options):
+        command = option(command)
+    return command

@@ -1,0 +1,86 @@
+"""Reports from the command line: built once, written to every place asked for."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport import __version__
+from gpureport.errors import RenderError
+
+if TYPE_CHECKING:
+    from gpureport.cli.sources import Analysed
+    from gpureport.report.model import Report
+
+_WIDEST = 120
+
+
+def command() -> str:
+    """Return the command as typed, without the files it writes."""
+    arguments = iter(sys.argv[1:])
+    kept = []
+    for argument in arguments:
+        if argument in {"-o", "--output"}:
+            next(arguments, None)
+        elif not argument.startswith(("-o=", "--output=")):
+            kept.append(argument)
+    return shlex.join(["gpureport", *kept])
+
+
+def report(analysed: "Analysed", price: float | None = None, title: str | None = None) -> "Report":
+    """Return the content of the report of some runs."""
+    from gpureport.report import build  # noqa: PLC0415 - loads numpy
+
+    return build(
+        analysed.runs,
+        title=title,
+        command=command(),
+        gpu_hour_price=price,
+        version=__version__,
+        rules=analysed.rules,
+        kinds=analysed.kinds,
+    )
+
+
+def terminal(content: "Report") -> None:
+    """Print the report for people: as wide as the terminal, plain when piped."""
+    from gpureport.report import terminal as text  # noqa: PLC0415 - loads the report
+
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    colour = sys.stdout.isatty() and not _no_colour()
+    click.echo(text.render(content, width=width, colour=colour), nl=False)
+
+
+def _no_colour() -> bool:
+    from os import environ  # noqa: PLC0415 - only here
+
+    return bool(environ.get("NO_COLOR"))
+
+
+def check(paths: Sequence[Path], sources: Sequence[str | Path] = ()) -> None:
+    """Refuse output files of unknown kinds, and any that is a source, before any work is done.
+
+    Raises:
+        RenderError: naming the file.
+    """
+    from gpureport.report.output import check as check_one  # noqa: PLC0415 - loads the report
+
+    read = {Path(source).resolve() for source in sources}
+    for path in paths:
+        check_one(path)
+        if path.resolve() in read:
+            raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
+
+
+def write(content: "Report", paths: Sequence[Path], templates: Path | None = None) -> None:
+    """Write a report to every path, by its extension; say where on standard error."""
+    from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
+
+    for path in paths:
+        write_one(content, path, templates=templates)
+        if str(path) != "-":
+            click.echo(f"wrote {path}", err=True)

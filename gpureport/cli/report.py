@@ -1,0 +1,49 @@
+"""`gpureport report`."""
+
+from pathlib import Path
+
+import click
+
+from gpureport.cli import output, sources
+from gpureport.cli.options import SourceOptions, analysis_options, source_options
+
+
+@click.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="File to write, its kind by its extension (repeatable; one analysis for all).",
+)
+@click.option("--title", help="Title instead of the runs' names.")
+@click.option(
+    "--templates", type=click.Path(path_type=Path), metavar="DIR", help="Templates that replace the shipped ones."
+)
+@analysis_options
+@source_options
+def report(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    outputs: tuple[Path, ...],
+    title: str | None,
+    templates: Path | None,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    gpu_hour_price: float | None,
+    config: Path | None,
+    options: SourceOptions,
+) -> None:
+    """Write the report of one run, or of several as steps in the order given.
+
+    A SOURCE is a log, a folder of logs, or a run of the store.
+    """
+    output.check(outputs)
+    found = sources.recordings(source, options)
+    output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
+    analysed = sources.analysed(found, select, ignore, config)
+    output.write(output.report(analysed, gpu_hour_price, title), outputs, templates)

@@ -1,0 +1,108 @@
+"""What a person names on the command line, as recordings and their analyses."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.errors import SettingsError
+
+if TYPE_CHECKING:
+    from gpureport.analysis.base import Analysis, Rule
+    from gpureport.cli.options import SourceOptions
+    from gpureport.importers import Reading
+    from gpureport.recording import Recording
+    from gpureport.store import Store
+
+
+def store(options: "SourceOptions") -> "Store":
+    """Return the store the options name, else the nearest one."""
+    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
+
+    return Store(options.store) if options.store else Store.find(Path.cwd())
+
+
+def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"]:
+    """Return every run the files and folders hold, hashed but not yet read.
+
+    Raises:
+        SourceError: when a source is missing, or holds no log.
+    """
+    from gpureport.importers import Reading, find  # noqa: PLC0415 - loads pyarrow
+
+    found = []
+    for source in sources:
+        runs = find(source, options.host)
+        found += [Reading(inputs, options.placement(), options.labels(), strict=options.strict) for inputs in runs]
+    return found
+
+
+def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+    """Return every run named: files and folders are read, anything else is looked up in the store.
+
+    Raises:
+        SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
+    """
+    found: list[Recording] = []
+    for source in sources:
+        if source == "-" or _exists(source) or _looks_like_path(source):
+            found += [reading.recording() for reading in readings([source], options)]
+        else:
+            found.append(_stored(source, options))
+    return found
+
+
+def _exists(source: str) -> bool:
+    try:
+        return Path(source).exists()
+    except OSError:
+        # a name too long for a file can still be that of a run
+        return False
+
+
+def _looks_like_path(source: str) -> bool:
+    return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
+
+
+def _stored(name: str, options: "SourceOptions") -> "Recording":
+    """Return a run of the store, with what the options say about it."""
+    place = store(options)
+    recording = place.read(place.named(name))
+    if options.placing:
+        raise SettingsError(
+            options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"
+        )
+    return replace(recording, run=options.labels().applied(recording.run))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Analysed:
+    """Runs with their analyses, the rules they were judged by, and the kinds that were asked for."""
+
+    runs: tuple[tuple["Recording", "Analysis"], ...]
+    rules: tuple["Rule", ...]
+    kinds: frozenset[str]
+
+
+def analysed(
+    found: Sequence["Recording"], select: tuple[str, ...], ignore: tuple[str, ...], config: Path | None
+) -> Analysed:
+    """Return every recording with its analysis, showing progress when it takes long on a terminal."""
+    from gpureport.analysis import RULES, analyze  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.analysis.selection import check, configured, narrowed  # noqa: PLC0415 - as above
+    from gpureport.settings import read  # noqa: PLC0415 - only here
+
+    kinds = check(RULES, select, ignore)
+    rules = configured(RULES, read(config))
+    with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
+        runs = tuple((recording, narrowed(analyze(recording, rules), kinds)) for recording in bar)
+    return Analysed(runs=runs, rules=rules, kinds=frozenset(kinds))
+
+
+def _long(found: Sequence["Recording"]) -> bool:
+    """Return whether the work takes over a second, on a terminal."""
+    rows_a_second = 3_000_000
+    return sys.stderr.isatty() and sum(len(recording.series) for recording in found) > rows_a_second

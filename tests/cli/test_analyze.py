@@ -1,0 +1,127 @@
+"""`gpureport analyze` and `gpureport report`: text, JSON, files."""
+
+import json
+from pathlib import Path
+
+from tests.cli.program import Program
+from tests.importers.logs import HEADER, log, row
+
+
+def with_gap(zone: str = "") -> str:
+    """Return a log of five minutes with half a minute of idleness in the middle."""
+    del zone
+    rows = [row(second, util=0 if 120 <= second < 150 else 95) for second in range(300)]
+    return "\n".join([HEADER, *rows, ""])
+
+
+def test_json_follows_its_schema(gpureport: Program, tmp_path: Path) -> None:
+    """The document holds what the contract names, in base units, and its lines add up."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    document = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)
+    (run,) = document["runs"]
+    assert document["schema"] == "gpureport.analysis/1"
+    assert {"run", "quality", "phases", "statistics", "gpu_time", "findings", "not_judged"} <= run.keys()
+    quality = run["quality"]
+    parts = [quality["rows_kept"], quality["headers"], quality["noise"], quality["events"]]
+    assert quality["lines"] == sum(parts) + sum(entry["rows"] for entry in quality["rejected"])
+    utilisation = run["statistics"]["gpu:0"]["gpu_utilization_ratio"]
+    assert {"mean", "sample_mean", "p5", "p50", "p95", "max", "seconds", "below"} <= utilisation.keys()
+    assert sum(run["gpu_time"]["gpu:0"].values()) == 299.0
+    (gap,) = [finding for finding in run["findings"] if finding["kind"] == "idle_gap"]
+    assert (gap["gpu"], gap["device"], gap["severity"] in {"info", "warning", "problem"}) == (0, "gpu:0", True)
+    assert gap["start"].startswith("2026-03-14T09:0")
+    assert gap["evidence"][0].keys() >= {"metric", "statistic", "observed", "threshold", "provenance"}
+    assert "cpu_bound" in {entry["kind"] for entry in run["not_judged"]}
+
+
+def test_times_carry_an_offset_only_when_the_zone_is_known(gpureport: Program, tmp_path: Path) -> None:
+    """Without --tz times are as written; with it they name their offset and the moment is placed."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    naive = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)["runs"][0]["run"]
+    zoned = json.loads(gpureport("analyze", "gpu.csv", "--tz", "Asia/Kolkata", "--format", "json").out)
+    assert (naive["started"], naive["timezone"]) == ("2026-03-14T09:00:00.000", None)
+    assert zoned["runs"][0]["run"]["started"] == "2026-03-14T09:00:00.000+05:30"
+
+
+def test_kinds_are_selected_and_ignored(gpureport: Program, tmp_path: Path) -> None:
+    """--select keeps only what it names, --ignore leaves it out."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+
+    def kinds(*options: str) -> set[str]:
+        document = json.loads(gpureport("analyze", "gpu.csv", "--format", "json", *options).out)
+        return {finding["kind"] for finding in document["runs"][0]["findings"]}
+
+    assert kinds("--select", "idle_gap") == {"idle_gap"}
+    assert "idle_gap" not in kinds("--ignore", "idle_gap")
+
+
+def test_settings_change_a_threshold_and_say_so(gpureport: Program, tmp_path: Path) -> None:
+    """A threshold from gpureport.toml is used and its provenance is the file."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    (tmp_path / "gpureport.toml").write_text("[rules.idle_gap]\nshortest = 45\n")
+    findings = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)["runs"][0]["findings"]
+    assert [finding for finding in findings if finding["kind"] == "idle_gap"] == []
+
+
+def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
+    """With a price the run has a cost, for all its time and for its idle time."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    document = json.loads(gpureport("analyze", "gpu.csv", "--gpu-hour-price", "3.6", "--format", "json").out)
+    cost = document["runs"][0]["cost"]
+    assert (cost["price"], round(cost["total"], 3)) == (3.6, 0.299)
+    assert 0.02 < cost["idle"] < 0.04
+
+
+def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
+    """Text for people fits 80 columns and holds no escape codes."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    outcome = gpureport("analyze", "gpu.csv")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "\x1b" not in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    assert "idle" in outcome.out
+
+
+def test_several_files_from_one_analysis(gpureport: Program, tmp_path: Path) -> None:
+    """Each -o writes one file by its extension, folders included."""
+    (tmp_path / "a.csv").write_text(with_gap())
+    (tmp_path / "b.csv").write_text(log(300))
+    outcome = gpureport("report", "a.csv", "b.csv", "-o", "out/r.html", "-o", "out/r.json", "-o", "out/r.txt")
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err == "wrote out/r.html\nwrote out/r.json\nwrote out/r.txt\n"
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["r.html", "r.json", "r.txt"]
+    assert (tmp_path / "out" / "r.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_the_report_does_not_name_its_output(gpureport: Program, tmp_path: Path) -> None:
+    """The same input gives the same bytes, wherever they are written."""
+    (tmp_path / "a.csv").write_text(with_gap())
+    gpureport("report", "a.csv", "-o", "one.html")
+    gpureport("report", "a.csv", "-o", "two.html")
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_standard_output_is_a_place_too(gpureport: Program, tmp_path: Path) -> None:
+    """`-o -` is text on standard output."""
+    (tmp_path / "a.csv").write_text(with_gap())
+    outcome = gpureport("report", "a.csv", "-o", "-")
+    assert outcome.code == 0
+    assert outcome.out
+
+
+def test_the_demo_needs_nothing(gpureport: Program, tmp_path: Path) -> None:
+    """The demo runs in an empty folder, tells a story, and writes its report when asked."""
+    outcome = gpureport("demo", "-o", "report.html")
+    assert outcome.code == 0
+    assert "1-baseline" in outcome.out
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_the_python_interface(tmp_path: Path) -> None:
+    """`read` and `analyze` do from Python what the command does."""
+    import gpureport  # noqa: PLC0415 - the fixture of this name is not wanted here
+
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    (recording,) = gpureport.read(tmp_path / "gpu.csv")
+    assert "idle_gap" in {finding.kind for finding in gpureport.analyze(recording).findings}
+    assert len(recording.to_pandas()) == 300

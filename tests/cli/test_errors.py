@@ -1,0 +1,124 @@
+"""Bad input: one line that says where, what and what to do; the right exit code; nothing left behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.importers.logs import log
+
+
+def prepare(folder: Path) -> None:
+    """Lay out every kind of bad source."""
+    (folder / "empty.csv").touch()
+    (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    (folder / "sales.csv").write_text("region,sales\nnorth,3\n")
+    (folder / "names.csv").write_text("timestamp, name\n2026/03/14 09:00:00.000, NVIDIA L4\n")
+    (folder / "untimed.csv").write_text("utilization.gpu [%]\n5 %\n")
+    (folder / "hostile.csv").write_text("\x1b[31mred\x1b[0m,b\n1,2\n")
+    (folder / "headonly.csv").write_text("timestamp, utilization.gpu [%]\n")
+    (folder / "folder").mkdir()
+    (folder / "good.csv").write_text(log())
+    (folder / "good.txt").write_text(log())
+    for name in ("cpu.csv", "cpu2.csv"):
+        (folder / name).write_text(f"timestamp,cpu_percent\n2026-03-14T09:00:00,{len(name)}\n")
+    (folder / "bad.toml").write_text("[rules.idle_gap]\nlongest = 5\n")
+    (folder / "broken.toml").write_text("[rules\n")
+
+
+CASES = {
+    ("analyze", "absent.csv"): (3, "absent.csv: no such file; check the path"),
+    ("analyze", "empty.csv"): (3, "empty.csv: the file is empty; "),
+    ("analyze", "picture.png"): (3, "picture.png: not a text log; "),
+    ("analyze", "folder"): (3, "folder: the folder holds no log of a known kind; "),
+    ("analyze", "sales.csv"): (3, "sales.csv: not a known log (it begins 'region,sales'); "),
+    ("analyze", "names.csv"): (3, "names.csv: no GPU metric among the columns timestamp, name; "),
+    ("analyze", "untimed.csv"): (3, "untimed.csv: no timestamp column among utilization.gpu; "),
+    ("analyze", "headonly.csv"): (3, "headonly.csv: none of its 1 lines is a row that can be used; "),
+    ("analyze", "hostile.csv"): (3, "hostile.csv: not a text log; "),
+    ("analyze", "unknown-run"): (3, "unknown-run: no such file, and no such run in "),
+    ("ingest", "absent.csv"): (3, "absent.csv: no such file; check the path"),
+    ("report", "absent.csv", "-o", "x.html"): (3, "absent.csv: no such file; check the path"),
+    ("report", "good.csv", "-o", "x.docx"): (2, "x.docx: "),
+    ("report", "good.csv", "-o", "good.csv/x.html"): (2, "good.csv/x.html: "),
+    ("analyze", "good.csv", "--tz", "Mars/Base"): (2, "--tz: no time zone 'Mars/Base'; "),
+    ("analyze", "good.csv", "--select", "idle_gp"): (2, "--select: no kind 'idle_gp'; did you mean 'idle_gap'?"),
+    ("analyze", "good.csv", "--config", "absent.toml"): (2, "absent.toml: No such file or directory; check the path"),
+    ("analyze", "good.csv", "--config", "bad.toml"): (2, "bad.toml:2: unknown key 'longest' in [rules.idle_gap]; "),
+    ("analyze", "good.csv", "--config", "broken.toml"): (2, "broken.toml: not TOML ("),
+    ("analyze", "good.csv", "--work", "many"): (2, "Invalid value for '--work': 'many' is not an amount"),
+    ("analyze", "good.csv", "--param", "x"): (2, "Invalid value for '--param': 'x' is not KEY=VALUE"),
+    ("analyze", "good.csv", "--gpus", "all"): (2, "Invalid value for '--gpus': 'all' is not a list"),
+    ("analyze", "good.csv", "--host", "sales.csv"): (3, "sales.csv: not a known log (it begins 'region,sales'); "),
+    ("report", "good.txt", "-o", "good.txt"): (2, "good.txt: this is a source, not a place to write to; "),
+    ("analyze", "good.csv", "--gpus", "²"): (2, "Invalid value for '--gpus': '²' is not a list"),
+    ("analyze", "good.csv", "--gpu-hour-price", "nan"): (
+        2,
+        "Invalid value for '--gpu-hour-price': 'nan' is not a price",
+    ),
+    ("analyze", "good.csv", "--param", "a=1", "--param", "a=2"): (2, "--param: a key is given twice; "),
+    ("analyze", "good.csv", "--host", "cpu.csv", "--host", "cpu2.csv"): (3, "cpu.csv, cpu2.csv: several host logs for"),
+    ("analyze", "n" * 300): (3, f"{'n' * 300}: no such file, and no such run in "),
+    ("runs", "--store", "nowhere"): (3, "nowhere: no such store; "),
+    ("runs", "list", "--store", "nowhere"): (3, "nowhere: no such store; "),
+    ("analyse", "good.csv"): (2, "no command 'analyse'; did you mean 'analyze'?"),
+    ("analyze",): (2, "Missing argument 'SOURCE...'"),
+    ("runs", "show", "nothing"): (3, "nothing: no such file, and no such run in "),
+}
+
+
+@pytest.mark.parametrize(("arguments", "expected"), CASES.items(), ids=map(" ".join, CASES))
+def test_one_line_and_a_code(
+    gpureport: Program, tmp_path: Path, arguments: tuple[str, ...], expected: tuple[int, str]
+) -> None:
+    """An error is one printable line on standard error, nothing on standard output, and leaves no file."""
+    prepare(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    outcome = gpureport(*arguments)
+    assert (outcome.code, outcome.out) == (expected[0], "")
+    assert outcome.err.startswith(f"gpureport: {expected[1]}")
+    assert outcome.err.count("\n") == 1
+    assert "Traceback" not in outcome.err
+    assert outcome.err.rstrip("\n").isprintable()
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_debug_shows_the_traceback(gpureport: Program) -> None:
+    """With --debug, wherever it stands, an error comes with its traceback and keeps its code."""
+    for arguments in (("--debug", "analyze", "absent.csv"), ("analyze", "absent.csv", "--debug")):
+        outcome = gpureport(*arguments)
+        assert outcome.code == 3
+        assert "Traceback" in outcome.err
+        assert outcome.err.endswith("gpureport: absent.csv: no such file; check the path\n")
+
+
+def test_without_a_command_the_help_is_shown(gpureport: Program) -> None:
+    """The bare program shows its commands, readable, and that something was missing."""
+    outcome = gpureport()
+    assert outcome.code == 2
+    assert "\n  ingest   Read logs into the store" in outcome.err
+
+
+def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
+    """What cannot be written is said in one line."""
+    (tmp_path / "good.csv").write_text(log(60))
+    command = [sys.executable, "-m", "gpureport", "analyze", "good.csv", "--format", "json"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("gpureport: standard output: No space left on device; ")
+
+
+def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:
+    """SIGTERM in the middle of an ingest is like Ctrl-C: no half-written run stays."""
+    os.mkfifo(tmp_path / "pipe")
+    process = subprocess.Popen([sys.executable, "-m", "gpureport", "ingest", "pipe"], cwd=tmp_path)
+    with (tmp_path / "pipe").open("w") as pipe:
+        pipe.write(log(10))
+        pipe.flush()
+        process.terminate()
+        assert process.wait(timeout=30) == 143
+    assert list(tmp_path.glob(".gpureport/runs/.tmp-*")) == []

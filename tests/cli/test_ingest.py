@@ -1,0 +1,134 @@
+"""`gpureport ingest` and `gpureport runs`."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+from tests.cli.program import Program
+from tests.importers.logs import HEADER, log, row
+
+
+def dirty() -> str:
+    """Return a log with one of everything that is no row."""
+    lines = [HEADER, row(0), HEADER, row(1, power="[N/A]"), "torn", "----", "No devices were found", row(2)]
+    return "\n".join([*lines, ""])
+
+
+def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path) -> None:
+    """What was read, kept, rejected and why, is printed."""
+    (tmp_path / "gpu.csv").write_text(dirty())
+    outcome = gpureport("ingest", "gpu.csv", "--name", "first")
+    run_id, _, summary = outcome.out.partition("  ")
+    assert summary == (
+        "first: 1 GPU, 2 s, every 1 s\n"
+        "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 events\n"
+        "  rejected 1: wrong number of cells (first at line 5)\n"
+        "  no value in 1 cells of power.draw: N/A\n"
+        "  Driver message, 1 times: No devices were found\n"
+    )
+    assert gpureport("runs").out.startswith(f"{run_id}  first")
+
+
+def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
+    """A second ingest says the run is there; other labels are taken over without reading it again."""
+    (tmp_path / "gpu.csv").write_text(log())
+    gpureport("ingest", "gpu.csv", "--name", "g", "--step", "a", "--param", "lr=1")
+    parquet = next((tmp_path / ".gpureport").rglob("hardware.parquet"))
+    written = parquet.stat().st_mtime_ns
+    assert "already in the store\n" in gpureport("ingest", "gpu.csv").out
+    assert "labels changed" in gpureport("ingest", "gpu.csv", "--param", "batch=8").out
+    assert parquet.stat().st_mtime_ns == written
+    assert len(gpureport("runs", "list").out.splitlines()) == 1
+    shown = json.loads(gpureport("runs", "show", "g").out)["run"]
+    assert (shown["step"], shown["params"]) == ("a", {"lr": "1", "batch": "8"})
+    assert "read again" in gpureport("ingest", "gpu.csv", "--force").out
+    assert json.loads(gpureport("runs", "show", "g").out)["run"]["step"] == "a"
+
+
+def test_the_source_is_not_touched(gpureport: Program, tmp_path: Path) -> None:
+    """A log is byte-identical after it was read."""
+    path = tmp_path / "gpu.csv"
+    path.write_text(dirty())
+    before = (path.read_bytes(), path.stat().st_mtime_ns)
+    gpureport("ingest", "gpu.csv")
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+
+
+def test_strict_fails_on_a_rejected_line(gpureport: Program, tmp_path: Path) -> None:
+    """With --strict one line that was not understood is an error, and no run is left in the store."""
+    (tmp_path / "gpu.csv").write_text(dirty())
+    outcome = gpureport("ingest", "gpu.csv", "--strict")
+    assert outcome.code == 3
+    assert "lines were rejected: 1 wrong number of cells (first at line 5)" in outcome.err
+    assert "no runs in" in gpureport("runs").out
+
+
+def test_runs_are_shown_labelled_exported_and_removed(gpureport: Program, tmp_path: Path) -> None:
+    """The life of a run in the store."""
+    (tmp_path / "gpu.csv").write_text(log(5))
+    gpureport("ingest", "gpu.csv", "--name", "a", "--param", "lr=0.1", "--tag", "team=x", "--work", "100:steps")
+    gpureport("runs", "step", "a", "baseline")
+    gpureport("runs", "rename", "a", "b")
+    shown = json.loads(gpureport("runs", "show", "b").out)["run"]
+    assert (shown["step"], shown["params"], shown["tags"]) == ("baseline", {"lr": "0.1"}, {"team": "x"})
+    assert shown["work"] == {"amount": 100.0, "unit": "steps"}
+    gpureport("runs", "export", "b", "-o", "out.parquet")
+    assert len(pd.read_parquet(tmp_path / "out.parquet")) == 5
+    gpureport("runs", "rm", "b")
+    assert "no runs in" in gpureport("runs").out
+
+
+def test_a_stored_run_is_a_source(gpureport: Program, tmp_path: Path) -> None:
+    """Every command that takes a log takes the name of a stored run."""
+    (tmp_path / "gpu.csv").write_text(log(60))
+    gpureport("ingest", "gpu.csv", "--name", "kept")
+    stored = json.loads(gpureport("analyze", "kept", "--format", "json").out)["runs"][0]
+    direct = json.loads(gpureport("analyze", "gpu.csv", "--name", "kept", "--format", "json").out)["runs"][0]
+    assert stored == direct
+
+
+def test_a_stored_run_takes_labels_but_no_placement(gpureport: Program, tmp_path: Path) -> None:
+    """A step given with a stored run counts for this report; a zone does not fit what was already placed."""
+    (tmp_path / "gpu.csv").write_text(log(60))
+    gpureport("ingest", "gpu.csv", "--name", "kept")
+    run = json.loads(gpureport("analyze", "kept", "--step", "b", "--format", "json").out)["runs"][0]["run"]
+    assert run["step"] == "b"
+    outcome = gpureport("analyze", "kept", "--tz", "UTC")
+    assert (outcome.code, outcome.err[:16]) == (2, "gpureport: --tz:")
+
+
+def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: Path) -> None:
+    """Escape codes in a name or a message are not printed."""
+    (tmp_path / "gpu.csv").write_text(log(3) + "No devices were found \x1b]0;owned\x07\n")
+    outcome = gpureport("ingest", "gpu.csv", "--name", "a\x1b[31m\nb")
+    assert "\x1b" not in outcome.out
+    assert "\x07" not in outcome.out
+    assert "\x1b" not in gpureport("runs").out
+
+
+def test_strict_does_not_mind_gpus_left_out(gpureport: Program, tmp_path: Path) -> None:
+    """Rows of GPUs that were not asked for are no fault of the log; a GPU that is not there is named."""
+    (tmp_path / "gpu.csv").write_text(log(5, gpus=2))
+    assert gpureport("ingest", "gpu.csv", "--strict", "--gpus", "0").code == 0
+    outcome = gpureport("ingest", "gpu.csv", "--gpus", "7")
+    assert outcome.err == "gpureport: gpu.csv: it holds none of the GPUs selected; --gpus can name 0, 1\n"
+
+
+def test_standard_input_and_pipes(tmp_path: Path) -> None:
+    """`-` and a pipe are read like a file, in one go."""
+    text = log(60)
+    command = [sys.executable, "-m", "gpureport", "analyze", "-", "--format", "json"]
+    done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
+    run = json.loads(done.stdout)["runs"][0]
+    assert (run["run"]["name"], run["quality"]["rows_kept"]) == ("standard input", 60)
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(
+        [*command[:4], "pipe", *command[5:]], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as reader:
+        (tmp_path / "pipe").write_text(text)
+        assert reader.stdout is not None
+        assert json.loads(reader.stdout.read())["runs"][0]["quality"]["rows_kept"] == 60

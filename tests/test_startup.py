@@ -1,0 +1,42 @@
+"""Commands start fast because they import only what they use."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SAMPLE = Path(__file__).parents[1] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv"
+HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy")
+NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune")
+
+_PROBE = """
+import sys
+sys.argv = {argv!r}
+try:
+    from gpureport.cli import main
+    {call}
+except SystemExit as stop:
+    if stop.code:
+        raise
+print(*sorted(name for name in sys.modules if "." not in name), file=sys.stderr)
+"""
+
+
+def loaded(*arguments: str) -> set[str]:
+    """Return the top-level modules a command has loaded when it ends; without arguments, those of the import."""
+    call = "main()" if arguments else "pass"
+    code = _PROBE.format(argv=["gpureport", *arguments], call=call)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stderr.splitlines()[-1].split())
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",)], ids=["import", "help", "version"])
+def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
+    """Importing the command line, its help and its version load no numerical, drawing or tracker library."""
+    assert loaded(*arguments) & set(HEAVY) == set()
+
+
+def test_analyze_loads_no_frames_and_no_charts() -> None:
+    """Findings as JSON need neither pandas nor matplotlib nor a tracker."""
+    assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
