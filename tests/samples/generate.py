@@ -1,0 +1,204 @@
+"""Writes the sample logs: made-up training jobs in the dialect of nvidia-smi, the same bytes on every run.
+
+`python -m tests.samples.generate` rewrites them in sample_logs/.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.samples import hardware, workload
+from tests.samples.hardware import TICK, Trace
+from tests.samples.scenarios import SCENARIOS, Machine, Memory, Scenario
+from tests.samples.workload import Course
+
+FloatArray = npt.NDArray[np.float64]
+
+_TAIL_SECONDS = 7.0
+_SAVING_SECONDS = 2.5
+_IMPORTING_SECONDS = 4.0
+_LOADING_SECONDS = 7.0
+_WAITING_POWER = 0.35
+_STALLED_PERCENT = 78.0
+_UNITS = {
+    "utilization.gpu": "%",
+    "utilization.memory": "%",
+    "memory.total": "MiB",
+    "memory.reserved": "MiB",
+    "memory.used": "MiB",
+    "power.draw": "W",
+    "enforced.power.limit": "W",
+    "power.default_limit": "W",
+    "clocks.current.sm": "MHz",
+    "clocks.max.sm": "MHz",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A scenario played through: how the job went and what each GPU did."""
+
+    scenario: Scenario
+    course: Course
+    seconds: float
+    traces: tuple[Trace, ...]
+
+
+def play(scenario: Scenario) -> Played:
+    """Play a scenario: the slowest GPU sets the pace, its clock says how slow it is, so a few passes settle both."""
+    passes = 1 if all(cooling.fails_at is None for cooling in scenario.coolings) else 4
+    slowness: FloatArray | None = None
+    for _ in range(passes):
+        course = workload.run(scenario.job, np.random.default_rng(scenario.seed), slowness)
+        seconds = float(course.ends[-1]) + _TAIL_SECONDS
+        slots = range(len(scenario.coolings))
+        traces = tuple(_trace(scenario, course, seconds, slot, slowness) for slot in slots)
+        slowness = np.max([_slowness(scenario, trace) for trace in traces], axis=0)
+    return Played(scenario=scenario, course=course, seconds=seconds, traces=traces)
+
+
+def _slowness(scenario: Scenario, trace: Trace) -> FloatArray:
+    """Return how much longer a GPU computes than at full clock, for each second."""
+    clock = trace.clock_mhz[:: round(1 / TICK)]
+    return np.where(clock > scenario.model.idle_clock_mhz, scenario.model.clock_mhz / clock, 1.0)
+
+
+def _trace(scenario: Scenario, course: Course, seconds: float, slot: int, pace: FloatArray | None) -> Trace:
+    edges = np.arange(round(seconds / TICK) + 1) * TICK
+    work = np.diff(course.busy(edges)) / TICK
+    cooling = scenario.coolings[slot]
+    if pace is not None and cooling.fails_at is None:
+        computing = 1.0 / pace[np.minimum(edges[1:].astype(np.int64), len(pace) - 1)]
+        work = work * (computing + _WAITING_POWER * (1.0 - computing))
+    held = (edges[1:] > _IMPORTING_SECONDS) & (edges[1:] < course.ends[-1] + _SAVING_SECONDS)
+    intensity = scenario.intensity * (1.0 - 0.013 * slot)
+    return hardware.simulate(scenario.model, cooling, work, held.astype(np.float64), intensity)
+
+
+def memory_mib(memory: Memory, course: Course, second: float) -> int:
+    """Return the memory the job holds on a GPU at a moment."""
+    first, last = float(course.starts[0]), float(course.ends[-1])
+    if not _IMPORTING_SECONDS <= second < last + _SAVING_SECONDS:
+        return 0
+    if second < _LOADING_SECONDS:
+        return memory.context_mib
+    if second < first:
+        return memory.model_mib
+    grown = 1.0 if memory.growth_seconds == 0 else min(1.0, (second - first) / memory.growth_seconds)
+    share = grown * (2.0 - grown)
+    return min(memory.peak_mib, memory.model_mib + int(share * (memory.peak_mib - memory.model_mib)) // 22 * 22 + 22)
+
+
+def _stamps(rng: np.random.Generator, seconds: float, interval: int) -> FloatArray:
+    """Return when the logger woke up: a little late each time, and never twice as much."""
+    count = int(seconds / interval) + 1
+    late = 0.003 * rng.random(count) + 0.03 * (rng.random(count) < 0.01)
+    stamps = np.cumsum(np.full(count, interval + 0.004)) - interval - 0.004 + late
+    return stamps[stamps < seconds - 0.2]
+
+
+def _reading(played: Played, gpu: int, second: float, noise: float) -> dict[str, str]:
+    """Return what nvidia-smi would print for a GPU at a moment, by query field; the sensor errs by up to 0.4 %."""
+    scenario, model, trace = played.scenario, played.scenario.model, played.traces[gpu]
+    tick = min(int(second / TICK), len(trace.watts) - 1)
+    window = slice(max(0, tick + 1 - round(model.window_seconds / TICK)), tick + 1)
+    moments = np.array([max(0.0, second - 1.0), second])
+    busy = min(1.0, float(np.diff(played.course.busy(moments))[0]))
+    watts = sum(trace.watts[window].tolist()) / len(trace.watts[window]) * (1.0 + 0.008 * (noise - 0.5))
+    used = memory_mib(scenario.memory, played.course, second)
+    return {
+        "index": str(gpu),
+        "name": model.name,
+        "uuid": f"GPU-5a3e17c0-0000-4000-8000-00000000000{gpu}",
+        "pci.bus_id": f"00000000:{0x18 + 0x10 * gpu:02X}:00.0",
+        "driver_version": "580.126.09",
+        "pstate": "P0",
+        "utilization.gpu": f"{round(100 * busy)}",
+        "utilization.memory": f"{round(100 * busy * scenario.controller)}",
+        "memory.total": f"{model.memory_mib}",
+        "memory.reserved": f"{model.reserved_mib}",
+        "memory.used": f"{used}",
+        "temperature.gpu": f"{int(trace.celsius[tick])}",
+        "power.draw": f"{watts:.2f}",
+        "enforced.power.limit": f"{model.limit_watts:.2f}",
+        "power.default_limit": f"{model.limit_watts:.2f}",
+        "clocks.current.sm": f"{int(trace.clock_mhz[tick]) // 15 * 15}",
+        "clocks.max.sm": f"{model.clock_mhz}",
+        "clocks_event_reasons.active": f"0x{int(trace.events[tick]):016x}",
+    }
+
+
+def nvidia_smi_csv(played: Played) -> str:
+    """Return the log `nvidia-smi --query-gpu=... --format=csv -l N` would have written."""
+    scenario = played.scenario
+    rng = np.random.default_rng([scenario.seed, 1])
+    started = datetime.fromisoformat(scenario.started)
+    lines = [", ".join(f"{name} [{_UNITS[name]}]" if name in _UNITS else name for name in scenario.fields)]
+    for woke in _stamps(rng, played.seconds, scenario.interval):
+        moment = float(woke)
+        for gpu in range(len(played.traces)):
+            moment += 0.001 + 0.002 * float(rng.random())
+            stamp = (started + timedelta(seconds=moment)).strftime("%Y/%m/%d %H:%M:%S.%f")[:-3]
+            cells = {"timestamp": stamp, **_reading(played, gpu, moment, float(rng.random()))}
+            lines.append(
+                ", ".join(
+                    f"{cells[name]} {_UNITS[name]}" if name in _UNITS else cells[name] for name in scenario.fields
+                )
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _load(played: Played, machine: Machine, before: float, second: float) -> tuple[float, float]:
+    """Return the processor load the job makes and the share of time it waits for storage, both in percent."""
+    span = np.array([before, second])
+    seconds = max(second - before, 0.1)
+    batches = float(np.diff(played.course.batches(span))[0])
+    stalled = float(np.diff(played.course.stalled(span))[0])
+    return 100.0 * batches * machine.work_seconds / (machine.cores * seconds), _STALLED_PERCENT * stalled / seconds
+
+
+def host_csv(played: Played) -> str | None:
+    """Return the log of the machine, None where the scenario has none."""
+    scenario, machine = played.scenario, played.scenario.machine
+    if machine is None:
+        return None
+    rng = np.random.default_rng([scenario.seed, 2])
+    started = datetime.fromisoformat(scenario.started)
+    lines = ["timestamp,cpu_percent,cpu_max_core_percent,ram_used_mib,ram_total_mib,iowait_percent"]
+    before = 0.0
+    for woke in _stamps(rng, played.seconds, scenario.interval):
+        second = float(woke) + 0.25
+        work, waiting = _load(played, machine, before, second)
+        cpu = min(100.0 - 0.9 * float(rng.random()), machine.idle_percent + work + 3.0 * float(rng.random()))
+        busiest = cpu + (100.0 - cpu) * (0.2 + 0.4 * float(rng.random()))
+        alive = memory_mib(scenario.memory, played.course, second) > 0
+        ram = machine.ram_total_mib * 0.021 + machine.ram_job_mib * alive + 90 * float(rng.random())
+        iowait = machine.iowait_percent * 2 * float(rng.random()) + waiting
+        stamp = (started + timedelta(seconds=second)).isoformat(timespec="milliseconds")
+        lines.append(f"{stamp},{cpu:.1f},{busiest:.1f},{int(ram)},{machine.ram_total_mib},{iowait:.1f}")
+        before = second
+    return "\n".join(lines) + "\n"
+
+
+def files(scenario: Scenario) -> dict[str, str]:
+    """Return the text of every file of a scenario by its name."""
+    played = play(scenario)
+    written = {"nvidia-smi.csv": nvidia_smi_csv(played)}
+    host = host_csv(played)
+    return written if host is None else written | {"host.csv": host}
+
+
+def write(target: Path) -> None:
+    """Write every sample log under a folder."""
+    for scenario in SCENARIOS:
+        folder = target / scenario.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in files(scenario).items():
+            (folder / name).write_bytes(text.encode("ascii"))
+
+
+if __name__ == "__main__":
+    write(Path(__file__).parents[2] / "sample_logs")

@@ -1,0 +1,189 @@
+"""A GPU that gets warm, draws power and adapts its clock, in steps of a tenth of a second."""
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+TICK = 0.1
+"""Seconds one step of the model covers."""
+
+IDLE_BIT, POWER_CAP_BIT, SW_THERMAL_BIT = 0x1, 0x4, 0x20
+_SETTLE_TICKS = 40
+_TICKS_PER_SECOND = round(1 / TICK)
+_FALL_MHZ, _RISE_MHZ = 3.0, 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Model:
+    """A kind of GPU.
+
+    Attributes:
+        name: as nvidia-smi prints it.
+        memory_mib: memory installed.
+        reserved_mib: memory the driver keeps.
+        limit_watts: power limit.
+        idle_watts: power with no context.
+        ready_watts: power at full clock with nothing running.
+        clock_mhz: highest clock of the multiprocessors.
+        idle_clock_mhz: clock with no context.
+        slowdown_celsius: temperature at which software lowers the clock.
+        window_seconds: what a power reading averages over.
+    """
+
+    name: str
+    memory_mib: int
+    reserved_mib: int
+    limit_watts: float
+    idle_watts: float
+    ready_watts: float
+    clock_mhz: int
+    idle_clock_mhz: int
+    slowdown_celsius: float
+    window_seconds: float = 1.0
+
+
+A10G = Model(
+    name="NVIDIA A10G",
+    memory_mib=23028,
+    reserved_mib=496,
+    limit_watts=300.0,
+    idle_watts=16.0,
+    ready_watts=58.0,
+    clock_mhz=1710,
+    idle_clock_mhz=210,
+    slowdown_celsius=88.0,
+)
+L4 = Model(
+    name="NVIDIA L4",
+    memory_mib=23034,
+    reserved_mib=556,
+    limit_watts=72.0,
+    idle_watts=12.6,
+    ready_watts=28.0,
+    clock_mhz=2040,
+    idle_clock_mhz=210,
+    slowdown_celsius=86.0,
+)
+A100 = Model(
+    name="NVIDIA A100-SXM4-80GB",
+    memory_mib=81920,
+    reserved_mib=616,
+    limit_watts=400.0,
+    idle_watts=57.0,
+    ready_watts=92.0,
+    clock_mhz=1410,
+    idle_clock_mhz=210,
+    slowdown_celsius=85.0,
+    window_seconds=TICK,
+)
+H100 = Model(
+    name="NVIDIA H100 80GB HBM3",
+    memory_mib=81559,
+    reserved_mib=551,
+    limit_watts=700.0,
+    idle_watts=69.0,
+    ready_watts=121.0,
+    clock_mhz=1980,
+    idle_clock_mhz=345,
+    slowdown_celsius=87.0,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cooling:
+    """How a slot is cooled.
+
+    Attributes:
+        inlet_celsius: air at the card.
+        kelvin_per_watt: how much warmer a watt makes it in the long run.
+        seconds: time constant of card and heat sink.
+        fails_at: second from which the air no longer flows freely; None when it always does.
+        failed_kelvin_per_watt: what a watt does from then on.
+    """
+
+    inlet_celsius: float
+    kelvin_per_watt: float
+    seconds: float = 45.0
+    fails_at: float | None = None
+    failed_kelvin_per_watt: float = 0.0
+
+    def resistance(self, second: float) -> float:
+        """Return the thermal resistance at a moment."""
+        failed = self.fails_at is not None and second >= self.fails_at
+        return self.failed_kelvin_per_watt if failed else self.kelvin_per_watt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trace:
+    """What a GPU did, one value a tick."""
+
+    watts: FloatArray
+    celsius: FloatArray
+    clock_mhz: FloatArray
+    events: IntArray
+
+
+class _Card:
+    """A card while it is played through: its temperature, the clock heat allows it, and how long it has been quiet."""
+
+    def __init__(self, model: Model, cooling: Cooling, intensity: float) -> None:
+        self.model = model
+        self.cooling = cooling
+        self.dynamic_watts = intensity * (model.limit_watts - model.ready_watts)
+        self.intensity = intensity
+        self.celsius = cooling.inlet_celsius + cooling.kelvin_per_watt * model.idle_watts
+        self.thermal_mhz = float(model.clock_mhz)
+        self.quiet = _SETTLE_TICKS
+
+    def advance(self, second: float, work: float, load: float, *, context: bool) -> tuple[float, float, float, int]:
+        """Play one tick and return watts, temperature, clock and event bits."""
+        model = self.model
+        self.quiet = 0 if work > 0 else self.quiet + 1
+        asleep = not context and self.quiet >= _SETTLE_TICKS
+        self._follow_heat()
+        capped = model.clock_mhz / sqrt(max(1.0, load * self.intensity))
+        power_bound = capped < model.clock_mhz
+        hot = self.thermal_mhz < capped and load > 0
+        clock = min(self.thermal_mhz, capped)
+        base = model.idle_watts if asleep else model.ready_watts
+        watts = base + self.dynamic_watts * work * (clock / model.clock_mhz) ** 2
+        target = self.cooling.inlet_celsius + self.cooling.resistance(second) * watts
+        self.celsius += (target - self.celsius) * TICK / self.cooling.seconds
+        idle = self.quiet >= _TICKS_PER_SECOND
+        events = IDLE_BIT * idle | SW_THERMAL_BIT * hot | POWER_CAP_BIT * (power_bound and not hot)
+        return watts, self.celsius, float(model.idle_clock_mhz if asleep else clock), events
+
+    def _follow_heat(self) -> None:
+        """Lower the clock while the card is at its limit, raise it slowly once it is a little cooler."""
+        if self.celsius >= self.model.slowdown_celsius:
+            self.thermal_mhz = max(self.thermal_mhz - _FALL_MHZ, 0.45 * self.model.clock_mhz)
+        elif self.celsius < self.model.slowdown_celsius - 1.0:
+            self.thermal_mhz = min(self.thermal_mhz + _RISE_MHZ, float(self.model.clock_mhz))
+
+
+def simulate(model: Model, cooling: Cooling, work: FloatArray, context: FloatArray, intensity: float) -> Trace:
+    """Play a GPU through.
+
+    Args:
+        model: the kind of GPU.
+        cooling: its slot.
+        work: share of each tick in which a kernel computed; waiting inside a kernel counts in part.
+        context: 1 in each tick in which a process held a context, else 0.
+        intensity: dynamic power at full clock, as a share of what the limit leaves; above 1 it meets the cap.
+    """
+    card = _Card(model, cooling, intensity)
+    done = np.concatenate([np.zeros(_TICKS_PER_SECOND), np.cumsum(work)])
+    load = (done[_TICKS_PER_SECOND:] - done[:-_TICKS_PER_SECOND]) / _TICKS_PER_SECOND
+    rows = [
+        card.advance(tick * TICK, float(work[tick]), float(load[tick]), context=bool(context[tick]))
+        for tick in range(len(work))
+    ]
+    watts, celsius, clock_mhz, events = (list(column) for column in zip(*rows, strict=True))
+    return Trace(
+        watts=np.array(watts), celsius=np.array(celsius), clock_mhz=np.array(clock_mhz), events=np.array(events)
+    )

@@ -1,0 +1,269 @@
+"""The sample logs: what each one plays through, and what a reader must find in it."""
+
+from dataclasses import dataclass, field
+
+from tests.samples.hardware import A10G, A100, H100, L4, Cooling, Model
+from tests.samples.workload import Job
+
+FULL = (
+    "timestamp",
+    "index",
+    "name",
+    "uuid",
+    "pci.bus_id",
+    "driver_version",
+    "pstate",
+    "utilization.gpu",
+    "utilization.memory",
+    "memory.total",
+    "memory.reserved",
+    "memory.used",
+    "temperature.gpu",
+    "power.draw",
+    "enforced.power.limit",
+    "power.default_limit",
+    "clocks.current.sm",
+    "clocks.max.sm",
+    "clocks_event_reasons.active",
+)
+"""The query fields that answer every question an nvidia-smi log can answer."""
+
+LEAN = tuple(name for name in FULL if name not in {"uuid", "pci.bus_id", "driver_version", "pstate"})
+"""The same without what only identifies the card; most samples keep to these, for the size of the repository."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """How much memory the job holds.
+
+    Attributes:
+        context_mib: the context alone.
+        model_mib: with weights and optimizer, before the first step.
+        peak_mib: once the allocator has stopped growing.
+        growth_seconds: how long it grows from the first step on; 0 takes all of it before the first step.
+    """
+
+    context_mib: int
+    model_mib: int
+    peak_mib: int
+    growth_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The host, as the processes of the job see it.
+
+    Attributes:
+        cores: logical cores the job may use.
+        work_seconds: processor seconds the loader spends on one batch.
+        idle_percent: load without the job.
+        ram_total_mib: memory installed.
+        ram_job_mib: memory the job's processes hold.
+        iowait_percent: mean share of time spent waiting for storage.
+    """
+
+    cores: int
+    work_seconds: float
+    idle_percent: float
+    ram_total_mib: int
+    ram_job_mib: int
+    iowait_percent: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planted:
+    """A finding the log must lead to; `gpu` is None where the whole job is meant."""
+
+    kind: str
+    gpu: int | None = None
+    severities: tuple[str, ...] = ("warning", "problem")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One sample log.
+
+    Attributes:
+        folder: where it lies, under sample_logs/.
+        seed: start of the random stream.
+        started: local time of the first row.
+        interval: seconds asked for with `-l`.
+        model: kind of GPU.
+        coolings: one slot a GPU.
+        job: what runs.
+        intensity: power the job's kernels draw, see `hardware.simulate`.
+        controller: share of busy time in which memory is read or written.
+        memory: what the job holds.
+        machine: the host; None records no host log.
+        fields: what nvidia-smi was asked for.
+        planted: findings the log must lead to; it leads to no other warning and no other problem.
+    """
+
+    folder: str
+    seed: int
+    started: str
+    interval: int
+    model: Model
+    coolings: tuple[Cooling, ...]
+    job: Job
+    intensity: float
+    controller: float
+    memory: Memory
+    machine: Machine | None = None
+    fields: tuple[str, ...] = field(default=LEAN)
+    planted: tuple[Planted, ...] = ()
+
+
+_STARVED_STEPS = 1000
+_L4_SLOTS = (
+    Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),
+    Cooling(inlet_celsius=25.5, kelvin_per_watt=0.64),
+)
+_DECODING_SECONDS = 5.0
+
+
+def _starved_machine(cores: int, ram_job_mib: int) -> Machine:
+    return Machine(
+        cores=cores,
+        work_seconds=_DECODING_SECONDS,
+        idle_percent=1.5,
+        ram_total_mib=193_120,
+        ram_job_mib=ram_job_mib,
+        iowait_percent=0.6,
+    )
+
+
+BASELINE = Scenario(
+    folder="input_starved/1-baseline",
+    seed=11,
+    started="2026-03-12 09:14:05.417",
+    interval=1,
+    model=L4,
+    coolings=_L4_SLOTS,
+    job=Job(
+        steps=_STARVED_STEPS,
+        first=10.0,
+        compute_seconds=0.305,
+        load_seconds=0.66,
+        load_spread=0.35,
+        shard_spread=0.12,
+        stall_steps=125,
+        stall_seconds=8.0,
+    ),
+    intensity=1.12,
+    controller=0.58,
+    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    machine=_starved_machine(cores=8, ram_job_mib=18_400),
+    planted=(Planted(kind="cpu_bound"), Planted(kind="idle_gap", severities=("info", "warning", "problem"))),
+)
+MORE_WORKERS = Scenario(
+    folder="input_starved/2-more-workers",
+    seed=12,
+    started="2026-03-12 10:02:41.083",
+    interval=1,
+    model=L4,
+    coolings=_L4_SLOTS,
+    job=Job(
+        steps=_STARVED_STEPS,
+        first=10.0,
+        compute_seconds=0.305,
+        load_seconds=0.357,
+        load_spread=0.35,
+        shard_spread=0.22,
+    ),
+    intensity=1.12,
+    controller=0.58,
+    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=7.0),
+    machine=_starved_machine(cores=24, ram_job_mib=41_200),
+)
+MIXED_PRECISION = Scenario(
+    folder="input_starved/3-mixed-precision",
+    seed=13,
+    started="2026-03-12 10:31:18.902",
+    interval=1,
+    model=L4,
+    coolings=_L4_SLOTS,
+    job=Job(
+        steps=_STARVED_STEPS,
+        first=10.0,
+        compute_seconds=0.196,
+        load_seconds=0.228,
+        load_spread=0.35,
+        shard_spread=0.22,
+    ),
+    intensity=1.05,
+    controller=0.47,
+    memory=Memory(context_mib=398, model_mib=4120, peak_mib=11_874, growth_seconds=6.0),
+    machine=_starved_machine(cores=24, ram_job_mib=41_600),
+)
+THERMAL = Scenario(
+    folder="thermal_throttle",
+    seed=21,
+    started="2026-04-02 14:20:00.236",
+    interval=3,
+    model=A10G,
+    coolings=(
+        Cooling(inlet_celsius=27.0, kelvin_per_watt=0.152),
+        Cooling(inlet_celsius=27.5, kelvin_per_watt=0.157),
+        Cooling(inlet_celsius=28.0, kelvin_per_watt=0.160, fails_at=250.0, failed_kelvin_per_watt=0.262),
+        Cooling(inlet_celsius=27.0, kelvin_per_watt=0.155),
+    ),
+    job=Job(steps=1420, first=17.0, compute_seconds=0.46, load_seconds=0.20),
+    intensity=0.94,
+    controller=0.55,
+    memory=Memory(context_mib=412, model_mib=6204, peak_mib=17_906, growth_seconds=14.0),
+    planted=(Planted(kind="thermal_throttle", gpu=2),),
+)
+PRESSURE = Scenario(
+    folder="mem_pressure",
+    seed=31,
+    started="2026-04-09 22:05:10.640",
+    interval=2,
+    model=A100,
+    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    job=Job(steps=1150, first=15.0, compute_seconds=0.39, load_seconds=0.22),
+    intensity=0.82,
+    controller=0.61,
+    memory=Memory(context_mib=512, model_mib=33_418, peak_mib=79_018, growth_seconds=26.0),
+    planted=(Planted(kind="mem_pressure", gpu=0),),
+)
+PREALLOCATED = Scenario(
+    folder="mem_prealloc",
+    seed=32,
+    started="2026-04-10 08:47:33.118",
+    interval=2,
+    model=A100,
+    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    job=Job(steps=1150, first=15.0, compute_seconds=0.39, load_seconds=0.22),
+    intensity=0.78,
+    controller=0.52,
+    memory=Memory(context_mib=512, model_mib=62_004, peak_mib=62_110, growth_seconds=0.0),
+    planted=(Planted(kind="mem_prealloc", gpu=0, severities=("info",)),),
+)
+HEALTHY = Scenario(
+    folder="healthy",
+    seed=41,
+    started="2026-05-06 11:30:12.771",
+    interval=3,
+    model=H100,
+    coolings=(
+        Cooling(inlet_celsius=24.0, kelvin_per_watt=0.056),
+        Cooling(inlet_celsius=24.5, kelvin_per_watt=0.058),
+    ),
+    job=Job(steps=2120, first=18.0, compute_seconds=0.40, load_seconds=0.21, epoch_steps=500, pause_seconds=1.6),
+    intensity=0.88,
+    controller=0.63,
+    memory=Memory(context_mib=530, model_mib=21_840, peak_mib=66_204, growth_seconds=16.0),
+    machine=Machine(
+        cores=48,
+        work_seconds=7.2,
+        idle_percent=2.0,
+        ram_total_mib=515_480,
+        ram_job_mib=88_300,
+        iowait_percent=0.3,
+    ),
+    fields=FULL,
+)
+
+SCENARIOS = (BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY)
+"""Every sample log, each in a folder of its own."""

@@ -1,0 +1,145 @@
+"""Every sample log leads to the findings its expected.json lists, and to those its generator planted."""
+
+import difflib
+import json
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.samples import generate
+from tests.samples.scenarios import SCENARIOS, Scenario
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+FOLDERS = sorted(path.parent.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("nvidia-smi.csv"))
+
+Digest = dict[str, Any]
+
+
+@cache
+def analyzed(folder: str) -> Digest:
+    """Return the analysis of a sample log as `analyze --format json` writes it."""
+    log, host = SAMPLES / folder / "nvidia-smi.csv", SAMPLES / folder / "host.csv"
+    options = ["--host", str(host)] if host.exists() else []
+    command = [sys.executable, "-m", "gpureport", "analyze", str(log), *options, "--format", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    run: Digest = json.loads(done.stdout)["runs"][0]
+    return run
+
+
+def to_second(moment: str | None) -> str | None:
+    """Return an ISO stamp rounded to the second."""
+    if moment is None:
+        return None
+    exact = datetime.fromisoformat(moment) + timedelta(microseconds=500_000)
+    return exact.replace(microsecond=0).isoformat()
+
+
+def digest(run: Digest) -> Digest:
+    """Return what of an analysis must not change unnoticed; findings by time, as rank hangs on milliseconds."""
+    findings = [
+        {
+            "kind": finding["kind"],
+            "gpu": finding["gpu"],
+            "severity": finding["severity"],
+            "cause": finding["cause"],
+            "start": to_second(finding["start"]),
+            "end": to_second(finding["end"]),
+        }
+        for finding in run["findings"]
+    ]
+    return {
+        "findings": sorted(findings, key=lambda each: [str(each[name]) for name in ("start", "kind", "gpu")]),
+        "statistics": {
+            device: {
+                "mean_utilization_ratio": round(values["gpu_utilization_ratio"]["mean"], 4),
+                "memory_peak_bytes": values["gpu_memory_peak_bytes"],
+            }
+            for device, values in run["statistics"].items()
+            if device != "host"
+        },
+    }
+
+
+def as_text(content: Digest) -> str:
+    """Return a digest the way it is stored."""
+    return json.dumps(content, indent=2) + "\n"
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_sample_log_gives_expected_findings(folder: str, *, update_golden: bool) -> None:
+    """A sample log gives the findings and figures its expected.json lists; one without the file is refused."""
+    expectation = SAMPLES / folder / "expected.json"
+    actual = as_text(digest(analyzed(folder)))
+    if update_golden:
+        expectation.write_text(actual, encoding="utf-8", newline="\n")
+    assert expectation.exists(), f"{expectation} is missing; run pytest --update-golden and review what it writes"
+    expected = expectation.read_text(encoding="utf-8")
+    if actual != expected:
+        changes = difflib.unified_diff(
+            expected.splitlines(), actual.splitlines(), "expected", "actual", lineterm="", n=8
+        )
+        pytest.fail(f"sample_logs/{folder}:\n" + "\n".join(changes), pytrace=False)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
+def test_planted_findings_are_found(scenario: Scenario) -> None:
+    """What the generator planted is found, on the GPU it was planted on."""
+    found = [(f["kind"], f["gpu"], f["severity"]) for f in analyzed(scenario.folder)["findings"]]
+    for planted in scenario.planted:
+        hits = [
+            (kind, gpu, severity)
+            for kind, gpu, severity in found
+            if kind == planted.kind and severity in planted.severities and planted.gpu in {None, gpu}
+        ]
+        assert hits, f"{planted} not among {found}"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
+def test_nothing_is_blamed_that_was_not_planted(scenario: Scenario) -> None:
+    """No warning and no problem is found but those planted."""
+    planted = {entry.kind for entry in scenario.planted}
+    blamed = [
+        (finding["kind"], finding["gpu"], finding["severity"], finding["summary"])
+        for finding in analyzed(scenario.folder)["findings"]
+        if finding["severity"] != "info" and finding["kind"] not in planted
+    ]
+    assert blamed == []
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
+def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
+    """The generator writes the committed logs byte for byte."""
+    folder = SAMPLES / scenario.folder
+    committed = {path.name: path.read_bytes() for path in folder.glob("*.csv")}
+    generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
+    differing = sorted(name for name in committed | generated if committed.get(name) != generated.get(name))
+    assert differing == []
+
+
+def test_every_sample_log_has_a_scenario() -> None:
+    """All logs come from the generator: none was recorded, none is left over."""
+    assert sorted(scenario.folder for scenario in SCENARIOS) == FOLDERS
+
+
+def test_every_sample_folder_says_what_it_is() -> None:
+    """Each folder of samples holds a README that says the logs are generated."""
+    folders = sorted(path for path in SAMPLES.iterdir() if path.is_dir())
+    silent = [path.name for path in folders if "generated" not in (path / "README.md").read_text(encoding="utf-8")]
+    assert silent == []
+
+
+def test_starved_steps_did_the_same_work() -> None:
+    """The three steps did as many optimizer steps each, as many as their README gives for --work."""
+    readme = (SAMPLES / "input_starved" / "README.md").read_text(encoding="utf-8")
+    (steps,) = {scenario.job.steps for scenario in SCENARIOS if scenario.folder.startswith("input_starved/")}
+    assert f"--work {steps}:steps" in readme
+
+
+def test_samples_stay_small() -> None:
+    """All samples together stay under one megabyte, since every wheel carries them."""
+    assert sum(path.stat().st_size for path in SAMPLES.rglob("*") if path.is_file()) < 1_000_000

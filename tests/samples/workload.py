@@ -1,0 +1,119 @@
+"""A training job as the stretches of time in which each of its GPUs has a kernel running.
+
+Only uniform draws and basic arithmetic are used, so that every machine produces the same numbers.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+FloatArray = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What a job does between its first step and its last.
+
+    Attributes:
+        steps: optimizer steps in all.
+        first: seconds from the start of the log to the first step.
+        compute_seconds: mean time one step keeps a GPU busy.
+        load_seconds: mean time the loader needs for one batch.
+        load_spread: how far one batch's loading time may lie from the mean, as a share of it.
+        shard_spread: how far a whole shard's loading time may lie from the mean, as a share of it.
+        launch_seconds: time between two steps in which no kernel runs.
+        prefetch: batches the loader keeps ready.
+        stall_steps: batches between two waits for storage; 0 for none.
+        stall_seconds: mean length of such a wait.
+        epoch_steps: steps between two pauses; 0 for none.
+        pause_seconds: length of such a pause.
+    """
+
+    steps: int
+    first: float
+    compute_seconds: float
+    load_seconds: float
+    load_spread: float = 0.2
+    shard_spread: float = 0.0
+    launch_seconds: float = 0.012
+    prefetch: int = 4
+    stall_steps: int = 0
+    stall_seconds: float = 0.0
+    epoch_steps: int = 0
+    pause_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How a job went.
+
+    Attributes:
+        starts: when each step began on all GPUs.
+        ends: when each step ended on all GPUs.
+        loaded: when each batch was ready.
+        stalls: how long storage kept each batch waiting, at the beginning of its loading.
+    """
+
+    starts: FloatArray
+    ends: FloatArray
+    loaded: FloatArray
+    stalls: FloatArray
+
+    def busy(self, at: npt.NDArray[np.floating]) -> FloatArray:
+        """Return the seconds a GPU was busy up to each moment."""
+        edges = np.column_stack([self.starts, self.ends]).ravel()
+        gained = np.column_stack([np.zeros(len(self.starts)), self.ends - self.starts]).ravel()
+        seconds: FloatArray = np.interp(at, edges, np.cumsum(gained))
+        return seconds
+
+    def stalled(self, at: FloatArray) -> FloatArray:
+        """Return the seconds the loader waited for storage up to each moment."""
+        which = np.flatnonzero(self.stalls)
+        if not len(which):
+            return np.zeros(len(at))
+        begins = self.loaded[which - 1]
+        edges = np.column_stack([begins, begins + self.stalls[which]]).ravel()
+        waited = np.column_stack([np.zeros(len(which)), self.stalls[which]]).ravel()
+        seconds: FloatArray = np.interp(at, edges, np.cumsum(waited))
+        return seconds
+
+    def batches(self, at: FloatArray) -> FloatArray:
+        """Return how many batches were loaded up to each moment, fractions of a batch included."""
+        edges = np.concatenate([[self.loaded[0] - (self.loaded[1] - self.loaded[0])], self.loaded])
+        return np.interp(at, edges, np.arange(len(edges), dtype=np.float64))
+
+
+def around(rng: np.random.Generator, spread: float, count: int) -> FloatArray:
+    """Return factors with mean 1 and a triangular distribution that ends at 1 - spread and 1 + spread."""
+    factors: FloatArray = 1.0 + spread * (rng.random(count) + rng.random(count) - 1.0)
+    return factors
+
+
+def run(job: Job, rng: np.random.Generator, slowness: FloatArray | None = None) -> Course:
+    """Play a job through step by step: a step begins when its batch is ready and the step before has ended.
+
+    Args:
+        job: what to play.
+        rng: source of chance.
+        slowness: factor on the computing time in each second of the log, 1 when None.
+    """
+    compute = job.compute_seconds * around(rng, 0.08, job.steps)
+    shards = np.repeat(around(rng, job.shard_spread, job.steps // 25 + 1), 25)[: job.steps]
+    stalls = np.zeros(job.steps)
+    if job.stall_steps:
+        at = np.arange(job.stall_steps, job.steps, job.stall_steps)
+        stalls[at] = job.stall_seconds * around(rng, 0.2, len(at))
+    load = job.load_seconds * around(rng, job.load_spread, job.steps) * shards + stalls
+    starts, ends, loaded = (np.zeros(job.steps) for _ in range(3))
+    end, ready = job.first - job.launch_seconds, job.first - job.load_seconds
+    for step in range(job.steps):
+        slot_free = starts[step - job.prefetch] if step >= job.prefetch else 0.0
+        ready = max(ready, slot_free) + load[step]
+        begin = max(end + job.launch_seconds, ready)
+        factor = 1.0 if slowness is None else slowness[min(int(begin), len(slowness) - 1)]
+        end = begin + compute[step] * factor
+        starts[step], ends[step], loaded[step] = begin, end, ready
+        if job.epoch_steps and (step + 1) % job.epoch_steps == 0:
+            end += job.pause_seconds
+    return Course(starts=starts, ends=ends, loaded=loaded, stalls=stalls)
