@@ -1,0 +1,119 @@
+"""The reference pages, made from the code."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+
+import click
+
+from gpureport.analysis import RULES
+from gpureport.analysis.base import Rule
+from gpureport.cli.main import gpureport
+from gpureport.findings import Threshold
+from gpureport.metrics import METRICS, Metric, Scope
+
+_MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
+_UNITS = {"1": "", "": "", "s": " s", "Cel": " °C", "W": " W", "By": " bytes", "Hz": " Hz"}
+
+
+def row(*cells: str) -> str:
+    """Return a row of a Markdown table."""
+    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
+
+
+def table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
+    """Return a Markdown table."""
+    return "\n".join([row(*header), row(*("---" for _ in header)), *(row(*cells) for cells in rows)]) + "\n"
+
+
+def _metric_row(metric: Metric) -> tuple[str, ...]:
+    otel = f"`{metric.otel}`" if metric.otel else ""
+    recorded_by = f"`{metric.recorded_by}`"
+    return (f"`{metric.name}`", metric.unit, metric.kind.value, recorded_by, metric.covers, metric.brief, otel)
+
+
+def metrics_page() -> str:
+    """Return docs/reference/metrics.md."""
+    header = ("column", "unit", "kind", "recorded by", "one value covers", "meaning", "OpenTelemetry")
+    parts = ["# Metrics\n", _MADE, "A cell without a value was not recorded; it is never 0. Ratios run from 0 to 1.\n"]
+    for scope, title in ((Scope.GPU, "Of a GPU"), (Scope.HOST, "Of the host")):
+        rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
+        parts += [f"## {title}\n", table(header, rows)]
+    return "\n".join(parts)
+
+
+def thresholds(rule: Rule) -> Iterator[tuple[str, Threshold]]:
+    """Yield the settings of a rule by name."""
+    names = [name for name in inspect.signature(type(rule)).parameters if hasattr(rule, name)]
+    yield from ((name, value) for name in names if isinstance(value := getattr(rule, name), Threshold))
+
+
+def amount(threshold: Threshold) -> str:
+    """Return a limit with its unit."""
+    return f"{threshold.value:g}{_UNITS.get(threshold.unit, ' ' + threshold.unit)}"
+
+
+def _rule_section(rule: Rule) -> Iterator[str]:
+    first, *others = rule.kinds
+    yield f"## {first}\n"
+    yield inspect.getdoc(type(rule)) or ""
+    yield ""
+    limits = [(f"`{name}`", amount(limit), limit.provenance.value, limit.source) for name, limit in thresholds(rule)]
+    if limits:
+        yield table(("setting", "default", "kind of source", "source"), limits)
+        yield f"Set in `gpureport.toml` under `[rules.{type(rule).__module__.rpartition('.')[2]}]`.\n"
+    needs = " and ".join(" or ".join(f"`{name}`" for name in group.split("|")) for group in _required(rule))
+    if needs:
+        yield f"Needs {needs}.\n"
+    for other in others:
+        yield f"## {other}\n"
+        yield f"Judged together with [{first}](#{first}), by what is said there.\n"
+
+
+def _required(rule: Rule) -> list[str]:
+    return sorted({"|".join(group) for group in rule.requires})
+
+
+def kinds_page() -> str:
+    """Return docs/reference/kinds.md."""
+    parts = ["# Kinds of findings\n", _MADE]
+    parts.append("A kind that lacks what it needs is listed as not judged, with what to record.\n")
+    for rule in RULES:
+        parts += _rule_section(rule)
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def commands(group: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Yield a command and all below it, with the words that call each."""
+    yield name, group
+    if isinstance(group, click.Group):
+        context = click.Context(group, info_name=name)
+        for each in group.list_commands(context):
+            command = group.get_command(context, each)
+            if command is not None and not command.hidden:
+                yield from commands(command, f"{name} {each}")
+
+
+def _option_row(parameter: click.Parameter) -> tuple[str, str]:
+    """Return an option as it is typed, and its help; the wording does not depend on the version of click."""
+    typed = ", ".join(f"`{name}`" for name in [*parameter.opts, *parameter.secondary_opts])
+    takes_value = isinstance(parameter, click.Option) and not parameter.is_flag
+    choices = "|".join(map(str, parameter.type.choices)) if isinstance(parameter.type, click.Choice) else None
+    value = f" {parameter.metavar or choices or parameter.type.name.upper()}" if takes_value else ""
+    return typed + value, (getattr(parameter, "help", None) or "") + (" Required." if parameter.required else "")
+
+
+def _usage(name: str, command: click.Command) -> str:
+    arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
+    words = [(each.metavar or (each.name or "").upper()) + ("..." if each.nargs == -1 else "") for each in arguments]
+    tail = ["COMMAND"] if isinstance(command, click.Group) else words
+    return " ".join([name, "[OPTIONS]", *tail])
+
+
+def cli_page() -> str:
+    """Return docs/reference/cli.md."""
+    parts = ["# Command line\n", _MADE, "Every command takes `--help`.\n"]
+    for name, command in commands(gpureport, "gpureport"):
+        options = [_option_row(each) for each in command.params if isinstance(each, click.Option)]
+        parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
+        parts += [table(("option", "meaning"), options)] if options else []
+    return "\n".join(parts)

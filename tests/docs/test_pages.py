@@ -1,0 +1,128 @@
+"""What README and docs say holds: links lead somewhere, commands and examples run."""
+
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gpureport.cli.main import COMMANDS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Return the code blocks of a page in one language."""
+    return [text for kind, text in BLOCK.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors the headings of a page make."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_to_files(page: Path) -> None:
+    """Every relative link names a file, and its anchor a heading there."""
+    broken = []
+    for link in LINK.findall(page.read_text(encoding="utf-8")):
+        name, _, anchor = link.partition("#")
+        if link.startswith(("http://", "https://")):
+            continue
+        target = (page.parent / name).resolve() if name else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+    assert broken == []
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    """No page of docs is an island."""
+    seen: set[Path] = set()
+    waiting = [ROOT / "README.md"]
+    while waiting:
+        page = waiting.pop()
+        if page in seen or page.suffix != ".md" or not page.exists():
+            continue
+        seen.add(page)
+        links = LINK.findall(page.read_text(encoding="utf-8"))
+        waiting += [(page.parent / link.partition("#")[0]).resolve() for link in links if "://" not in link]
+    islands = sorted(page.relative_to(ROOT).as_posix() for page in PAGES if page not in seen and "docs" in page.parts)
+    assert islands == []
+
+
+def test_readme_commands_are_those_of_continuous_integration() -> None:
+    """The set-up commands of the README run, letter for letter, in .ci/run."""
+    commands = [line for block in blocks(ROOT / "README.md", "sh") for line in block.splitlines() if ".venv" in line]
+    run = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert len(commands) == 2
+    assert [command for command in commands if command not in run] == []
+
+
+def test_readme_example_runs() -> None:
+    """The Python example of the README prints something and warns of nothing."""
+    (example,) = blocks(ROOT / "README.md", "python")
+    command = [sys.executable, "-W", "error", "-c", example]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+    assert len(example.splitlines()) <= 6
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_named_exist(page: Path) -> None:
+    """Every gpureport command a page names is one there is."""
+    text = page.read_text(encoding="utf-8")
+    code = [block for _, block in BLOCK.findall(text)] + re.findall(r"`([^`\n]+)`", BLOCK.sub("", text))
+    named = {word for part in code for word in re.findall(r"(?:^|/)gpureport ([a-z]+)", part, re.MULTILINE)}
+    assert named <= set(COMMANDS)
+
+
+def test_settings_example_is_accepted(tmp_path: Path) -> None:
+    """The settings shown in the explanation of thresholds are valid."""
+    (example,) = blocks(ROOT / "docs" / "explanation" / "thresholds.md", "toml")
+    settings = tmp_path / "gpureport.toml"
+    settings.write_text(example, encoding="utf-8")
+    log = ROOT / "sample_logs" / "healthy"
+    command = [sys.executable, "-m", "gpureport", "analyze", str(log), "--config", str(settings)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+TUTORIAL = ROOT / "docs" / "tutorial" / "first-report.md"
+
+
+def test_tutorial_commands_run(tmp_path: Path) -> None:
+    """Every command of the tutorial runs, in order, in one folder."""
+    (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
+    commands = [line for block in blocks(TUTORIAL, "sh") for line in block.splitlines() if line.startswith("gpureport")]
+    assert commands
+    for command in commands:
+        words = command.split()
+        done = subprocess.run(
+            [sys.executable, "-m", "gpureport", *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_host_logger_writes_what_the_importer_reads(tmp_path: Path) -> None:
+    """The logger of the recording guide runs and writes the columns of the sample host logs."""
+    (logger,) = (text for text in blocks(ROOT / "docs" / "how-to" / "record.md", "") if "psutil" in text)
+    log = tmp_path / "host.csv"
+    with (
+        log.open("w", encoding="utf-8") as out,
+        subprocess.Popen([sys.executable, "-c", logger], stdout=out) as running,
+    ):
+        time.sleep(2.5)
+        running.terminate()
+    header, *rows = log.read_text(encoding="utf-8").splitlines()
+    sample = (ROOT / "sample_logs" / "healthy" / "host.csv").read_text(encoding="utf-8").splitlines()
+    assert header == sample[0]
+    assert rows
+    assert all(0.0 <= float(cell) <= 100.0 for row in rows for cell in row.split(",")[1:3])
+    assert len(logger.splitlines()) <= 10

@@ -1,0 +1,54 @@
+"""Every command, kind and metric is documented, and the page says what the code says."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpureport.analysis import RULES
+from gpureport.cli.main import gpureport
+from gpureport.metrics import METRICS
+from tests.docs import pages
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGES: dict[str, Callable[[], str]] = {
+    "cli.md": pages.cli_page,
+    "kinds.md": pages.kinds_page,
+    "metrics.md": pages.metrics_page,
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_reference_page_is_what_the_code_says(name: str, *, update_golden: bool) -> None:
+    """A reference page equals what is made from the code; --update-golden rewrites it."""
+    page = REFERENCE / name
+    made = PAGES[name]()
+    if update_golden:
+        page.write_text(made, encoding="utf-8", newline="\n")
+    assert page.read_text(encoding="utf-8") == made
+
+
+def test_every_kind_has_a_section_and_a_condition() -> None:
+    """Each kind of finding has a heading, and its rule states the condition in words."""
+    headings = {line[3:] for line in pages.kinds_page().splitlines() if line.startswith("## ")}
+    kinds = {kind for rule in RULES for kind in rule.kinds}
+    assert kinds == headings
+    assert [type(rule).__name__ for rule in RULES if not type(rule).__doc__] == []
+
+
+def test_every_metric_has_a_row() -> None:
+    """Each metric has one row of its own."""
+    rows = [line.split("`")[1] for line in pages.metrics_page().splitlines() if line.startswith("| `")]
+    assert sorted(rows) == sorted(metric.name for metric in METRICS)
+
+
+def test_every_command_says_what_it_does() -> None:
+    """Each command has a help text of its own."""
+    silent = [name for name, command in pages.commands(gpureport, "gpureport") if not command.help]
+    assert silent == []
+
+
+def test_every_threshold_has_a_source() -> None:
+    """Each default limit says where it comes from."""
+    unsourced = [name for rule in RULES for name, limit in pages.thresholds(rule) if not limit.source]
+    assert unsourced == []

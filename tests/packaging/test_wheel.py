@@ -1,0 +1,102 @@
+"""The wheel carries what it needs and works away from the checkout."""
+
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from gpureport import __version__
+
+pytestmark = pytest.mark.packaging
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """What the build left: the source archive and the wheel made from it."""
+
+    sdist: Path
+    wheel: Path
+
+
+def shipped(folder: str) -> set[str]:
+    """Return the files of a folder of the checkout, relative to its root."""
+    paths = (path.relative_to(ROOT) for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {path.as_posix() for path in paths if "__pycache__" not in path.parts}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """Build the source archive, and the wheel from it."""
+    target = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(target), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return Built(sdist=next(target.glob("*.tar.gz")), wheel=next(target.glob("*.whl")))
+
+
+@pytest.fixture(scope="module")
+def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install the wheel alone into a new environment that borrows the other packages; return its Python."""
+    home = tmp_path_factory.mktemp("environment")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
+    python = home / "bin" / "python"
+    site = next(home.glob("lib/python*/site-packages"))
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
+    install = [*pip, "install", "--quiet", "--no-deps", "--no-index", "--force-reinstall", str(built.wheel)]
+    subprocess.run(install, check=True)
+    return python
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    """Run a command in a folder, cut off from the checkout."""
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+
+
+def test_wheel_holds_templates_and_samples(built: Built) -> None:
+    """Every template, every sample log and the typing marker is inside the package."""
+    expected = {f"gpureport/{name}" for name in shipped("templates") | shipped("sample_logs")}
+    inside = set(zipfile.ZipFile(built.wheel).namelist())
+    assert expected | {"gpureport/py.typed"} <= inside
+
+
+def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
+    """Beside the package a wheel holds its metadata with the licence, no tests and no docs."""
+    inside = set(zipfile.ZipFile(built.wheel).namelist())
+    metadata = f"gpureport-{__version__}.dist-info"
+    assert shipped("gpureport") <= inside
+    assert {name.split("/")[0] for name in inside} == {"gpureport", metadata}
+    assert f"{metadata}/licenses/LICENSE" in inside
+
+
+def test_source_archive_can_be_tested(built: Built) -> None:
+    """The source archive holds tests, docs and samples beside the code."""
+    with tarfile.open(built.sdist) as archive:
+        inside = {name.partition("/")[2] for name in archive.getnames()}
+    expected = {"README.md", "LICENSE", "pyproject.toml"}
+    for folder in ("gpureport", "templates", "sample_logs", "tests", "docs"):
+        expected |= shipped(folder)
+    assert expected <= inside
+
+
+def test_installed_wheel_tells_its_version(installed: Path, tmp_path: Path) -> None:
+    """The command of an installed wheel runs from an empty folder and is not the checkout."""
+    version = run(tmp_path, str(installed.with_name("gpureport")), "--version")
+    where = run(tmp_path, str(installed), "-c", "import gpureport; print(gpureport.__file__)")
+    assert __version__ in version.stdout, version.stderr
+    assert Path(where.stdout.strip()).is_relative_to(installed.parents[1])
+
+
+def test_demo_runs_from_an_installed_wheel(installed: Path, tmp_path: Path) -> None:
+    """`gpureport demo` writes one self-contained report into an empty folder."""
+    done = run(tmp_path, str(installed.with_name("gpureport")), "demo", "-o", "report.html")
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+    assert "</html>" in (tmp_path / "report.html").read_text(encoding="utf-8")
