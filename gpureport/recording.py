@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.metrics import METRICS, Scope
+from gpureport.quality import Quality
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,94 +87,6 @@ class Work:
 
     amount: float
     unit: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
-    """Lines that were read but could not be used, by reason, with the number of the first of them (from 1)."""
-
-    reason: str
-    rows: int
-    first_line: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AbsentCells:
-    """Cells of a column that hold no value, by the reason the log gives (`N/A`, `Unknown Error`, `empty`)."""
-
-    column: str
-    reason: str
-    cells: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogGap:
-    """A stretch without samples of one device, far longer than the sampling interval, in microseconds."""
-
-    device: str
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClockStep:
-    """A backward step of the log's clock, and the shift that later stamps got so that time keeps rising.
-
-    Attributes:
-        device: device whose stamps stepped.
-        at: repaired time of the first row after the step, in microseconds.
-        step_seconds: how far the stamp jumped (negative).
-        shift_seconds: what was added to this and all later stamps of the device, earlier shifts included.
-        cause: `daylight saving` when `--tz` explains it, else `clock set back or log restarted`.
-    """
-
-    device: str
-    at: int
-    step_seconds: float
-    shift_seconds: float
-    cause: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quality:
-    """What became of every line that was read: lines = rows kept + rejected + headers + noise + events.
-
-    Attributes:
-        lines: non-empty lines of the log.
-        rows_kept: rows in the series that came from them.
-        rejected: lines that were not understood, by reason.
-        headers: header lines.
-        noise: separator and date lines that carry no data.
-        events: whole-line driver messages.
-        absent_cells: cells without a value, by column and reason.
-        gaps: stretches without samples.
-        duplicates: rows with the same device and stamp as the row before them (kept).
-        clock_steps: backward steps of the clock.
-        imputed_points: values restored because the recorder is known to drop them.
-        coverage_ratio: share of the time from first to last sample, over all GPUs, in which each was sampled;
-            None with a single sample.
-        notes: what else a reader must know, one sentence each.
-    """
-
-    lines: int = 0
-    rows_kept: int = 0
-    rejected: tuple[Rejected, ...] = ()
-    headers: int = 0
-    noise: int = 0
-    events: int = 0
-    absent_cells: tuple[AbsentCells, ...] = ()
-    gaps: tuple[LogGap, ...] = ()
-    duplicates: int = 0
-    clock_steps: tuple[ClockStep, ...] = ()
-    imputed_points: int = 0
-    coverage_ratio: float | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def accounted(self) -> bool:
-        """Whether every line read is accounted for."""
-        rejected = sum(entry.rows for entry in self.rejected)
-        return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

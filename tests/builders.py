@@ -10,7 +10,8 @@ from gpureport import columns, gpus
 from gpureport.analysis.base import Analysis
 from gpureport.findings import Finding, NotJudged
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
-from gpureport.recording import HOST, METRIC_TYPES, Device, Quality, Recording, Run
+from gpureport.quality import Quality
+from gpureport.recording import HOST, METRIC_TYPES, Device, Recording, Run
 
 START = 1_773_480_413_000_000
 GIB = 2**30

@@ -4,7 +4,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.metrics import METRICS
-from gpureport.recording import SCHEMA, Quality, Rejected, arranged
+from gpureport.quality import Quality, Rejected
+from gpureport.recording import SCHEMA, arranged
 
 
 def test_every_metric_has_a_column() -> None:

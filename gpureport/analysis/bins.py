@@ -1,7 +1,8 @@
 """Series of several devices on one grid of equal bins, and rolling figures over it."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -11,14 +12,40 @@ from gpureport.analysis.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
+_LONGEST_HOLE = 3600.0
+"""Seconds of a stretch that no device sampled which get bins; more would only cost memory."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """Equal bins from the start of a window: start in microseconds, width in seconds, number of bins."""
+    """Equal bins over a window, without the long stretches that no device sampled.
+
+    Attributes:
+        start: start of the first bin, in microseconds.
+        width: width of a bin, in seconds.
+        count: number of bins.
+        removed: stretches that have no bins, in microseconds.
+    """
 
     start: int
     width: float
     count: int
+    removed: Spans
+
+    def places(self, times: IntArray) -> IntArray:
+        """Return the bin each time lies in; a time in a removed stretch lies where that was."""
+        before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
+        index = np.searchsorted(self.removed[:, 0], times, side="right")
+        inside = np.where(index > 0, self.removed[index - 1, 1] - times if len(self.removed) else 0, 0)
+        left: IntArray = times - before[index] + np.maximum(inside, 0)
+        return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
+
+    def edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
+        """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
+        before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
+        times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
+        passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
+        return np.asarray(times + before[passed], dtype=np.int64)
 
     def mean(self, cells: Cells, metric: str) -> FloatArray:
         """Return the mean of a device's values in each bin, NaN in bins without any.
@@ -26,7 +53,7 @@ class Grid:
         A value is placed at the middle of the time it covers, not at its stamp.
         """
         values = cells.values(metric)
-        places = np.floor((cells.times - cells.shift - self.start) / (self.width * 1e6)).astype(np.int64)
+        places = self.places(cells.times - cells.shift)
         inside = (places >= 0) & (places < self.count) & ~np.isnan(values)
         sums = np.bincount(places[inside], weights=values[inside], minlength=self.count)
         counts = np.bincount(places[inside], minlength=self.count)
@@ -43,15 +70,20 @@ class Grid:
     def spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
         """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`."""
         first, stop = intervals.runs(mask)
-        step = self.width * 1e6
-        edges = np.column_stack([self.start + first * step, self.start + stop * step]).astype(np.int64)
+        edges = np.column_stack([self.edges(first, "right"), self.edges(stop, "left")])
         return intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
 
 
-def grid(window: Interval, cells: Iterable[Cells]) -> Grid:
+def grid(window: Interval, cells: Sequence[Cells]) -> Grid:
     """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
     width = max(1.0, *(one.interval for one in cells))
-    return Grid(start=window.start, width=width, count=max(int(np.ceil(window.seconds / width)), 1))
+    holes = intervals.spans([window])
+    for one in cells:
+        holes = intervals.intersection(holes, intervals.spans(one.gaps))
+    removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
+    removed = removed[removed[:, 0] < removed[:, 1]]
+    seconds = window.seconds - intervals.total_seconds(removed)
+    return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
 def middle(series: list[FloatArray]) -> FloatArray:

@@ -63,7 +63,7 @@ def find(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
     if context.window is None:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
-    bins = grid(context.window, working.values())
+    bins = grid(context.window, list(working.values()))
     length = max(round(limits.over / bins.width), round(limits.rows))
     mean = _mean(context, bins, working, length)
     mean[mean < limits.idle] = 1.0
@@ -87,11 +87,12 @@ def find(context: Context, limits: Limits) -> LowUse:
 
 def _mean(context: Context, bins: Grid, working: dict[str, Cells], length: int) -> FloatArray:
     """Return the rolling mean of the GPUs' median, explained bins left out."""
-    edges = bins.start + np.round(np.arange(bins.count + 1) * bins.width * 1e6).astype(np.int64)
+    numbers = np.arange(bins.count)
+    starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
     series = []
     for device, cells in working.items():
         explained = intervals.of_kinds(context.found, device, EXPLAINED)
-        left_out = intervals.overlap(edges[:-1], edges[1:], explained) > 0
+        left_out = intervals.overlap(starts, ends, explained) > 0
         series.append(np.where(left_out, np.nan, bins.mean(cells, UTILISATION)))
     return rolling_mean(middle(series), length)
 

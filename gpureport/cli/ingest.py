@@ -11,7 +11,8 @@ from gpureport.cli.text import printable
 
 if TYPE_CHECKING:
     from gpureport.importers import Labels, Reading
-    from gpureport.recording import Quality, Run
+    from gpureport.quality import Quality
+    from gpureport.recording import Run
     from gpureport.store import Entry, Store
 
 

@@ -15,8 +15,9 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.clock import Clock
 from gpureport.importers.delimited.cells import CUT_CELL, Decoded
-from gpureport.importers.delimited.parsing import LineKind, OddLine, Parsed, Section
-from gpureport.recording import METRIC_TYPES, AbsentCells, LogGap, Quality, Rejected
+from gpureport.importers.delimited.parts import LineKind, OddLine, Parsed, Section
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
+from gpureport.recording import METRIC_TYPES
 
 _MESSAGES, _LONGEST_MESSAGE, _OTHERS = 10, 200, "others"
 _STRAY_SECONDS = 86_400

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
-from gpureport.recording import Device, Quality, Run, Work
+from gpureport.quality import Quality
+from gpureport.recording import Device, Run, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa

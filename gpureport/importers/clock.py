@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers import zones
-from gpureport.recording import ClockStep, LogGap
+from gpureport.quality import ClockStep, LogGap
 
 _BACKWARD = 0.5
 """A step back by more than this share of the interval is the clock's, less is jitter (pragmatic)."""

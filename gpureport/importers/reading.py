@@ -10,7 +10,8 @@ from gpureport.errors import SourceError
 from gpureport.importers.base import NOT_SELECTED, Extraction, Importer, Labels, Outcome, Placement
 from gpureport.importers.delimited.pieces import digest
 from gpureport.metrics import Scope
-from gpureport.recording import Quality, Recording, Run, Source, arranged
+from gpureport.quality import Quality
+from gpureport.recording import Recording, Run, Source, arranged
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,8 @@ from zoneinfo import ZoneInfo
 
 from gpureport.analysis.base import Analysis, DeviceStatistics, GpuTime, MetricSummary
 from gpureport.findings import Evidence, Finding, Interval, NotJudged
-from gpureport.recording import Quality, Run
+from gpureport.quality import Quality
+from gpureport.recording import Run
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

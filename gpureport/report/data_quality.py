@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.recording import LogGap, Quality, Run
+from gpureport.quality import LogGap, Quality
+from gpureport.recording import Run
 from gpureport.report import display, terms
 from gpureport.report.inputs import RunInput, clock_note, models, moment
 from gpureport.report.model import RunQuality

@@ -5,18 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from gpureport.recording import (
-    AbsentCells,
-    ClockStep,
-    Device,
-    LogGap,
-    Quality,
-    Rejected,
-    Run,
-    Source,
-    Stage,
-    Work,
-)
+from gpureport.quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
+from gpureport.recording import Device, Run, Source, Stage, Work
 
 Pairs = tuple[tuple[str, str], ...]
 Part = TypeVar("Part")

@@ -19,19 +19,8 @@ from gpureport.findings import (
     Severity,
     Threshold,
 )
-from gpureport.recording import (
-    KEY_FIELDS,
-    METRIC_TYPES,
-    AbsentCells,
-    Device,
-    LogGap,
-    Quality,
-    Recording,
-    Rejected,
-    Run,
-    Source,
-    Work,
-)
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
+from gpureport.recording import KEY_FIELDS, METRIC_TYPES, Device, Recording, Run, Source, Work
 
 Pair = tuple[Recording, Analysis]
 """A run as `build` takes it."""

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from gpureport.analysis.base import Analysis
-from gpureport.recording import LogGap, Recording, Work
+from gpureport.quality import LogGap
+from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.display import GAP
 from gpureport.report.model import Report

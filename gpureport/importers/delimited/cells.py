@@ -18,6 +18,13 @@ class Absent:
 
 
 Value = float | int | str | bool
+
+
+class _Unread:
+    """Stands for a text that was not read yet."""
+
+
+_UNREAD = _Unread()
 Reader = Callable[[str], Value | Absent | None]
 """Reads one stripped cell: a value, an Absent, or None when the text is not what the column holds."""
 
@@ -106,7 +113,9 @@ class CellReader:
 
     @staticmethod
     def _read(column: Column, raw: str, known: dict[str, Value | Absent | None]) -> Value | Absent | None:
-        if raw not in known:
+        # other threads fill and clear the same memory, so what is found is taken in one step
+        found = known.get(raw, _UNREAD)
+        if isinstance(found, _Unread):
             text = raw.strip()
-            known[raw] = absent(text) or column.read(text)
-        return known[raw]
+            found = known[raw] = absent(text) or column.read(text)
+        return found

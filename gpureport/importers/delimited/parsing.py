@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,79 +20,13 @@ from gpureport.columns import IntArray
 from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.cells import CUT_CELL, CellReader, Decoded
 from gpureport.importers.delimited.layout import Layout
+from gpureport.importers.delimited.parts import Dialect, LineKind, OddLine, Parsed, Section
 from gpureport.importers.delimited.pieces import Piece
 
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)")
 """Cells that cannot be the beginning of a longer one."""
 _WORKERS = 4
 """Pieces parsed at a time at most: memory grows with them, and the thread that writes keeps up with no more."""
-
-
-class LineKind(StrEnum):
-    """What a line that is no row can be."""
-
-    HEADER = "header"
-    NOISE = "noise"
-    EVENT = "event"
-    REJECTED = "rejected"
-
-
-class Dialect(Protocol):
-    """What an importer knows about the lines of its logs."""
-
-    def header(self, line: str) -> Layout | None:
-        """Return the layout a header line declares, None when it is not a header."""
-        ...
-
-    def classify(self, line: str) -> LineKind:
-        """Return what a line is that is neither a row nor a header."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class OddLine:
-    """A line that is no row: its number, what it is, why, and its text."""
-
-    number: int
-    kind: LineKind
-    reason: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """Rows of one layout.
-
-    Attributes:
-        layout: their columns.
-        numbers: line of each row in the log, from 1.
-        times: stamps as written, in microseconds.
-        columns: the other columns, by position.
-    """
-
-    layout: Layout
-    numbers: IntArray
-    times: IntArray
-    columns: dict[int, Decoded]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
-    """What a piece held.
-
-    Attributes:
-        layout: layout in force at its end.
-        sections: its rows.
-        odd: its other non-empty lines.
-        lines: number of its non-empty lines.
-        cut: whether the log ends inside its last line.
-    """
-
-    layout: Layout | None
-    sections: tuple[Section, ...]
-    odd: tuple[OddLine, ...]
-    lines: int
-    cut: bool = False
 
 
 @dataclass(slots=True)

@@ -16,7 +16,8 @@ from gpureport.importers.assembly import Assembly, Tally, values
 from gpureport.importers.base import Outcome, Placement
 from gpureport.importers.delimited.cells import Column, Value
 from gpureport.importers.delimited.layout import STAMP, Layout, extra_name, layout
-from gpureport.importers.delimited.parsing import LineKind, Parser, Section
+from gpureport.importers.delimited.parsing import Parser
+from gpureport.importers.delimited.parts import LineKind, Section
 from gpureport.importers.delimited.pieces import head_text, pieces
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device

@@ -3,7 +3,7 @@
 import re
 
 from gpureport.importers.delimited.layout import Layout, layout
-from gpureport.importers.delimited.parsing import LineKind
+from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi import fields
 
 _EVENTS = (

@@ -9,7 +9,8 @@ from gpureport.importers import zones
 from gpureport.importers.assembly import Assembly, Tally, Values, strays, values
 from gpureport.importers.base import NOT_SELECTED, Outcome, Placement
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.parsing import Parser, Section
+from gpureport.importers.delimited.parsing import Parser
+from gpureport.importers.delimited.parts import Section
 from gpureport.importers.delimited.pieces import head_text, pieces
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpureport import columns
-from gpureport.recording import Rejected
+from gpureport.quality import Rejected
 from tests.importers.logs import read_text
 
 

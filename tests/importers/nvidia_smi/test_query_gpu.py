@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers import Placement
-from gpureport.recording import AbsentCells, Recording, Rejected
+from gpureport.quality import AbsentCells, Rejected
+from gpureport.recording import Recording
 from tests.importers.logs import HEADER, log, read_text, row
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

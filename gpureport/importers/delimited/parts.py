@@ -1,0 +1,76 @@
+"""What a piece of a log turns into: sections of rows, and lines that are none."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from gpureport.columns import IntArray
+from gpureport.importers.delimited.cells import Decoded
+from gpureport.importers.delimited.layout import Layout
+
+
+class LineKind(StrEnum):
+    """What a line that is no row can be."""
+
+    HEADER = "header"
+    NOISE = "noise"
+    EVENT = "event"
+    REJECTED = "rejected"
+
+
+class Dialect(Protocol):
+    """What an importer knows about the lines of its logs."""
+
+    def header(self, line: str) -> Layout | None:
+        """Return the layout a header line declares, None when it is not a header."""
+        ...
+
+    def classify(self, line: str) -> LineKind:
+        """Return what a line is that is neither a row nor a header."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class OddLine:
+    """A line that is no row: its number, what it is, why, and its text."""
+
+    number: int
+    kind: LineKind
+    reason: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """Rows of one layout.
+
+    Attributes:
+        layout: their columns.
+        numbers: line of each row in the log, from 1.
+        times: stamps as written, in microseconds.
+        columns: the other columns, by position.
+    """
+
+    layout: Layout
+    numbers: IntArray
+    times: IntArray
+    columns: dict[int, Decoded]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """What a piece held.
+
+    Attributes:
+        layout: layout in force at its end.
+        sections: its rows.
+        odd: its other non-empty lines.
+        lines: number of its non-empty lines.
+        cut: whether the log ends inside its last line.
+    """
+
+    layout: Layout | None
+    sections: tuple[Section, ...]
+    odd: tuple[OddLine, ...]
+    lines: int
+    cut: bool = False
