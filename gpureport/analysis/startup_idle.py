@@ -40,6 +40,7 @@ class StartupIdle:
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
+    bursts: Threshold = pragmatic(0.05, "1", "more work than a few autotuning kernels")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield start-up, late starts of single GPUs, and tail, each at most once."""
@@ -62,22 +63,29 @@ class StartupIdle:
         beyond = min(step, interval.seconds, self.shortest.value) if late else 0.0
         if interval.seconds + beyond < self.shortest.value:
             return
+        resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
+        sampled = _resting(context, interval, devices or context.gpus(), 1.0)
+        if resting < self.shortest.value / 2:
+            # nearly all of it lies in a gap of the log, about which nothing is known
+            return
         share = interval.seconds / context.whole.seconds
+        bursts = 1 - resting / sampled
         long = interval.seconds > self.long.value or share > self.share.value
         whose = wording.gpu(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if long else Severity.INFO,
-            confidence=Confidence.HIGH,
+            confidence=Confidence.HIGH if bursts <= self.bursts.value else Confidence.LOW,
             devices=devices,
             intervals=(interval,),
             evidence=(_length(interval.seconds, beyond, self.shortest), _share(share, self.share)),
-            lost_gpu_seconds=_resting(context, interval, devices or context.gpus(), ACTIVE.value),
+            lost_gpu_seconds=resting,
             samples=_samples(context, interval),
             summary=(
                 f"{wording.duration(interval.seconds)} passed {when} {whose} (utilisation above "
                 f"{wording.percent(ACTIVE.value)}), {wording.percent(share)} of the recording."
+                + (f" Short bursts fill {wording.percent(bursts)} of it." if bursts > self.bursts.value else "")
             ),
             recommendation=_STARTUP if kind == "startup_idle" else _TAIL,
         )

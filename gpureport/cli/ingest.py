@@ -8,6 +8,7 @@ import click
 from gpureport.cli import sources
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import printable
+from gpureport.errors import SourceError
 
 if TYPE_CHECKING:
     from gpureport.importers import Labels, Reading
@@ -15,22 +16,32 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
     from gpureport.store import Entry, Store
 
+_SOURCE = 3
+"""Exit code when a source could not be read."""
+
 
 @click.command()
 @click.argument("source", nargs=-1, required=True)
 @click.option("--force", is_flag=True, help="Read again what is already in the store.")
 @source_options
-def ingest(*, source: tuple[str, ...], force: bool, options: SourceOptions) -> None:
+def ingest(*, source: tuple[str, ...], force: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
     A SOURCE is a log or a folder of logs. What is in the store already is not read again; it keeps its labels
     unless options give others.
     """
-    store = sources.store(options)
+    store, failed = sources.store(options), 0
     for reading in sources.readings(source, options):
-        entry, done = _ingested(store, reading, options.labels(), force=force)
+        try:
+            entry, done = _ingested(store, reading, options.labels(), force=force)
+        except SourceError as error:
+            # one log of a folder that cannot be read does not keep the others out
+            failed += 1
+            click.echo(f"gpureport: {printable(str(error))}", err=True)
+            continue
         for line in _summary(entry.run, done):
             click.echo(printable(line))
+    return _SOURCE if failed else 0
 
 
 def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bool) -> tuple["Entry", str]:
@@ -65,7 +76,8 @@ def _summary(run: "Run", done: str) -> list[str]:
 
 def _account(quality: "Quality") -> list[str]:
     rejected = sum(entry.rows for entry in quality.rejected)
-    others = f"{rejected} rejected + {quality.headers} headers + {quality.noise} noise + {quality.events} events"
+    others = f"{rejected} rejected + {quality.headers} header{_s(quality.headers)}"
+    others += f" + {quality.noise} noise + {quality.events} event{_s(quality.events)}"
     lines = [
         f"  {quality.lines} lines = {quality.rows_kept} rows kept + {others}",
     ]
@@ -74,7 +86,11 @@ def _account(quality: "Quality") -> list[str]:
     lines += [f"  clock of {s.device} stepped by {s.step_seconds:.1f} s: {s.cause}" for s in quality.clock_steps]
     if quality.gaps:
         total = sum(gap.end - gap.start for gap in quality.gaps) / 1e6
-        lines.append(f"  {len(quality.gaps)} gaps without samples, {total:.0f} s over all GPUs")
+        lines.append(f"  {len(quality.gaps)} gap{_s(len(quality.gaps))} without samples, {total:.0f} s over all GPUs")
     if quality.duplicates:
         lines.append(f"  {quality.duplicates} rows share the time stamp of the row before (kept)")
     return lines + [f"  {note}" for note in quality.notes]
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

@@ -83,7 +83,7 @@ def main(args: list[str] | None = None) -> None:
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
         path = context.command_path if context else "gpureport"
-        _fail(f"{error.format_message()}; see '{path} --help'", _USAGE)
+        _fail(f"{error.format_message().rstrip('.')} (see '{path} --help')", _USAGE)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
     except GpureportError as error:

@@ -136,15 +136,33 @@ class Price(click.ParamType[float]):
         return price
 
 
+def _once(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any option's value
+    """Return the value of an option given at most once; the last of several would win without a word."""
+    if len(values) > 1:
+        msg = "given more than once, but it applies to every source; ingest each log with its own, then name the runs"
+        raise click.BadParameter(msg, param=param)
+    return values[0] if values else None
+
+
 _FILE = click.Path(path_type=Path, readable=False)
 _SOURCE_OPTIONS = (
     click.option("--host", type=_FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
     click.option("--param", type=Pair(), multiple=True, help="What the run was configured with (repeatable)."),
     click.option("--tag", type=Pair(), multiple=True, help="Label of the run (repeatable)."),
-    click.option("--work", type=Amount(), help="What each run did in all, such as 12000:steps."),
-    click.option("--name", help="Name of the run."),
-    click.option("--step", metavar="LABEL", help="Optimization step the run belongs to."),
-    click.option("--tz", metavar="ZONE", help="Zone of the log's time stamps, such as Europe/Berlin."),
+    click.option(
+        "--work", type=Amount(), multiple=True, callback=_once, help="What each run did in all, such as 12000:steps."
+    ),
+    click.option("--name", multiple=True, callback=_once, help="Name of the run."),
+    click.option(
+        "--step", metavar="LABEL", multiple=True, callback=_once, help="Optimization step the run belongs to."
+    ),
+    click.option(
+        "--tz",
+        metavar="ZONE",
+        multiple=True,
+        callback=_once,
+        help="Zone of the log's time stamps, such as Europe/Berlin.",
+    ),
     click.option("--gpus", type=Indices(), help="Keep only these GPUs."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),

@@ -1,6 +1,7 @@
 """`gpureport runs`: what the store holds."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -9,6 +10,7 @@ from gpureport.cli.text import printable
 from gpureport.errors import StoreError
 from gpureport.store import Entry, Store
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _STORE = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
 
 
@@ -52,7 +54,11 @@ def list_runs(*, store: Path | None) -> None:
         run = entry.run
         length = (run.ended - run.started) / 1e6
         step = f"  step {printable(run.step)}" if run.step else ""
-        click.echo(f"{run.id}  {printable(run.name):{width}}  {len(run.gpus):3} GPU  {length:9.0f} s{step}")
+        began = _EPOCH + timedelta(microseconds=run.started)
+        click.echo(
+            f"{run.id}  {began:%Y-%m-%d %H:%M}  {printable(run.name):{width}}"
+            f"  {len(run.gpus):3} GPU  {length:9.0f} s{step}"
+        )
 
 
 @runs.command()

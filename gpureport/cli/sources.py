@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpureport.cli.text import printable
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -33,11 +34,28 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"
     """
     from gpureport.importers import Reading, find  # noqa: PLC0415 - loads pyarrow
 
-    found = []
+    found: list[Reading] = []
     for source in sources:
+        _tell_skipped(source)
         runs = find(source, options.host)
         found += [Reading(inputs, options.placement(), options.labels(), strict=options.strict) for inputs in runs]
+    _one_name(options, len(found))
     return found
+
+
+def _one_name(options: "SourceOptions", runs: int) -> None:
+    if options.name and runs > 1:
+        raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
+
+
+def _tell_skipped(source: str) -> None:
+    """Say which files of a folder are no known log, on standard error."""
+    from gpureport.importers import unrecognised  # noqa: PLC0415 - loads pyarrow
+
+    skipped = [str(path) for path in unrecognised(source)]
+    if skipped:
+        named = ", ".join(skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
+        click.echo(f"gpureport: {printable(source)}: not read, no known log: {printable(named)}", err=True)
 
 
 def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
@@ -52,6 +70,7 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
             found += [reading.recording() for reading in readings([source], options)]
         else:
             found.append(_stored(source, options))
+    _one_name(options, len(found))
     return found
 
 
@@ -76,6 +95,9 @@ def _stored(name: str, options: "SourceOptions") -> "Recording":
             options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"
         )
     return replace(recording, run=options.labels().applied(recording.run))
+
+
+_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

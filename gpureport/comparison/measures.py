@@ -11,6 +11,9 @@ WORK_BATCH = 1000
 PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work"
 """Name of the figure that sets GPU time in relation to work."""
 
+ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
+"""Name of the figure that sets energy in relation to work."""
+
 SHORTEST_SECONDS = 60.0
 """Time below which a step is too short to be set against another."""
 
@@ -84,26 +87,44 @@ def observed_seconds(analyses: Sequence[Analysis]) -> float:
     )
 
 
+def energy(analyses: Sequence[Analysis]) -> float | None:
+    """Return the energy of all GPUs in joules, a mean over the runs; None unless every GPU logged its power."""
+    used = [gpu.energy_joules for gpu in _gpus(analyses)]
+    known = [joules for joules in used if joules is not None]
+    return sum(known) / len(analyses) if known and len(known) == len(used) else None
+
+
 def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
     """Return the GPU-seconds held, a mean over the runs."""
     held = sum(seconds for analysis in analyses for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
     return held / len(analyses) if held else None
 
 
-def gpu_seconds_per_batch(analyses: Sequence[Analysis]) -> float | None:
-    """Return the GPU-seconds that WORK_BATCH units of work took; None unless every run says its work in one unit."""
+def _per_batch(analyses: Sequence[Analysis], total: float | None) -> float | None:
+    """Return a mean over the runs for WORK_BATCH units of work; None unless every run says its work in one unit."""
     works = [analysis.run.work for analysis in analyses]
     units = {work.unit for work in works if work is not None}
     amount = sum(work.amount for work in works if work is not None)
-    held = gpu_seconds(analyses)
-    if None in works or len(units) != 1 or amount <= 0 or held is None:
+    if None in works or len(units) != 1 or amount <= 0 or total is None:
         return None
-    return held * len(analyses) / amount * WORK_BATCH
+    return total * len(analyses) / amount * WORK_BATCH
+
+
+def gpu_seconds_per_batch(analyses: Sequence[Analysis]) -> float | None:
+    """Return the GPU-seconds that WORK_BATCH units of work took."""
+    return _per_batch(analyses, gpu_seconds(analyses))
+
+
+def energy_per_batch(analyses: Sequence[Analysis]) -> float | None:
+    """Return the joules that WORK_BATCH units of work took."""
+    return _per_batch(analyses, energy(analyses))
 
 
 _MEASURES: tuple[tuple[str, str, Callable[[Sequence[Analysis]], float | None]], ...] = (
     (PER_WORK, "s", gpu_seconds_per_batch),
     ("gpu_seconds", "s", gpu_seconds),
+    (ENERGY_PER_WORK, "J", energy_per_batch),
+    ("energy_joules", "J", energy),
     ("idle_ratio", "1", idle_ratio),
     ("gpu_utilization_ratio", "1", utilisation),
     ("gpu_power_watts", "W", power),

@@ -2,6 +2,6 @@
 
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
-from gpureport.importers.sources import BESIDE, IMPORTERS, find
+from gpureport.importers.sources import BESIDE, IMPORTERS, find, unrecognised
 
-__all__ = ["BESIDE", "IMPORTERS", "IMPORTER_VERSION", "Labels", "Placement", "Reading", "find"]
+__all__ = ["BESIDE", "IMPORTERS", "IMPORTER_VERSION", "Labels", "Placement", "Reading", "find", "unrecognised"]

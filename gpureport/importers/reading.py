@@ -76,8 +76,15 @@ class Reading:
                 raise SourceError(each.locator, f"lines were rejected: {reasons}", "mend them or leave out --strict")
 
     def run(self) -> Run:
-        """Return what is known about the run, after the last batch."""
+        """Return what is known about the run, after the last batch.
+
+        Raises:
+            SourceError: when the host log shares no time with the log.
+        """
         outcomes = [extraction.outcome() for extraction in self._extractions]
+        if _apart(outcomes):
+            what = "it covers another time than the GPU log"
+            raise SourceError(self._inputs[1].locator, what, "check its clock, give --tz, or leave it out")
         gpus = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device.startswith("gpu:")]
         labels = self._labels
         devices = sorted((d for o in outcomes for d in o.devices), key=lambda d: (d.scope is Scope.HOST, d.index or 0))
@@ -94,7 +101,7 @@ class Reading:
             params=labels.params,
             tags=labels.tags,
             work=labels.work,
-            quality=_joined([outcome.quality for outcome in outcomes], _apart(outcomes)),
+            quality=_joined([outcome.quality for outcome in outcomes]),
         )
 
     def rejects(self) -> bytes:
@@ -129,14 +136,13 @@ def _name(log: Input) -> str:
     return folder if path.stem in {"nvidia-smi", "nvidia_smi", "gpu"} and folder else path.stem
 
 
-def _apart(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
-    """Return a note for a host log that shares no time with the log."""
+def _apart(outcomes: Sequence[Outcome]) -> bool:
+    """Return whether a host log shares no time with the log."""
     (start, end), *others = [outcome.span for outcome in outcomes]
-    apart = any(last < start or first > end for first, last in others)
-    return ("The host log covers another time than the GPU log: check its clock, or give --tz.",) if apart else ()
+    return any(last < start or first > end for first, last in others)
 
 
-def _joined(qualities: Sequence[Quality], notes: tuple[str, ...]) -> Quality:
+def _joined(qualities: Sequence[Quality]) -> Quality:
     """Return the account of all sources of a run together; gaps and coverage are those of the log."""
     first = qualities[0]
     return replace(
@@ -151,5 +157,5 @@ def _joined(qualities: Sequence[Quality], notes: tuple[str, ...]) -> Quality:
         gaps=tuple(gap for quality in qualities for gap in quality.gaps),
         duplicates=sum(quality.duplicates for quality in qualities),
         clock_steps=tuple(step for quality in qualities for step in quality.clock_steps),
-        notes=(*(note for quality in qualities for note in quality.notes), *notes),
+        notes=tuple(note for quality in qualities for note in quality.notes),
     )

@@ -18,6 +18,7 @@ IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(),)
 """Importers of logs that make a run."""
 BESIDE: tuple[Importer, ...] = (HostCsv(),)
 """Importers of files that lie beside a log and are joined to it by time."""
+_NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
@@ -85,6 +86,16 @@ def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]
     for path in sorted(folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.resolve() not in above:
             yield from _logs(path, above)
+
+
+def unrecognised(source: str | Path) -> list[Path]:
+    """Return the files right in a folder that no importer reads, those that are plainly no logs aside."""
+    folder = Path(source)
+    if not folder.is_dir():
+        return []
+    known = {each.path for each in _recognised(folder, (*IMPORTERS, *BESIDE))}
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
 
 def find(source: str | Path, host: Sequence[str | Path] = ()) -> list[list[Input]]:

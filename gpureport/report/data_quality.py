@@ -11,6 +11,9 @@ from gpureport.report.parts import Fact
 
 _LISTED = 12
 
+_LONGEST = 500
+"""Characters of params or tags that are shown; the JSON has them all."""
+
 
 def quality(runs: Sequence[RunInput]) -> tuple[RunQuality, ...]:
     """Return one entry a run."""
@@ -28,6 +31,10 @@ def _facts(run: RunInput) -> Iterator[Fact]:
         text=f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; "
         f"{display.elapsed(run.seconds)} in all",
     )
+    for name, pairs in (("Params", info.params), ("Tags", info.tags)):
+        if pairs:
+            text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
+            yield Fact(name=name, text=display.shorten(text, _LONGEST))
     yield Fact(name="Sampling", text=_sampling(info))
     yield Fact(name="Coverage", text=display.optional(data.coverage_ratio, _coverage))
     yield Fact(name="Longest gap", text=_longest_gap(run))

@@ -56,7 +56,7 @@ class RunInput:
         unique = list(dict.fromkeys(ids))
         gpus = [gpu.id for gpu in self.run.gpus]
         if not unique:
-            return "the whole job"
+            unique = gpus
         if len(gpus) > 1 and set(unique) == set(gpus):
             return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
         if len(unique) > _NAMED:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
-from gpureport.comparison.measures import PER_WORK, WORK_BATCH
+from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, WORK_BATCH
 from gpureport.comparison.steps import Comparison, Delta, Step
 from gpureport.report import display
 from gpureport.report.parts import Cell, Row, Table
@@ -23,9 +23,15 @@ def _power_change(watts: float) -> str:
     return f"{display.signed(watts)}{display.GAP}W"
 
 
+def _energy_change(joules: float) -> str:
+    return f"{'-' if joules < 0 else '+'}{display.energy(abs(joules))}"
+
+
 _COLUMNS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
     PER_WORK: ("GPU-hours per {batch}", _hours, _hours_change),
     "gpu_seconds": ("GPU-hours", _hours, _hours_change),
+    ENERGY_PER_WORK: ("Energy per {batch}", display.energy, _energy_change),
+    "energy_joules": ("Energy", display.energy, _energy_change),
     "idle_ratio": ("Idle share", display.percent, display.points),
     "gpu_utilization_ratio": ("GPU utilisation", display.percent, display.points),
     "gpu_power_watts": ("Power of a GPU", display.power, _power_change),
@@ -37,7 +43,8 @@ def table(comparison: Comparison) -> Table:
     """Return one row a step; the small line is the difference from the row above."""
     steps = comparison.steps
     units = {step.work_unit for step in steps if step.work_unit}
-    shown = [metric for metric in _COLUMNS if metric != PER_WORK or units]
+    left_out = {"energy_joules"} if units else {PER_WORK, ENERGY_PER_WORK}
+    shown = [metric for metric in _COLUMNS if metric not in left_out]
     titles = [_COLUMNS[metric][0].format(batch=batch(units)) for metric in shown]
     rows = [_row(steps[0], shown, ())]
     rows += [_row(step, shown, comparison.between(base.label, step.label)) for base, step in pairwise(steps)]

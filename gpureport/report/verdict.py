@@ -233,8 +233,8 @@ def _lost_tile(step: Step, findings: Findings, price: float | None) -> Tile:
 def _findings_tile(findings: Findings) -> Tile:
     count = [card.severity for card in findings.cards if card.is_open]
     parts = [f"{display.plural(count.count(name), name)}" for name in ("problem", "warning") if name in count]
-    parts += [f"{count.count('info')} for information"] if "info" in count else []
+    facts = [f"{count.count('info')} for information besides"] if "info" in count else []
     kinds = display.plural(findings.missing, "kind") if findings.missing else ""
     missing = f"{kinds} could not be judged" if kinds else "every kind could be judged"
-    context = "; ".join([display.listing(parts), missing] if parts else [missing])
+    context = "; ".join([*([display.listing(parts)] if parts else []), *facts, missing])
     return Tile(label="Open findings", value=str(len(findings.open)), context=context)

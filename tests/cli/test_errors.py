@@ -23,6 +23,7 @@ def prepare(folder: Path) -> None:
     (folder / "folder").mkdir()
     (folder / "good.csv").write_text(log())
     (folder / "good.txt").write_text(log())
+    (folder / "late.csv").write_text("timestamp,cpu_percent\n2026-05-14T09:00:00,5\n")
     for name in ("cpu.csv", "cpu2.csv"):
         (folder / name).write_text(f"timestamp,cpu_percent\n2026-03-14T09:00:00,{len(name)}\n")
     (folder / "bad.toml").write_text("[rules.idle_gap]\nlongest = 5\n")
@@ -61,6 +62,12 @@ CASES = {
     ),
     ("analyze", "good.csv", "--param", "a=1", "--param", "a=2"): (2, "--param: a key is given twice; "),
     ("analyze", "good.csv", "--host", "cpu.csv", "--host", "cpu2.csv"): (3, "cpu.csv, cpu2.csv: several host logs for"),
+    ("analyze", "good.csv", "good.txt", "--step", "a", "--step", "b"): (
+        2,
+        "Invalid value for '--step': given more than once, but it applies to every source; ",
+    ),
+    ("analyze", "good.csv", "good.txt", "--name", "a"): (2, "--name: one name for 2 runs; "),
+    ("analyze", "good.csv", "--host", "late.csv"): (3, "late.csv: it covers another time than the GPU log; "),
     ("analyze", "n" * 300): (3, f"{'n' * 300}: no such file, and no such run in "),
     ("runs", "--store", "nowhere"): (3, "nowhere: no such store; "),
     ("runs", "list", "--store", "nowhere"): (3, "nowhere: no such store; "),

@@ -25,12 +25,12 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
     run_id, _, summary = outcome.out.partition("  ")
     assert summary == (
         "first: 1 GPU, 2 s, every 1 s\n"
-        "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 events\n"
+        "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 event\n"
         "  rejected 1: wrong number of cells (first at line 5)\n"
         "  no value in 1 cells of power.draw: N/A\n"
         "  Driver message, 1 times: No devices were found\n"
     )
-    assert gpureport("runs").out.startswith(f"{run_id}  first")
+    assert gpureport("runs").out.startswith(f"{run_id}  2026-03-14 09:00  first")
 
 
 def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:
@@ -99,6 +99,19 @@ def test_a_stored_run_takes_labels_but_no_placement(gpureport: Program, tmp_path
     assert run["step"] == "b"
     outcome = gpureport("analyze", "kept", "--tz", "UTC")
     assert (outcome.code, outcome.err[:16]) == (2, "gpureport: --tz:")
+
+
+def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: Path) -> None:
+    """Of a folder every log that can be read is stored; the other is named, and so is what is no log."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.csv").write_text("timestamp, name\n2026/03/14 09:00:00.000, x\n")
+    (tmp_path / "logs" / "b.csv").write_text(log(5))
+    (tmp_path / "logs" / "c.txt").write_text("notes")
+    outcome = gpureport("ingest", "logs")
+    assert (outcome.code, len(gpureport("runs").out.splitlines())) == (3, 1)
+    skipped, failed = outcome.err.splitlines()
+    assert skipped == "gpureport: logs: not read, no known log: logs/c.txt"
+    assert failed.startswith("gpureport: logs/a.csv: no GPU metric among the columns timestamp, name; ")
 
 
 def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: Path) -> None:

@@ -73,6 +73,16 @@ def test_a_low_utilisation_is_a_loss_too() -> None:
     )
 
 
+def test_params_and_tags_are_shown() -> None:
+    """What a run was configured and labelled with stands beside where it came from."""
+    info = examples.run()
+    content = report(
+        examples.pair(replace(info, params=(("batch", "64"), ("amp", "\x1b[31mon")), tags=(("team", "x"),)))
+    )
+    facts = {fact.name: fact.text for fact in content.quality[0].facts}
+    assert (facts["Params"], facts["Tags"]) == ("batch = 64, amp = on", "team = x")
+
+
 def test_without_work_shares_can_mislead() -> None:
     """The warning goes away when the work is known, and GPU-hours are set in relation to it."""
     assert any("can mislead" in line for line in report(examples.pair(examples.run())).verdict.details)

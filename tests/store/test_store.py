@@ -76,7 +76,7 @@ def test_other_tools_read_it(tmp_path: Path) -> None:
     """DuckDB and pandas read a whole fleet of runs with one glob, whatever columns each has."""
     store = Store(tmp_path / "store")
     stored(store, tmp_path / "a")
-    stored(store, tmp_path / "b", "timestamp, temperature.gpu\n2026/03/14 09:00:00.000, 40\n")
+    stored(store, tmp_path / "b", "timestamp, temperature.gpu\n2026/03/14 09:00:05.000, 40\n")
     pattern = str(tmp_path / "store" / "runs" / "*" / "hardware.parquet")
     query = f"select run_id, count(gpu_utilization_ratio), max(gpu_temperature_celsius) from '{pattern}' group by 1"  # noqa: S608 - a path of this test
     rows = duckdb.connect().execute(query).fetchall()
