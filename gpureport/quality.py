@@ -92,3 +92,20 @@ class Quality:
         """Whether every line read is accounted for."""
         rejected = sum(entry.rows for entry in self.rejected)
         return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events
+
+
+_GAP_INTERVALS = 3.5
+_GAP_FLOOR_SECONDS = 5.0
+_FINE_SECONDS = 2.0
+
+
+def gap_seconds(interval: float) -> float:
+    """Return the distance between two samples above which the time between them is a gap of the log.
+
+    Jitter of up to 2.6 intervals is normal in genuine logs; below 2 s of interval a collector's hiccup of some
+    seconds is too (pragmatic, measured on public logs).
+
+    Args:
+        interval: median distance between samples, in seconds.
+    """
+    return max(_GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)

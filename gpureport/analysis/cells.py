@@ -8,6 +8,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Interval
+from gpureport.quality import gap_seconds
 from gpureport.recording import Device, Recording
 
 if TYPE_CHECKING:
@@ -18,15 +19,7 @@ WINDOW_SHIFT_SECONDS = 0.5
 
 _CAP = 1.25
 _NEAR = 1.5
-_GAP_INTERVALS = 3.5
-_GAP_FLOOR_SECONDS = 5.0
-_FINE_SECONDS = 2.0
 _LONE_SECONDS = 1.0
-
-
-def gap_seconds(interval: float) -> float:
-    """Return the distance between two samples above which the time between them belongs to nobody."""
-    return max(_GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 from gpureport.analysis import intervals, wording
 from gpureport.analysis.base import Context
-from gpureport.analysis.cells import gap_seconds
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.quality import gap_seconds
 
 _ADVICE = (
     "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "

@@ -55,7 +55,10 @@ def _tell_skipped(source: str) -> None:
     skipped = [str(path) for path in unrecognised(source)]
     if skipped:
         named = ", ".join(skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
-        click.echo(f"gpureport: {printable(source)}: not read, no known log: {printable(named)}", err=True)
+        click.echo(
+            f"gpureport: {printable(source)}: not read, no known log or not to be told whose: {printable(named)}",
+            err=True,
+        )
 
 
 def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:

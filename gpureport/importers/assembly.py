@@ -45,6 +45,15 @@ def values(decoded: Decoded, dtype: str) -> Values:
     return Values(decoded.values(dtype), decoded.valid())
 
 
+def columns_of(section: Section) -> dict[str, Values]:
+    """Return the columns of a section by their targets, the time stamp aside."""
+    return {
+        column.target: values(section.columns[position], column.dtype)
+        for position, column in enumerate(section.layout.columns)
+        if position != section.layout.stamp
+    }
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts what became of every line."""

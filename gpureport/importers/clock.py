@@ -8,14 +8,11 @@ import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers import zones
-from gpureport.quality import ClockStep, LogGap
+from gpureport.quality import ClockStep, LogGap, gap_seconds
 
 _BACKWARD = 0.5
 """A step back by more than this share of the interval is the clock's, less is jitter (pragmatic)."""
 _DISTINCT = 50_000
-_GAP_INTERVALS = 3.5
-_GAP_SECONDS = 5.0
-_FAST_SECONDS = 2.0
 _TOGETHER = 60_000
 _APART = 90_000
 _BUNCH = (1.9, 16.5)
@@ -23,15 +20,6 @@ _BUNCH = (1.9, 16.5)
 
 Genuine logs have 1 to 6 ms between the rows of a tick, and 50 under load.
 """
-
-
-def gap_limit(interval: float) -> float:
-    """Return the seconds without a sample from which on a stretch counts as a gap of the log.
-
-    Jitter of up to 2.6 intervals is normal in genuine logs; below 2 s of interval a collector's hiccup of some
-    seconds is too (pragmatic, measured on public logs).
-    """
-    return max(_GAP_INTERVALS * interval, _GAP_SECONDS if interval < _FAST_SECONDS else 0.0)
 
 
 @dataclass(slots=True)
@@ -136,14 +124,14 @@ class Clock:
         if len(self._ticks) + len(values) > _DISTINCT:
             values, counts = np.unique(np.repeat(values // 1000 * 1000, counts), return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        limit = gap_limit(self.interval or 0.0) / 2 * 1e6
+        limit = gap_seconds(self.interval or 0.0) / 2 * 1e6
         self._long += [(int(known[row]), int(known[row + 1])) for row in np.flatnonzero(ticks > limit)]
         self.first = int(times[0]) if self.first is None else self.first
         self.last = int(times[-1])
 
     def gaps(self) -> tuple[LogGap, ...]:
         """Return the stretches without samples, judged by the interval of the whole log."""
-        limit = gap_limit(self.interval or 0.0) * 1e6
+        limit = gap_seconds(self.interval or 0.0) * 1e6
         return tuple(
             LogGap(device=self.device, start=start, end=end) for start, end in self._long if end - start > limit
         )

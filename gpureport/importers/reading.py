@@ -69,7 +69,11 @@ class Reading:
         for each in self._inputs:
             extraction = each.importer.extract(each.path, self._placement)
             self._extractions.append(extraction)
-            yield from extraction.batches()
+            try:
+                yield from extraction.batches()
+            except SourceError as error:
+                # a pipe is read from a spool whose name means nothing to a person
+                raise SourceError(each.locator, error.what, error.hint) from error
             rejected = [e for e in extraction.outcome().quality.rejected if e.reason != NOT_SELECTED]
             if self._strict and rejected:
                 reasons = ", ".join(f"{e.rows} {e.reason} (first at line {e.first_line})" for e in rejected)

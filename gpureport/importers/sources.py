@@ -89,11 +89,16 @@ def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]
 
 
 def unrecognised(source: str | Path) -> list[Path]:
-    """Return the files right in a folder that no importer reads, those that are plainly no logs aside."""
+    """Return the files right in a folder that are not read, those that are plainly no logs aside.
+
+    A host CSV beside several logs is one: nobody can say whose it is.
+    """
     folder = Path(source)
     if not folder.is_dir():
         return []
-    known = {each.path for each in _recognised(folder, (*IMPORTERS, *BESIDE))}
+    known = {each.path for each in _recognised(folder, IMPORTERS)}
+    if len(known) == 1:
+        known |= {each.path for each in _recognised(folder, BESIDE)}
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from gpureport.analysis.cells import cells_by_device, gap_seconds
+from gpureport.analysis.cells import cells_by_device
 from gpureport.findings import Interval
+from gpureport.quality import gap_seconds
 from tests.builders import START, at, recording, steps
 
 

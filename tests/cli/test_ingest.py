@@ -107,10 +107,11 @@ def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: 
     (tmp_path / "logs" / "a.csv").write_text("timestamp, name\n2026/03/14 09:00:00.000, x\n")
     (tmp_path / "logs" / "b.csv").write_text(log(5))
     (tmp_path / "logs" / "c.txt").write_text("notes")
+    (tmp_path / "logs" / "host.csv").write_text("timestamp,cpu_percent\n2026-03-14T09:00:00,5\n")
     outcome = gpureport("ingest", "logs")
     assert (outcome.code, len(gpureport("runs").out.splitlines())) == (3, 1)
     skipped, failed = outcome.err.splitlines()
-    assert skipped == "gpureport: logs: not read, no known log: logs/c.txt"
+    assert skipped == "gpureport: logs: not read, no known log or not to be told whose: logs/c.txt, logs/host.csv"
     assert failed.startswith("gpureport: logs/a.csv: no GPU metric among the columns timestamp, name; ")
 
 
@@ -138,6 +139,8 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
     done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
     run = json.loads(done.stdout)["runs"][0]
     assert (run["run"]["name"], run["quality"]["rows_kept"]) == ("standard input", 60)
+    done = subprocess.run(command, input="timestamp, name\n", cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("gpureport: -: none of its 1 lines")
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(
         [*command[:4], "pipe", *command[5:]], cwd=tmp_path, stdout=subprocess.PIPE, text=True

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Assembly, Tally, values
+from gpureport.importers.assembly import Assembly, Tally, columns_of
 from gpureport.importers.base import Outcome, Placement
 from gpureport.importers.delimited.cells import Column, Value
 from gpureport.importers.delimited.layout import STAMP, Layout, extra_name, layout
@@ -113,15 +113,9 @@ class HostExtraction:
             raise SourceError(str(self._path), "no row of host metrics that can be used", hint)
 
     def _section(self, section: Section) -> Iterator["pa.Table"]:
-        columns, stamp = section.layout.columns, section.layout.stamp
-        data = {
-            column.target: values(section.columns[position], column.dtype)
-            for position, column in enumerate(columns)
-            if position != stamp
-        }
         devices = np.zeros(len(section.times), dtype=np.int64)
         self._tally.keep(section, devices == 0)
-        yield from self._assembly.batches(section.times, devices, [HOST], data)
+        yield from self._assembly.batches(section.times, devices, [HOST], columns_of(section))
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Assembly, Tally, Values, strays, values
+from gpureport.importers.assembly import Assembly, Tally, Values, columns_of, strays
 from gpureport.importers.base import NOT_SELECTED, Outcome, Placement
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
@@ -71,15 +71,11 @@ class QueryGpuExtraction:
         self._check()
 
     def _section(self, section: Section) -> Iterator["pa.Table"]:
-        layout = section.layout
         self._averaged |= any(
-            column.source == "power.draw.average" and column.target == "gpu_power_watts" for column in layout.columns
+            column.source == "power.draw.average" and column.target == "gpu_power_watts"
+            for column in section.layout.columns
         )
-        data = {
-            column.target: values(section.columns[position], column.dtype)
-            for position, column in enumerate(layout.columns)
-            if position != layout.stamp
-        }
+        data = columns_of(section)
         codes, ids = self._devices.assign(data, section.times)
         self._tally.drop("GPU not named", section.numbers[codes == NOT_NAMED])
         self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])
