@@ -53,6 +53,25 @@ class ClockStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LogEvent:
+    """Something the log says happened: a message of the driver between rows, or a GPU that answered no more.
+
+    Attributes:
+        kind: `gpu_lost`, `driver_restart`, `no_devices` or `driver_message`.
+        at: time of the row before it, of the row after where there is none before, in microseconds; None without rows.
+        line: line of the log, from 1.
+        device: device it names; None when it names none.
+        text: the message as written.
+    """
+
+    kind: str
+    at: int | None
+    line: int
+    device: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
     """What became of every line that was read: lines = rows kept + rejected + headers + noise + events.
 
@@ -67,6 +86,8 @@ class Quality:
         gaps: stretches without samples.
         duplicates: rows with the same device and stamp as the row before them (kept).
         clock_steps: backward steps of the clock.
+        log_events: driver messages and lost GPUs with their time, the first of each kind and text at least.
+        synthetic_time: whether times were counted from `--interval` because the log has no stamps.
         imputed_points: values restored because the recorder is known to drop them.
         coverage_ratio: share of the time from first to last sample, over all GPUs, in which each was sampled;
             None with a single sample.
@@ -83,6 +104,8 @@ class Quality:
     gaps: tuple[LogGap, ...] = ()
     duplicates: int = 0
     clock_steps: tuple[ClockStep, ...] = ()
+    log_events: tuple[LogEvent, ...] = ()
+    synthetic_time: bool = False
     imputed_points: int = 0
     coverage_ratio: float | None = None
     notes: tuple[str, ...] = ()

@@ -30,10 +30,16 @@ class Placement:
     Attributes:
         tz: zone of stamps that name none.
         gpus: indices of the GPUs to keep; all when None.
+        columns: query fields of a log without a header, in order.
+        interval: seconds between ticks of a log without time stamps.
+        gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
     """
 
     tz: str | None = None
     gpus: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    interval: float | None = None
+    gpus_per_tick: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -128,6 +128,10 @@ def _identity(sources: Sequence[Source], placement: Placement) -> str:
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
     hasher.update(f"tz={placement.tz or ''} gpus={placement.gpus or ''}\n".encode())
+    for name in ("columns", "interval", "gpus_per_tick"):
+        value = getattr(placement, name)
+        if value is not None:
+            hasher.update(f"{name}={value}\n".encode())
     return hasher.hexdigest()[:16]
 
 

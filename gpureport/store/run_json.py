@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-from gpureport.quality import AbsentCells, ClockStep, LogGap, Quality, Rejected
+from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.recording import Device, Run, Source, Stage, Work
 
 Pairs = tuple[tuple[str, str], ...]
@@ -66,6 +66,7 @@ def _quality(entry: Mapping[str, Any]) -> Quality:
         "absent_cells": _each(AbsentCells, entry["absent_cells"]),
         "gaps": _each(LogGap, entry["gaps"]),
         "clock_steps": _each(ClockStep, entry["clock_steps"]),
+        "log_events": _each(LogEvent, entry.get("log_events", ())),
         "notes": tuple(entry["notes"]),
     }
     return Quality(**{**entry, **nested})
