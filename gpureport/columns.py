@@ -81,6 +81,14 @@ def integers(column: "pa.Array[Any] | pa.ChunkedArray[Any]", null: int = 0) -> I
     return values
 
 
+def codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
+    """Return the indices of a dictionary array without nulls, as they are stored."""
+    data: Any = indices.buffers()[1]
+    if data is None or len(indices) == 0:
+        return np.zeros(0, dtype=np.int32)
+    return np.frombuffer(data, dtype=np.int32, count=len(indices), offset=indices.offset * 4)
+
+
 def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":
     """Return an Arrow array of type `kind`, null where `where` is false.
 

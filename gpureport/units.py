@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-_MOST = 2.0**62
+MOST = 2.0**62
+"""No quantity that is measured here is as large."""
 _QUANTITY = re.compile(r"([+-]?\d+(?:\.\d+)?)\s*(%|°?C|[A-Za-z]+(?:/s)?)?")
 
 
@@ -46,6 +47,12 @@ UNITS: dict[str, Unit] = {
 }
 
 
+def split(text: str) -> tuple[str, str] | None:
+    """Return a number and the unit written after it, empty where there is none; None when the text is no quantity."""
+    match = _QUANTITY.fullmatch(text)
+    return None if match is None or not match[1].isascii() else (match[1], match[2] or "")
+
+
 def quantity(text: str, unit: str, base: str) -> float | None:
     """Return the quantity in `text` in the base unit, None when it is not one or none that can be.
 
@@ -56,11 +63,11 @@ def quantity(text: str, unit: str, base: str) -> float | None:
         unit: unit assumed where the text has none.
         base: base unit wanted; a quantity of another dimension is not one.
     """
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
+    parts = split(text)
+    if parts is None:
         return None
-    written = UNITS.get(match[2] or unit)
+    written = UNITS.get(parts[1] or unit)
     if written is None or written.base != base:
         return None
-    value = written.to_base(float(match[1]))
-    return value if abs(value) < _MOST and (value >= 0 or base == "Cel") else None
+    value = written.to_base(float(parts[0]))
+    return value if abs(value) < MOST and (value >= 0 or base == "Cel") else None

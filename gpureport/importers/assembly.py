@@ -14,7 +14,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.clock import Clock
-from gpureport.importers.delimited.cells import CUT_CELL, Decoded
+from gpureport.importers.delimited.cells import Decoded
 from gpureport.importers.delimited.parts import LineKind, OddLine, Parsed, Section
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.recording import METRIC_TYPES
@@ -113,13 +113,8 @@ class Tally:
     def keep(self, section: Section, rows: BoolArray) -> None:
         """Count the cells without a value in the rows that are kept."""
         for position, decoded in section.columns.items():
-            if all(reason is None for reason in decoded.reasons):
-                continue
-            counts = np.bincount(decoded.codes[rows], minlength=len(decoded.reasons))
-            for reason, cells in zip(decoded.reasons, counts.tolist(), strict=True):
-                if reason is not None and cells:
-                    shown = "cut" if reason == CUT_CELL[1:-1] else reason
-                    self.absent[section.layout.columns[position].source, shown] += cells
+            for reason, cells in decoded.absences(rows).items():
+                self.absent[section.layout.columns[position].source, reason] += cells
 
     def rejects(self) -> bytes:
         """Return the rejected lines as zstd-compressed JSON lines, empty when there are none."""

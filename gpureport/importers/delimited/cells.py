@@ -1,13 +1,16 @@
 """One cell of text to a value, decided cell by cell; a column at a time through its distinct texts."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
-from gpureport.columns import BoolArray, IntArray, integers
+from gpureport.columns import BoolArray, array, codes
+from gpureport.importers.delimited.numbers import Number, read_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,7 @@ Reader = Callable[[str], Value | Absent | None]
 
 EMPTY = Absent("empty")
 CUT_CELL = "[cut]"
-"""Stands for the last cell of a file that ends inside it."""
+"""Stands for a cell of which a part may be missing."""
 
 _BARE = {"N/A": Absent("N/A"), "-": Absent("-"), "ERR!": Absent("ERR!"), "nan": Absent("nan"), "": EMPTY}
 _CACHED = 200_000
@@ -52,41 +55,101 @@ class Column:
         source: the name the source gives it.
         dtype: NumPy type of its values; `str` for text.
         unit: unit its heading states, empty when it states none.
+        decimal: character before the decimals of a number.
         read: reader of one cell; it follows from the rest.
+        number: what its numbers are, None when it holds none.
     """
 
     target: str
     source: str
     dtype: str
     unit: str = ""
+    decimal: str = "."
     read: Reader = field(compare=False)
+    number: Number | None = field(default=None, compare=False)
+
+
+def number_column(target: str, source: str, dtype: str, number: Number, unit: str = "") -> Column:
+    """Return a column of numbers."""
+    return Column(target=target, source=source, dtype=dtype, unit=unit, read=number.read, number=number)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decoded:
-    """A column read: codes into its distinct values, and the state of each row.
+    """A column read: codes into its distinct values, or one value a row; and the state of each row.
 
     Attributes:
-        codes: index into `distinct` for each row.
+        codes: index into `distinct` for each row; negative for a row whose value is in `plain`.
         distinct: distinct values; what stands where there is none is undefined.
         present: for each distinct value, whether it is one.
         malformed: for each distinct value, whether its text is not what the column holds.
+        bare: for each distinct value, whether it is a number without a unit.
         reasons: for each distinct value, why it is absent, else None.
+        plain: values of rows that were read without their distinct texts; None when there are none.
     """
 
-    codes: IntArray
+    codes: npt.NDArray[np.int32]
     distinct: list[Value]
     present: BoolArray
     malformed: BoolArray
+    bare: BoolArray
     reasons: list[str | None]
+    plain: npt.NDArray[Any] | None = None
 
     def values(self, dtype: str) -> npt.NDArray[Any]:
         """Return one value a row."""
-        return np.array(self.distinct, dtype=dtype)[self.codes] if self.distinct else np.zeros(0, dtype=dtype)
+        if self.plain is None:
+            return np.array(self.distinct, dtype=dtype)[self.codes] if self.distinct else np.zeros(0, dtype=dtype)
+        values = self.plain.astype(dtype)
+        coded = np.flatnonzero(self.codes >= 0)
+        if len(coded):
+            values[coded] = np.array(self.distinct, dtype=dtype)[self.codes[coded]]
+        return values
 
     def valid(self) -> BoolArray:
         """Return where a row holds a value."""
-        return self.present[self.codes]
+        return np.ones(len(self.codes), dtype=np.bool_) if self.present.all() else self._of(self.present, plain=True)
+
+    def wrong(self) -> BoolArray:
+        """Return where the text of a row is not what the column holds."""
+        return self._of(self.malformed, plain=False) if self.malformed.any() else np.zeros(len(self.codes), np.bool_)
+
+    def without_unit(self) -> BoolArray | None:
+        """Return where a number has no unit of its own, in a column where others have; None where all are alike."""
+        numbers = self.present
+        if self.plain is None and (not self.bare.any() or self.bare[numbers].all()):
+            return None
+        return self._of(self.bare, plain=False) if self.bare.any() else None
+
+    def _of(self, states: BoolArray, *, plain: bool) -> BoolArray:
+        """Return the state of each row."""
+        if self.plain is None:
+            return states[self.codes]
+        return np.append(states, plain)[self.codes]
+
+    def absences(self, rows: BoolArray) -> Counter[str]:
+        """Return how many of some rows hold no value, by reason."""
+        if all(reason is None for reason in self.reasons):
+            return Counter()
+        codes = self.codes[rows]
+        counts = np.bincount(codes[codes >= 0], minlength=len(self.reasons)).tolist()
+        found: Counter[str] = Counter()
+        for reason, cells in zip(self.reasons, counts, strict=True):
+            if reason is not None and cells:
+                found["cut" if reason == CUT_CELL[1:-1] else reason] += cells
+        return found
+
+    def select(self, rows: BoolArray) -> "Decoded":
+        """Return some rows of the column."""
+        return Decoded(
+            codes=self.codes[rows],
+            distinct=self.distinct,
+            present=self.present,
+            malformed=self.malformed,
+            bare=self.bare,
+            reasons=self.reasons,
+            plain=None if self.plain is None else self.plain[rows],
+        )
 
 
 class CellReader:
@@ -97,18 +160,37 @@ class CellReader:
         self._known: dict[Column, dict[str, Value | Absent | None]] = {}
 
     def decode(self, column: Column, cells: Any) -> Decoded:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
-        """Return a column of texts, an Arrow dictionary array, as values."""
+        """Return a column of texts, an Arrow dictionary array or a plain one, as values."""
+        if hasattr(cells, "dictionary"):
+            return self._coded(column, cells.dictionary.to_pylist(), codes(cells.indices))
+        assert column.number is not None  # noqa: S101 - only columns of numbers are parsed as plain text
+        values, known = read_all(cells, column.number)
+        rest = np.flatnonzero(~known)
+        places = np.full(len(values), -1, dtype=np.int32)
+        if not len(rest):
+            return self._coded(column, [], places, values)
+        coded = cells.take(array(rest, pa.int64())).dictionary_encode()
+        places[rest] = codes(coded.indices)
+        return self._coded(column, coded.dictionary.to_pylist(), places, values)
+
+    def _coded(
+        self, column: Column, texts: list[str], codes: npt.NDArray[np.int32], plain: npt.NDArray[Any] | None = None
+    ) -> Decoded:
         known = self._known.setdefault(column, {})
         if len(known) > _CACHED:
             known.clear()
-        read = [self._read(column, text, known) for text in cells.dictionary.to_pylist()]
+        read = [self._read(column, text, known) for text in texts]
         none: Value = "" if column.dtype == "str" else 0
         return Decoded(
-            codes=integers(cells.indices),
+            codes=codes,
             distinct=[none if cell is None or isinstance(cell, Absent) else cell for cell in read],
             present=np.array([not (cell is None or isinstance(cell, Absent)) for cell in read], dtype=np.bool_),
             malformed=np.array([cell is None for cell in read], dtype=np.bool_),
+            bare=np.array(
+                [column.number is not None and text.rstrip()[-1:].isdigit() for text in texts], dtype=np.bool_
+            ),
             reasons=[cell.reason if isinstance(cell, Absent) else None for cell in read],
+            plain=plain,
         )
 
     @staticmethod
@@ -117,5 +199,7 @@ class CellReader:
         found = known.get(raw, _UNREAD)
         if isinstance(found, _Unread):
             text = raw.strip()
+            if column.decimal != "." and column.number is not None:
+                text = text.replace(column.decimal, ".")
             found = known[raw] = absent(text) or column.read(text)
         return found

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from gpureport.columns import IntArray
+from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.cells import Decoded
 from gpureport.importers.delimited.layout import Layout
 
@@ -56,6 +56,15 @@ class Section:
     times: IntArray
     columns: dict[int, Decoded]
 
+    def select(self, rows: BoolArray) -> "Section":
+        """Return some of the rows."""
+        return Section(
+            layout=self.layout,
+            numbers=self.numbers[rows],
+            times=self.times[rows],
+            columns={position: column.select(rows) for position, column in self.columns.items()},
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
@@ -65,7 +74,7 @@ class Parsed:
         layout: layout in force at its end.
         sections: its rows.
         odd: its other non-empty lines.
-        lines: number of its non-empty lines.
+        lines: number of its non-empty lines; a damaged line that is taken apart counts once a part.
         cut: whether the log ends inside its last line.
     """
 

@@ -1,17 +1,23 @@
 """Time stamps as text to integer microseconds, a whole column at a time."""
 
+import re
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.delimited.numbers import text_bytes
 
+_MINUTES = len("2026/03/14 09:26")
 _SECONDS = len("2026/03/14 09:26:53")
 _LONGEST = len("2026/03/14 09:26:53.123456")
 _MONTH_DAYS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
+_DAY_FIRST = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}) (\d{1,2}:\d\d)(:\d\d)?([.,]\d{1,6})?")
+"""A stamp as spreadsheets show it where the decimal sign is a comma: day, month, year."""
+STAMP = re.compile(r"\d{4}([/-])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
+"""A stamp as nvidia-smi writes it, found anywhere in a line."""
 
 
 def _days(year: IntArray, month: IntArray, day: IntArray) -> IntArray:
@@ -28,53 +34,93 @@ def _days(year: IntArray, month: IntArray, day: IntArray) -> IntArray:
 
 def _number(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[IntArray, BoolArray]:
     """Return the decimal number in columns start..stop of a character matrix, and where all are digits."""
-    digits = text[:, start:stop] - np.uint8(ord("0"))
-    weights = 10 ** np.arange(stop - start - 1, -1, -1, dtype=np.int64)
-    return digits.astype(np.int64) @ weights, np.asarray((digits <= 9).all(axis=1))  # noqa: PLR2004 - a decimal digit
+    value = np.zeros(len(text), dtype=np.int64)
+    good = np.ones(len(text), dtype=np.bool_)
+    for place in range(start, stop):
+        digit = text[:, place] - np.uint8(ord("0"))
+        good &= digit <= 9  # noqa: PLR2004 - a decimal digit
+        value = value * 10 + digit
+    return value, good
 
 
 def _one_of(column: npt.NDArray[np.uint8], characters: str) -> BoolArray:
     return np.isin(column, np.frombuffer(characters.encode(), dtype=np.uint8))
 
 
-def _fixed_width(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
-    """Parse rows of one width: `YYYY/MM/DD HH:MM:SS[.ffffff]`, with `-` and `T` allowed as separators."""
-    spans = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
+def _minutes(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
+    """Parse `YYYY/MM/DD HH:MM`, with `-` and `T` allowed as separators, to microseconds."""
+    spans = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))
     parts = [_number(text, *span) for span in spans]
-    (year, month, day, hour, minute, second) = (part[0] for part in parts)
+    (year, month, day, hour, minute) = (part[0] for part in parts)
     good = np.logical_and.reduce([part[1] for part in parts])
     good &= _one_of(text[:, 4], "/-") & (text[:, 7] == text[:, 4]) & _one_of(text[:, 10], " T")
-    good &= (text[:, 13] == ord(":")) & (text[:, 16] == ord(":"))
-    good &= (year >= 1970) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60) & (second < 61)  # noqa: PLR2004 - the calendar
+    good &= text[:, 13] == ord(":")
+    good &= (year >= 1970) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60)  # noqa: PLR2004 - the calendar
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     good &= day <= _MONTH_DAYS[np.clip(month, 0, 12)] - ((month == 2) & ~leap)  # noqa: PLR2004 - February
-    micros = np.zeros(len(text), dtype=np.int64)
+    return (_days(year, month, day) * 1440 + hour * 60 + minute) * 60_000_000, good
+
+
+def _fixed_width(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
+    """Parse rows of one width: `YYYY/MM/DD HH:MM:SS[.ffffff]`; what is before the seconds once a minute."""
+    words = np.ascontiguousarray(text[:, :_MINUTES]).view(np.uint64)
+    starts = np.flatnonzero(np.concatenate([[True], (words[1:] != words[:-1]).any(axis=1)]))
+    counts = np.diff(np.append(starts, len(text)))
+    minutes, good_minutes = _minutes(text[starts])
+    second, good = _number(text, _MINUTES + 1, _SECONDS)
+    good &= (second < 61) & (text[:, _MINUTES] == ord(":")) & np.repeat(good_minutes, counts)  # noqa: PLR2004 - a leap second
+    micros = second * 1_000_000
     if text.shape[1] > _SECONDS:
         fraction, digits = _number(text, _SECONDS + 1, text.shape[1])
-        good &= digits & (text[:, _SECONDS] == ord("."))
-        micros = fraction * 10 ** (_LONGEST - text.shape[1])
-    seconds = _days(year, month, day) * 86400 + hour * 3600 + minute * 60 + second
-    return seconds * 1_000_000 + micros, good
+        good &= digits & _one_of(text[:, _SECONDS], ".,")
+        micros += fraction * 10 ** (_LONGEST - text.shape[1])
+    return micros + np.repeat(minutes, counts), good
 
 
-def parse(column: "pa.Array[Any]") -> tuple[IntArray, BoolArray]:
+def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
     """Return microseconds since 1970-01-01 as written, without any zone, and where the text is a stamp.
 
     Args:
-        column: strings; blanks around a stamp are allowed.
+        texts: an Arrow string array without nulls; blanks around a stamp are allowed.
+        day_first: whether stamps as a spreadsheet shows them, day, month, year, are read as well.
     """
-    text: Any = pc.utf8_trim_whitespace(column)
-    offsets = np.frombuffer(text.buffers()[1], dtype=np.int32)[text.offset : text.offset + len(text) + 1].astype(
-        np.int64
-    )
-    data = np.frombuffer(text.buffers()[2] or b"", dtype=np.uint8)
+    data, offsets = text_bytes(texts)
+    if _padded(data, offsets):
+        data, offsets = text_bytes(pc.utf8_trim_whitespace(texts))
     lengths = np.diff(offsets)
-    stamps, good = np.zeros(len(text), dtype=np.int64), np.zeros(len(text), dtype=np.bool_)
-    for width in np.unique(lengths):
+    stamps, good = np.zeros(len(lengths), dtype=np.int64), np.zeros(len(lengths), dtype=np.bool_)
+    for width in np.flatnonzero(np.bincount(lengths)).tolist() if len(lengths) else ():
         if _SECONDS <= width <= _LONGEST and width != _SECONDS + 1:
             rows = np.flatnonzero(lengths == width)
-            stamps[rows], good[rows] = _fixed_width(_matrix(data, offsets, rows, int(width)))
+            stamps[rows], good[rows] = _fixed_width(_matrix(data, offsets, rows, width))
+    if day_first and not good.all():
+        _read_day_first(texts, stamps, good)
     return stamps, good
+
+
+def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:
+    """Return whether any text may have a blank around it."""
+    if len(offsets) <= 1 or offsets[-1] == offsets[0]:
+        return False
+    inside = np.flatnonzero(np.diff(offsets))
+    first, last = data[offsets[inside]], data[offsets[inside + 1] - 1]
+    return bool((first <= ord(" ")).any() or (last <= ord(" ")).any() or (first > 127).any())  # noqa: PLR2004 - the end of ASCII
+
+
+def _read_day_first(texts: Any, stamps: IntArray, good: BoolArray) -> None:  # noqa: ANN401 - as above
+    """Read the stamps a spreadsheet shows, in place."""
+    rows = np.flatnonzero(~good).tolist()
+    found = [_DAY_FIRST.fullmatch(texts[row].as_py().strip()) for row in rows]
+    lines = [None if match is None else _year_first(match) for match in found]
+    for row, line in zip(rows, lines, strict=True):
+        if line is not None:
+            text = np.frombuffer(line, dtype=np.uint8).reshape(1, -1)
+            (stamps[row],), (good[row],) = _fixed_width(text)
+
+
+def _year_first(match: "re.Match[str]") -> bytes:
+    day, month, year, clock, seconds, fraction = match.groups()
+    return f"{year}/{month:0>2}/{day:0>2} {clock:0>5}{seconds or ':00'}{fraction or ''}".encode()
 
 
 def _matrix(data: npt.NDArray[np.uint8], offsets: IntArray, rows: IntArray, width: int) -> npt.NDArray[np.uint8]:

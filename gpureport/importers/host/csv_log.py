@@ -4,7 +4,6 @@ A CPU value covers the time since the reading before; it is kept at the stamp of
 """
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -14,14 +13,14 @@ from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Assembly, Tally, columns_of
 from gpureport.importers.base import Outcome, Placement
-from gpureport.importers.delimited.cells import Column, Value
-from gpureport.importers.delimited.layout import STAMP, Layout, extra_name, layout
+from gpureport.importers.delimited.cells import Column, number_column
+from gpureport.importers.delimited.layout import STAMP, Layout, cells, extra_name, layout
+from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section
 from gpureport.importers.delimited.pieces import head_text, pieces
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
-from gpureport.units import quantity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,13 +40,6 @@ _COLUMNS = {
 """Column of the CSV to column of the series and the unit it counts in."""
 
 
-def _read(text: str, *, unit: str, base: str, whole: bool) -> Value | None:
-    value = quantity(text, unit, base)
-    if value is None or (base == "1" and value > 1):
-        return None
-    return round(value) if whole else value
-
-
 def _column(name: str) -> Column:
     if name == STAMP:
         return Column(target=STAMP, source=name, dtype="str", read=str)
@@ -55,8 +47,8 @@ def _column(name: str) -> Column:
         return Column(target=extra_name(name), source=name, dtype="str", read=str)
     target, unit = _COLUMNS[name]
     metric = BY_NAME[target]
-    read = partial(_read, unit=unit, base=metric.unit, whole=metric.dtype == "int64")
-    return Column(target=target, source=name, dtype=metric.dtype, unit=unit, read=read)
+    number = Number(unit=unit, base=metric.unit, whole=metric.dtype == "int64", part=metric.unit == "1")
+    return number_column(target, name, metric.dtype, number, unit)
 
 
 class HostDialect:
@@ -64,10 +56,10 @@ class HostDialect:
 
     def header(self, line: str) -> Layout | None:
         """Return the columns of a header that names a timestamp and at least one known column."""
-        names = [name.strip() for name in line.split(",")]
+        delimiter, names = cells(line)
         if STAMP not in names or not set(names) & _COLUMNS.keys():
             return None
-        return layout([_column(name) for name in names])
+        return layout([_column(name) for name in names], delimiter=delimiter)
 
     def classify(self, line: str) -> LineKind:
         """Return that any other line is rejected."""

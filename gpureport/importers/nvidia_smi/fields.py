@@ -5,15 +5,15 @@ the present ones. A field that is not in the table is kept as text in `extra_<na
 """
 
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.importers.delimited.cells import Column, Reader, Value
+from gpureport.importers.delimited.cells import Column, Reader, Value, number_column
 from gpureport.importers.delimited.layout import STAMP, extra_name
+from gpureport.importers.delimited.numbers import Number
 from gpureport.metrics import BY_NAME
-from gpureport.units import quantity
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,6 +141,7 @@ def target(field: str) -> str | None:
     return _SERIES.get(field) or ATTRIBUTES.get(field)
 
 
+@lru_cache(1024)
 def column(heading: str) -> Column | None:
     """Return how the column under one heading is read, None when the text is no heading.
 
@@ -154,7 +155,10 @@ def column(heading: str) -> Column | None:
     name = target(field)
     if name is None:
         return Column(target=extra_name(field), source=field, dtype="str", unit=unit, read=_text)
-    return Column(target=name, source=field, dtype=_dtype(name), unit=unit, read=_reader(name, unit))
+    number = _number(name, unit)
+    if number is not None:
+        return number_column(name, field, _dtype(name), number, unit)
+    return Column(target=name, source=field, dtype=_dtype(name), unit=unit, read=_reader(name))
 
 
 def known(column: Column) -> bool:
@@ -168,7 +172,16 @@ def _dtype(name: str) -> str:
     return BY_NAME[name].dtype if name in BY_NAME else "str"
 
 
-def _reader(name: str, unit: str) -> Reader:
+def _number(name: str, unit: str) -> Number | None:
+    """Return what the numbers of a column are, None for a column that holds something else."""
+    metric = BY_NAME.get(name)
+    if metric is None or metric.dtype == "bool" or metric.unit == "":
+        return None
+    unit = unit or _SOURCE_UNITS[metric.unit] if name != "gpu_encoder_frame_rate_hertz" else "Hz"
+    return Number(unit=unit, base=metric.unit, whole=metric.dtype == "int64", part=name in _PARTS_OF_ONE)
+
+
+def _reader(name: str) -> Reader:
     special: dict[str, Callable[[str], Value | None]] = {
         CLOCK_EVENTS: _mask,
         "gpu_performance_state": _performance_state,
@@ -182,17 +195,7 @@ def _reader(name: str, unit: str) -> Reader:
         return _text
     if metric.dtype == "bool":
         return _FLAGS.get
-    if metric.unit == "":
-        return partial(_count, most=int(np.iinfo(metric.dtype).max))
-    unit = unit or _SOURCE_UNITS[metric.unit] if name != "gpu_encoder_frame_rate_hertz" else "Hz"
-    return partial(_quantity, unit=unit, base=metric.unit, whole=metric.dtype == "int64", part=name in _PARTS_OF_ONE)
-
-
-def _quantity(text: str, *, unit: str, base: str, whole: bool, part: bool) -> Value | None:
-    value = quantity(text, unit, base)
-    if value is None or (part and not 0 <= value <= 1):
-        return None
-    return int(value) if whole else value
+    return partial(_count, most=int(np.iinfo(metric.dtype).max))
 
 
 def _text(text: str) -> Value | None:

@@ -1,8 +1,9 @@
 """The lines of an nvidia-smi query log that are no rows: headers, driver messages, and noise."""
 
 import re
+from itertools import takewhile
 
-from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.delimited.layout import Layout, cells, layout
 from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi import fields
 
@@ -29,11 +30,12 @@ class QueryGpuDialect:
         """Return the columns a header declares: all cells are field names, at least one of them a known one."""
         if not line[:1].isalpha():
             return None
-        columns = [fields.column(cell) for cell in line.split(",")]
+        delimiter, headings = cells(line)
+        columns = list(takewhile(lambda column: column is not None, map(fields.column, headings)))
         found = [column for column in columns if column is not None]
-        if len(found) < len(columns) or not any(map(fields.known, found)):
+        if len(found) < len(headings) or not any(map(fields.known, found)):
             return None
-        return layout(found, fields.PREFERRED)
+        return layout(found, fields.PREFERRED, delimiter)
 
     def classify(self, line: str) -> LineKind:
         """Return whether a line that is no row is a driver message, noise, or simply rejected."""

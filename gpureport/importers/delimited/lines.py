@@ -1,0 +1,198 @@
+"""The lines of a piece that is not clean, told apart: rows, headers, messages, and what is damaged.
+
+Lines that look like rows stay together and are parsed at once; only the others are looked at one by one. A run of
+NUL bytes breaks a line in two, and what is left on either side is believed only where it must be whole.
+"""
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.importers.delimited.cells import CUT_CELL
+from gpureport.importers.delimited.layout import Layout
+from gpureport.importers.delimited.line_table import LineTable, is_text
+from gpureport.importers.delimited.parts import Dialect, LineKind, OddLine, Parsed, Section
+from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.delimited.stamps import STAMP
+from gpureport.importers.delimited.tables import TableReader
+
+_COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
+"""Cells that cannot be the beginning of a longer one."""
+_BLANK = b"\r\t "
+_NUL, _CUT, _NO_TEXT = "NUL bytes", "cut last line", "not UTF-8 text"
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragment:
+    """A line, or what is left of one on one side of damage.
+
+    Attributes:
+        number: its line.
+        text: what it says.
+        unreadable: why it is no text; empty when it is.
+        cut_start: what its beginning was lost to; empty when it was not.
+        cut_end: what its end was lost to; empty when it was not.
+    """
+
+    number: int
+    text: str
+    unreadable: str = ""
+    cut_start: str = ""
+    cut_end: str = ""
+
+
+@dataclass(slots=True)
+class _Rows:
+    """Rows collected for one layout, in the order of the log."""
+
+    layout: Layout | None
+    data: list[bytes] = field(default_factory=list)
+    numbers: list[IntArray] = field(default_factory=list)
+
+    def add(self, text: str, number: int) -> None:
+        """Take one row."""
+        self.data.append(text.encode() + b"\n")
+        self.numbers.append(np.array([number], dtype=np.int64))
+
+
+class Lines:
+    """Parses a piece with regard to each of its lines."""
+
+    def __init__(self, dialect: Dialect, tables: TableReader) -> None:
+        """Start without lines."""
+        self._dialect = dialect
+        self._tables = tables
+        self._sections: list[Section] = []
+        self._odd: list[OddLine] = []
+        self._lines = 0
+
+    def parse(self, piece: Piece, layout: Layout | None) -> Parsed:
+        """Return what the piece holds, given the layout in force before it."""
+        table, rows = LineTable.of(piece), _Rows(layout)
+        line = 0
+        while line < len(table):
+            line = self._until_header(table, line, rows)
+        self._flush(rows)
+        return Parsed(
+            layout=rows.layout, sections=tuple(self._sections), odd=tuple(self._odd), lines=self._lines, cut=table.cut
+        )
+
+    def _until_header(self, table: LineTable, begin: int, rows: _Rows) -> int:
+        """Sort lines until a header changes the layout; return the line after it."""
+        layout = rows.layout
+        for place in table.odd(begin, layout).tolist():
+            self._take(table, begin, place, rows)
+            begin = place + 1
+            last = table.cut and begin == len(table)
+            for fragment in _fragments(table.raw(place), table.first + place, last=last):
+                self._sort(fragment, rows)
+            if rows.layout != layout:
+                return begin
+        self._take(table, begin, len(table), rows)
+        return len(table)
+
+    def _take(self, table: LineTable, begin: int, end: int, rows: _Rows) -> None:
+        """Take lines that look like rows as they are."""
+        if begin < end:
+            rows.data.append(table.block(begin, end))
+            rows.numbers.append(table.numbers(begin, end))
+            self._lines += end - begin
+
+    def _sort(self, fragment: _Fragment, rows: _Rows) -> None:
+        """Put one line, or what is left of it, where it belongs."""
+        self._lines += 1
+        header = None if fragment.unreadable or fragment.cut_start else self._dialect.header(fragment.text.strip())
+        if header is not None:
+            if header != rows.layout:
+                self._flush(rows)
+                rows.layout = header
+            self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", fragment.text))
+            return
+        row = None if fragment.unreadable or rows.layout is None else _row(fragment, rows.layout)
+        if row is not None:
+            rows.add(row, fragment.number)
+            return
+        whole = _torn_off(fragment, rows.layout)
+        if whole is not None:
+            self._lines += 1
+            rows.add(whole, fragment.number)
+        self._reject(fragment, "torn line" if whole else _why(fragment, rows.layout))
+
+    def _reject(self, fragment: _Fragment, reason: str) -> None:
+        kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
+        self._odd.append(OddLine(fragment.number, kind, reason, fragment.text))
+
+    def _flush(self, rows: _Rows) -> None:
+        """Read the rows collected so far; those with a cell that is not what its column holds are rejected."""
+        if not rows.data or rows.layout is None:
+            return
+        data, numbers = b"".join(rows.data), np.concatenate(rows.numbers)
+        rows.data, rows.numbers = [], []
+        found = self._tables.read(data, rows.layout, numbers)
+        if found is None:
+            msg = "lines with the right number of cells must parse"
+            raise AssertionError(msg)
+        section, faults = found
+        bad = np.zeros(len(numbers), dtype=np.bool_)
+        for reason, wrong in faults.items():
+            self._reject_rows(data, numbers, np.flatnonzero(wrong & ~bad), reason)
+            bad |= wrong
+        if not bad.all():
+            self._sections.append(section.select(~bad) if bad.any() else section)
+
+    def _reject_rows(self, data: bytes, numbers: IntArray, places: IntArray, reason: str) -> None:
+        texts = data.split(b"\n") if len(places) else []
+        for place in places.tolist():
+            self._reject(_Fragment(int(numbers[place]), texts[place].decode(errors="replace").strip("\r")), reason)
+
+
+def _fragments(raw: bytes, number: int, *, last: bool) -> list[_Fragment]:
+    """Return a line, or its parts between runs of NUL bytes; none where it is blank."""
+    parts = raw.split(b"\0")
+    found = []
+    for place, part in enumerate(parts):
+        if part.strip(_BLANK):
+            text = part.decode(errors="replace").strip("\r\ufeff")
+            cut_end = _NUL if place < len(parts) - 1 else _CUT if last else ""
+            found.append(_Fragment(number, text, "" if is_text(part) else _NO_TEXT, _NUL if place else "", cut_end))
+    return found
+
+
+def _row(fragment: _Fragment, layout: Layout) -> str | None:
+    """Return a line as a row of the layout, None when it is none.
+
+    Cells before the time stamp that the header does not name are left out. The last cell of a line that was cut,
+    and the first of one whose beginning is lost, are marked as cut unless they must be whole.
+    """
+    cells = fragment.text.split(layout.delimiter)
+    surplus = len(cells) - len(layout.columns)
+    if surplus > 0 and layout.stamp is not None and not _is_stamp(cells[layout.stamp]):
+        cells = cells[surplus:] if _is_stamp(cells[layout.stamp + surplus]) else cells
+    if len(cells) != len(layout.columns):
+        return None
+    if fragment.cut_end and not _COMPLETE.fullmatch(cells[-1].strip()):
+        cells[-1] = CUT_CELL
+    if fragment.cut_start and layout.stamp != 0:
+        cells[0] = CUT_CELL
+    return layout.delimiter.join(cells)
+
+
+def _is_stamp(cell: str) -> bool:
+    return STAMP.fullmatch(cell.strip()) is not None
+
+
+def _torn_off(fragment: _Fragment, layout: Layout | None) -> str | None:
+    """Return the whole row at the end of a line that begins with a part of another, None when there is none."""
+    if layout is None or layout.stamp != 0 or fragment.unreadable or fragment.cut_end:
+        return None
+    starts = [match.start() for match in STAMP.finditer(fragment.text) if match.start()]
+    return next((row for start in starts if (row := _row(_Fragment(0, fragment.text[start:]), layout))), None)
+
+
+def _why(fragment: _Fragment, layout: Layout | None) -> str:
+    damage = fragment.unreadable or fragment.cut_start
+    if damage or layout is None:
+        return damage or "before any header"
+    return fragment.cut_end or "wrong number of cells"
