@@ -40,6 +40,7 @@ class Device:
         power_window: `1 s`, `instant` or `unknown`: what a power reading averages over.
         driver: driver version.
         mig: whether the GPU is split into instances; None when not recorded.
+        mixed: whether its rows come from several GPUs that nothing tells apart.
     """
 
     id: str
@@ -55,6 +56,7 @@ class Device:
     power_window: str = "unknown"
     driver: str | None = None
     mig: bool | None = None
+    mixed: bool = False
 
     @property
     def scope(self) -> Scope:

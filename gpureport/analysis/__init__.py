@@ -1,6 +1,6 @@
 """From a recording to findings: every rule once, in order, then where each GPU-second went."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from gpureport.analysis import attribution, intervals, limits, low_use
@@ -19,7 +19,7 @@ from gpureport.analysis.startup_idle import StartupIdle
 from gpureport.analysis.statistics import statistics_of
 from gpureport.analysis.throttling import Throttling
 from gpureport.findings import Finding, NotJudged, Severity
-from gpureport.recording import Recording
+from gpureport.recording import Device, Recording
 
 RULES: tuple[Rule, ...] = (
     IdleGap(),
@@ -33,6 +33,8 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""
 
+_MIXED = "rows of several GPUs are mixed and no column tells them apart"
+_TELL_APART = "index or uuid among the fields of --query-gpu"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
 
@@ -47,8 +49,9 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     active = activities(cells)
     window = job_window(recording.run, active.values())
     context = Context(recording=recording, cells=cells, active=active, window=window)
-    findings, not_judged = _judge(context, rules)
-    gpus = context.gpus()
+    mixed = [device for device in recording.run.gpus if device.mixed]
+    findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
+    gpus = {} if mixed else context.gpus()
     low = _low_use(replace(context, found=tuple(findings)), rules)
     slowed = next((rule.slowed for rule in rules if isinstance(rule, Throttling)), None)
     times = (
@@ -67,9 +70,17 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         statistics=tuple(statistics_of(one) for one in cells.values() if len(one)),
         gpu_time=tuple(times),
         findings=tuple(sorted(attribution.linked(findings), key=_place)),
-        not_judged=merged(not_judged, gpus),
+        not_judged=merged(not_judged, context.gpus()),
         limits=limits.of(context, findings),
     )
+
+
+def _unjudgeable(mixed: Sequence[Device], rules: Sequence[Rule]) -> Iterator[NotJudged]:
+    """Yield every kind for the device whose rows several GPUs share: what looks like change may be another GPU."""
+    for device in mixed:
+        for rule in rules:
+            for kind in rule.kinds:
+                yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=_TELL_APART)
 
 
 def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:

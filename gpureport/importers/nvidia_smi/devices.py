@@ -1,8 +1,10 @@
 """Which GPU a row belongs to, and what the log says about each."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray
@@ -51,7 +53,7 @@ class Devices:
         codes = np.full(len(times), NOT_NAMED, dtype=np.int64)
         for key in self._keys(data, times):
             values = data[key]
-            for code in np.unique(values.data[values.valid & (codes == NOT_NAMED)]).tolist():
+            for code in _present(values.data[values.valid & (codes == NOT_NAMED)]):
                 rows = values.valid & (codes == NOT_NAMED) & (values.data == code)
                 codes[rows] = self._place(key, (values.texts or [])[code], rows, data)
         unnamed = codes == NOT_NAMED
@@ -105,6 +107,11 @@ class Devices:
         """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""
         kept = [seen for seen in self._gpus if self._keep is None or seen.index in self._keep]
         return tuple(_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
+
+
+def _present(codes: npt.NDArray[Any]) -> list[int]:
+    """Return the codes that occur, lowest first."""
+    return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []
 
 
 def _shared(key: Values, index: Values | None, times: IntArray) -> bool:

@@ -1,11 +1,14 @@
 """The lines of an nvidia-smi query log that are no rows: headers, driver messages, and noise."""
 
 import re
+from collections.abc import Sequence
 from itertools import takewhile
 
+from gpureport.importers.delimited.cells import Column
 from gpureport.importers.delimited.layout import Layout, cells, layout
 from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi import fields
+from gpureport.importers.nvidia_smi.headings import about_gpus, translated
 
 _EVENTS = (
     "No devices were found",
@@ -31,14 +34,23 @@ class QueryGpuDialect:
         if not line[:1].isalpha():
             return None
         delimiter, headings = cells(line)
-        columns = list(takewhile(lambda column: column is not None, map(fields.column, headings)))
-        found = [column for column in columns if column is not None]
-        if len(found) < len(headings) or not any(map(fields.known, found)):
+        own = _columns(headings)
+        if own is not None and any(map(fields.known, own)):
+            return layout(own, fields.PREFERRED, delimiter)
+        if not any(map(about_gpus, headings)):
             return None
-        return layout(found, fields.PREFERRED, delimiter)
+        written = _columns([translated(heading) or heading for heading in headings])
+        return None if written is None else layout(written, fields.PREFERRED, delimiter)
 
     def classify(self, line: str) -> LineKind:
         """Return whether a line that is no row is a driver message, noise, or simply rejected."""
         if line.startswith(_EVENTS):
             return LineKind.EVENT
         return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED
+
+
+def _columns(headings: Sequence[str]) -> list[Column] | None:
+    """Return a column for each heading, None when one is no heading."""
+    columns = list(takewhile(lambda column: column is not None, map(fields.column, headings)))
+    found = [column for column in columns if column is not None]
+    return found if len(found) == len(headings) else None

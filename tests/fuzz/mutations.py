@@ -1,0 +1,189 @@
+"""Damages logs at random and reads them: nothing but the project's own errors may come out.
+
+Run by hand for many cases: `python tests/fuzz/mutations.py --cases 100000` prints how they ended, the slowest one,
+and the most memory taken beyond that of the idle process.
+"""
+
+import argparse
+import bz2
+import gzip
+import random
+import resource
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from gpureport.errors import GpureportError
+from gpureport.importers import Labels, Placement, Reading, find
+from tests.importers.logs import HEADER, log, row, stamp
+
+LARGEST = 100_000
+"""Bytes of a log at most."""
+
+
+def seeds() -> list[bytes]:
+    """Return the logs that are damaged."""
+    bare = "\n".join([HEADER, *(row(second).replace(" %", "").replace(" MiB", "") for second in range(60)), ""])
+    masks = [f"{stamp(s)}, GPU-12345678-1234-1234-1234-12345678901{s % 2}, P{s % 9}, 0x{s:016x}" for s in range(60)]
+    many = "\n".join(["timestamp, uuid, pstate, clocks_event_reasons.active", *masks, ""])
+    anonymous = [f"{stamp(s, start='2026/03/14 09:00:00')}, {s % 90} %, {gpu} MiB" for s in range(30) for gpu in (1, 2)]
+    ticks = "\n".join(["timestamp, utilization.gpu [%], memory.used [MiB]", *anonymous, ""])
+    semicolons = log(30).replace(",", ";").replace(".", ",")
+    host = "timestamp,cpu_percent,ram_used_mib\n" + "".join(f"{stamp(s)},{s}.5,1000\n" for s in range(30))
+    timeless = "utilization.gpu [%], power.draw [W]\n" + "".join(f"{s} %, {s}.25 W\n" for s in range(60))
+    texts = [log(60), log(40, gpus=4), bare, many, ticks, semicolons, host, timeless, log(2), log(400, gpus=4)]
+    return [text.encode() for text in texts]
+
+
+def _cut(data: bytes, chance: random.Random) -> bytes:
+    return data[: chance.randrange(len(data) + 1)]
+
+
+def _flip(data: bytes, chance: random.Random) -> bytes:
+    place = chance.randrange(len(data))
+    return data[:place] + bytes([chance.randrange(256)]) + data[place + 1 :]
+
+
+def _remove(data: bytes, chance: random.Random) -> bytes:
+    place = chance.randrange(len(data))
+    return data[:place] + data[place + chance.choice([1, 3, 50, 4096]) :]
+
+
+def _insert(data: bytes, chance: random.Random) -> bytes:
+    token = chance.choice(_TOKENS) * chance.choice([1, 1, 2, 700])
+    place = chance.randrange(len(data) + 1)
+    return data[:place] + token + data[place:]
+
+
+def _repeat(data: bytes, chance: random.Random) -> bytes:
+    start, end = sorted(chance.randrange(len(data) + 1) for _ in range(2))
+    return data[:end] + data[start:]
+
+
+def _swap(data: bytes, chance: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    one, other = (chance.randrange(len(lines)) for _ in range(2))
+    lines[one], lines[other] = lines[other], lines[one]
+    return b"\n".join(lines)
+
+
+def _shuffle_words(data: bytes, chance: random.Random) -> bytes:
+    lines = data.split(b"\n")
+    place = chance.randrange(len(lines))
+    cells = lines[place].split(b",")
+    chance.shuffle(cells)
+    lines[place] = b",".join(cells)
+    return b"\n".join(lines)
+
+
+def _encode(data: bytes, chance: random.Random) -> bytes:
+    text = data.decode(errors="replace")
+    return text.encode(chance.choice(["utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "utf-32"]))
+
+
+def _compress(data: bytes, chance: random.Random) -> bytes:
+    return chance.choice([gzip.compress, bz2.compress])(data)
+
+
+_TOKENS = [
+    *(
+        b"\0",
+        b"\n",
+        b"\r",
+        b"\r\n",
+        b",",
+        b";",
+        b"\t",
+        b'"',
+        b"\xff\xfe",
+        b"\xef\xbb\xbf",
+        b"\x1b[4m",
+        b"&",
+        b"-",
+        b"e9",
+    ),
+    *(b"[N/A]", b"[GPU is lost]", b"[", b"9999999999999999999999", b"-1 %", b"nan", b"inf", b"1e400 W", b"0x"),
+    *(b"2026/03/14 09:00:00.000", b"0000/00/00 00:00:00.000", b"9999/12/31 23:59:60.999999", b"\xd9\xa3 %"),
+    *(
+        HEADER.encode() + b"\n",
+        b"\ntimestamp, utilization.gpu [%]\n",
+        b"\nindex, timestamp\n",
+        b"No devices were found\n",
+    ),
+]
+MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
+    *(_cut, _flip, _flip, _flip, _remove, _insert, _insert, _insert, _repeat, _swap, _shuffle_words),
+    *(_encode, _compress),
+)
+
+
+def mutated(number: int) -> bytes:
+    """Return the case of a number: a log damaged one to six times."""
+    chance = random.Random(number)
+    data = chance.choice(seeds())
+    for _ in range(chance.randint(1, 6)):
+        data = chance.choice(MUTATIONS)(data or b"\n", chance)
+    return data[:LARGEST]
+
+
+def placement(number: int) -> Placement:
+    """Return the options the case is read with; mostly none."""
+    chance = random.Random(number + 1_000_000_000)
+    return Placement(
+        tz=chance.choice([None, None, None, "Europe/Berlin"]),
+        interval=chance.choice([None, None, 1.0]),
+        gpus_per_tick=chance.choice([None, None, None, 2]),
+        columns=chance.choice([None, None, None, None, ("timestamp", "utilization.gpu", "memory.used")]),
+    )
+
+
+def ending(path: Path, options: Placement) -> str:
+    """Read a log and return how that ended: `read`, or the error's class.
+
+    Raises:
+        AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
+    """
+    try:
+        (inputs,) = find(path)
+        recording = Reading(inputs, options, Labels()).recording()
+    except GpureportError as error:
+        return type(error).__name__
+    quality = recording.run.quality
+    assert quality.accounted, quality
+    assert len(recording.series) == quality.rows_kept
+    return "read"
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
+    options = parser.parse_args()
+    endings: Counter[str] = Counter()
+    slowest, most = (0.0, -1), (0.0, -1)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "gpu.csv"
+        path.write_bytes(seeds()[0])
+        ending(path, Placement())
+        idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        for number in range(options.first, options.first + options.cases):
+            path.write_bytes(mutated(number))
+            started = time.perf_counter()
+            try:
+                endings[ending(path, placement(number))] += 1
+            except Exception as error:  # noqa: BLE001 - this is what is looked for
+                endings[f"UNEXPECTED {type(error).__name__}"] += 1
+                sys.stdout.write(f"case {number}: {type(error).__name__}: {error}\n")
+            slowest = max(slowest, (time.perf_counter() - started, number))
+            most = max(most, ((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - idle) / 1024, number))
+    sys.stdout.write(f"{dict(endings)}\nslowest {slowest[0]:.3f} s (case {slowest[1]})\n")
+    sys.stdout.write(f"peak {most[0]:.1f} MiB beyond the idle process (case {most[1]})\n")
+
+
+if __name__ == "__main__":
+    _main()

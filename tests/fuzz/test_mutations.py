@@ -1,0 +1,20 @@
+"""Damaged logs are read or refused in the project's own words."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.mutations import ending, mutated, placement
+
+CASES, BATCH = 2_000, 100
+
+
+@pytest.mark.parametrize("first", range(0, CASES, BATCH))
+def test_nothing_but_own_errors_comes_out(tmp_path: Path, first: int) -> None:
+    """Whatever happened to a log, every line is accounted for, or one line says why it cannot be read."""
+    path = tmp_path / "gpu.csv"
+    endings = set()
+    for number in range(first, first + BATCH):
+        path.write_bytes(mutated(number))
+        endings.add(ending(path, placement(number)))
+    assert "read" in endings
