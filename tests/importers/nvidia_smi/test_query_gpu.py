@@ -267,7 +267,7 @@ def test_a_cut_at_any_byte_loses_at_most_one_line(tmp_path: Path, cut: int) -> N
 @given(seed=st.integers(0, 10_000))
 def test_column_order_and_units_change_nothing(tmp_path: Path, seed: int) -> None:
     """Shuffled columns and bare cells give the same values."""
-    shuffle = random.Random(seed)  # noqa: S311 - a test's shuffle
+    shuffle = random.Random(seed)
     plain = read_text(tmp_path, log(6, gpus=2))
     rows = [line.split(", ") for line in log(6, gpus=2).splitlines()]
     order = shuffle.sample(range(len(rows[0])), len(rows[0]))

@@ -1,0 +1,118 @@
+"""Lines of damaged logs: what is kept, what is rejected, and why."""
+
+from pathlib import Path
+
+import pytest
+
+from gpureport.importers.delimited.parsing import Parser
+from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.quality import Quality
+from tests.importers.logs import HEADER, log, read_text, row
+
+
+def quality(folder: Path, *lines: str | bytes) -> Quality:
+    """Return the account of a log of these lines."""
+    raw = [line if isinstance(line, bytes) else line.encode() for line in (HEADER, *lines, "")]
+    found = read_text(folder, b"\n".join(raw)).run.quality
+    assert found.accounted
+    return found
+
+
+def reasons(account: Quality) -> dict[str, int]:
+    """Return the rejected rows by reason."""
+    return {entry.reason: entry.rows for entry in account.rejected}
+
+
+def test_nul_bytes_inside_a_row_cost_that_row(tmp_path: Path) -> None:
+    """Both halves of a row that a NUL run broke are rejected; its neighbours stay."""
+    broken = row(1).encode().replace(b"NVIDIA", b"\0" * 5000 + b"NVIDIA")
+    account = quality(tmp_path, row(0), broken, row(2))
+    assert (account.rows_kept, reasons(account)) == (2, {"NUL bytes": 2})
+
+
+def test_a_whole_row_after_nul_bytes_is_kept(tmp_path: Path) -> None:
+    """A row glued to a NUL run is whole when it begins with a whole stamp."""
+    account = quality(tmp_path, row(0), b"\0" * 79 + row(1).encode(), row(2))
+    assert (account.rows_kept, reasons(account)) == (3, {})
+
+
+def test_a_number_before_nul_bytes_is_not_believed(tmp_path: Path) -> None:
+    """The last cell before a NUL run may be the beginning of a longer one: it is null, its row stays."""
+    account = quality(tmp_path, row(0), row(1, power="58").encode() + b"\0\0", row(2))
+    assert account.rows_kept == 3
+    assert [(entry.column, entry.reason) for entry in account.absent_cells] == [("power.draw", "cut")]
+
+
+def test_an_index_after_nul_bytes_is_not_believed(tmp_path: Path) -> None:
+    """`0` at the start of what a NUL run left may be the end of `10`: the row has no GPU of its own."""
+    header = "index, timestamp, utilization.gpu [%]\n"
+    lines = [f"{gpu}, 2026/03/14 09:00:0{second}.000, 5 %\n" for second in range(4) for gpu in (0, 1)]
+    lines[4] = "\0\0" + lines[4]
+    found = read_text(tmp_path, header + "".join(lines)).run.quality
+    assert reasons(found) == {"GPU not named": 1}
+
+
+def test_a_row_torn_onto_another_is_kept(tmp_path: Path) -> None:
+    """Of a line that begins with a part of another one, the whole row at its end is kept, the part rejected."""
+    account = quality(tmp_path, row(0), row(1)[:40] + row(2), row(3))
+    assert (account.rows_kept, reasons(account), account.lines) == (3, {"torn line": 1}, 5)
+
+
+def test_a_last_cell_without_its_unit_is_torn(tmp_path: Path) -> None:
+    """Where every power reading has its unit, a single one without was torn inside it."""
+    rows = [row(second) for second in range(30)]
+    rows[12] = row(12, power="28")
+    assert reasons(quality(tmp_path, *rows)) == {"torn line": 1}
+
+
+def test_cells_before_the_stamp_are_left_out(tmp_path: Path) -> None:
+    """Rows that grew by cells a wrapper puts in front are read from their stamp on."""
+    account = quality(tmp_path, row(0), "eurlex4k,distilbert," + row(1), row(2))
+    assert (account.rows_kept, reasons(account)) == (3, {})
+
+
+def test_cells_after_the_last_column_are_not_guessed(tmp_path: Path) -> None:
+    """A row with more cells than the header names, its stamp in place, is rejected."""
+    account = quality(tmp_path, row(0), row(1) + ", 77", row(2))
+    assert reasons(account) == {"wrong number of cells": 1}
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_any_line_end_ends_a_line(tmp_path: Path, end: str) -> None:
+    """Carriage returns alone end lines too."""
+    plain = read_text(tmp_path, log(9))
+    other = read_text(tmp_path, log(9).replace("\n", end))
+    assert plain.series.equals(other.series)
+
+
+def test_a_spreadsheet_of_another_country_is_read(tmp_path: Path) -> None:
+    """Semicolons, decimal commas and a date that begins with the day give the same series."""
+    plain = read_text(tmp_path, log(9))
+    lines = [line.replace(", ", ";").replace(".", ",") for line in log(9).splitlines()]
+    lines = [lines[0].replace(",", "."), *(line.replace("2026/03/14", "14.03.2026") for line in lines[1:])]
+    other = read_text(tmp_path, "\r\n".join([*lines, ""]))
+    assert plain.series.equals(other.series)
+
+
+def test_tabulators_separate_cells(tmp_path: Path) -> None:
+    """A log saved with tabulators gives the same series."""
+    plain = read_text(tmp_path, log(9))
+    assert plain.series.equals(read_text(tmp_path, log(9).replace(", ", "\t")).series)
+
+
+def test_a_dirty_piece_equals_a_clean_one() -> None:
+    """The rows around an odd line are read as they are without it."""
+    text = log(50, gpus=2)
+    clean = Parser(QueryGpuDialect()).parse(Piece(text.encode(), 1, last=True), None)
+    lines = text.splitlines()
+    lines[30:30] = ["no row", HEADER, "------"]
+    dirty = Parser(QueryGpuDialect()).parse(Piece("\n".join([*lines, ""]).encode(), 1, last=True), None)
+    (one,), (other,) = clean.sections, dirty.sections
+    assert one.times.tolist() == other.times.tolist()
+    for position, column in one.columns.items():
+        assert (
+            column.values(one.layout.columns[position].dtype).tolist()
+            == other.columns[position].values(one.layout.columns[position].dtype).tolist()
+        )
+    assert [line.number for line in dirty.odd] == [1, 31, 32, 33]
