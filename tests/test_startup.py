@@ -31,7 +31,11 @@ def loaded(*arguments: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
-@pytest.mark.parametrize("arguments", [(), ("--help",), ("--version",)], ids=["import", "help", "version"])
+@pytest.mark.parametrize(
+    "arguments",
+    [(), ("--help",), ("--version",), ("compare", "--help"), ("explain", "--help")],
+    ids=["import", "help", "version", "compare", "explain"],
+)
 def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
     """Importing the command line, its help and its version load no numerical, drawing or tracker library."""
     assert loaded(*arguments) & set(HEAVY) == set()

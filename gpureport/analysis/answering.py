@@ -25,6 +25,12 @@ def too_short(kind: str, covered: float, needed: float) -> NotJudged:
     )
 
 
+def query(fields: Iterable[str]) -> str:
+    """Return the nvidia-smi command that logs fields once a second, with what places each row."""
+    names = dict.fromkeys(("timestamp", "index", *fields))
+    return f"nvidia-smi --query-gpu={','.join(names)} --format=csv -l 1 -f gpu.csv"
+
+
 def recording(metrics: Iterable[str]) -> str:
     """Return the command whose log holds the metrics, from the table of metrics.
 
@@ -36,7 +42,7 @@ def recording(metrics: Iterable[str]) -> str:
     calls = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.HOST)
     parts = []
     if fields:
-        parts.append(f"nvidia-smi --query-gpu=timestamp,index,{','.join(fields)} --format=csv -l 1 -f gpu.csv")
+        parts.append(query(fields))
     if calls:
         parts.append(f"a CSV with a timestamp and {' and '.join(calls)} once a second, given with --host")
     return "; ".join(parts)

@@ -173,11 +173,15 @@ class Rule(Protocol):
         kinds: names of the findings it makes; the first is the module's name unless it is a family.
         requires: for each kind, metrics of which at least one of every group must be recorded.
         after: kinds whose findings it needs.
+        wants: further metrics it looks at, which some of its answers or their certainty rest on.
+        advice: for each kind, every recommendation it may give.
     """
 
     kinds: ClassVar[tuple[str, ...]]
     requires: ClassVar[tuple[tuple[str, ...], ...]]
     after: ClassVar[tuple[str, ...]]
+    wants: ClassVar[tuple[str, ...]]
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
 
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:
         """Yield findings, and what could not be judged."""

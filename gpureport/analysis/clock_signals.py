@@ -8,8 +8,20 @@ from gpureport import gpus
 from gpureport.analysis.cells import Cells
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Interval
+from gpureport.metrics import BY_NAME
 
 CLOCKS = ("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
+SIGNALS = (
+    "gpu_utilization_ratio",
+    CLOCKS[0],
+    "gpu_sm_clock_max_hertz",
+    "gpu_temperature_celsius",
+    "gpu_temperature_margin_celsius",
+    "gpu_power_watts",
+    "gpu_power_limit_watts",
+)
+"""Metrics that `signals` gathers, without those that only stand in for another."""
+
 _BUSY = 0.2
 _COUNTED_SHARE = 0.1
 
@@ -72,6 +84,12 @@ def event(cells: Cells, *reasons: str) -> BoolArray:
 
 def _total(reason: str) -> str:
     return f"clock_event_{reason}_seconds_total"
+
+
+def events_of(*reasons: str) -> tuple[str, ...]:
+    """Return the metrics that tell clock event reasons: their bits, and the driver's counters where it has any."""
+    names = (name for reason in reasons for name in (f"clock_event_{reason}", _total(reason)))
+    return tuple(name for name in names if name in BY_NAME)
 
 
 def events_recorded(cells: Cells, *reasons: str) -> bool:

@@ -36,6 +36,8 @@ class CpuBound:
     kinds: ClassVar[tuple[str, ...]] = ("cpu_bound",)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
     after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("cpu_bound", (_ADVICE,)),)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(

@@ -56,6 +56,8 @@ class IdleGap:
     kinds: ClassVar[tuple[str, ...]] = ("idle_gap",)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = ("cpu_bound",)
+    wants: ClassVar[tuple[str, ...]] = ("gpu_power_watts",)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("idle_gap", tuple(_ADVICE.values())),)
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")

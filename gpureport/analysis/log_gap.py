@@ -27,6 +27,8 @@ class LogGap:
     kinds: ClassVar[tuple[str, ...]] = ("log_gap",)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
     after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("log_gap", (_ADVICE,)),)
 
     def find(self, context: Context) -> Iterator[Finding]:
         """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""

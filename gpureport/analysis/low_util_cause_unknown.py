@@ -17,6 +17,7 @@ from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severit
 _KIND = "low_util_cause_unknown"
 _CPU = "cpu_utilization_ratio"
 _CAUSES = ("cpu_busiest_core_ratio", "cpu_iowait_ratio")
+_ADVICE = f"Log the CPU beside the GPU to learn why: {answering.recording([_CPU])}."
 _PROFILING = "and DCGM's SM_ACTIVE, DRAM_ACTIVE and PCIE_RX_BYTES"
 
 
@@ -44,6 +45,8 @@ class LowUtilCauseUnknown:
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = low_use.EXPLAINED
+    wants: ClassVar[tuple[str, ...]] = (_CPU, *_CAUSES)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
@@ -116,7 +119,7 @@ class LowUtilCauseUnknown:
             samples=found.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
             summary=f"{_worked(context, found)}; why cannot be told, since no CPU series was recorded.",
-            recommendation=f"Log the CPU beside the GPU to learn why: {answering.recording([_CPU])}.",
+            recommendation=_ADVICE,
         )
 
 

@@ -60,6 +60,12 @@ class Memory:
     kinds: ClassVar[tuple[str, ...]] = ("mem_headroom", "mem_pressure", "mem_prealloc")
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
     after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("mem_headroom", (_ROOM,)),
+        ("mem_pressure", (_TIGHT,)),
+        ("mem_prealloc", (_HIDDEN,)),
+    )
 
     roomy: Threshold = pragmatic(
         0.70, "1", "published advice raises the batch where memory is low; less is no full step"

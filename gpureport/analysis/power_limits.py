@@ -10,7 +10,7 @@ from gpureport import gpus
 from gpureport.analysis import answering, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.clock_signals import Signals, event, events_recorded, signals
+from gpureport.analysis.clock_signals import SIGNALS, Signals, event, events_of, events_recorded, signals
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import BoolArray
@@ -54,6 +54,11 @@ class PowerLimits:
     kinds: ClassVar[tuple[str, ...]] = ("power_cap", "power_limited")
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
     after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *events_of("sw_power_cap"), "gpu_power_limit_default_watts")
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("power_cap", (_NORMAL, _SLOW, _CHOSEN)),
+        ("power_limited", (_LOWERED,)),
+    )
 
     merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
     shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")

@@ -14,10 +14,11 @@ from gpureport.settings import Section, Settings
 def families(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
     """Return the kinds each name stands for: a kind for itself, a module for all kinds it makes."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
-    return names | {_module(rule): rule.kinds for rule in rules if _module(rule) not in names}
+    return names | {module(rule): rule.kinds for rule in rules if module(rule) not in names}
 
 
-def _module(rule: Rule) -> str:
+def module(rule: Rule) -> str:
+    """Return the name of the module a rule stands in, which is that of its family and of its settings."""
     return type(rule).__module__.rpartition(".")[2]
 
 
@@ -30,6 +31,12 @@ def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str)
             raise SettingsError(option, f"no kind {name!r}", hint)
         wanted.update(known[name])
     return wanted
+
+
+def limits(rule: Rule) -> dict[str, Threshold]:
+    """Return the thresholds of a rule by name: they are its fields."""
+    plain: Any = rule
+    return {entry.name: value for entry in fields(plain) if isinstance(value := getattr(plain, entry.name), Threshold)}
 
 
 def check(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
@@ -58,20 +65,19 @@ def configured(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
     Raises:
         SettingsError: when a rule or threshold is unknown, or a value is no number.
     """
-    settings.section("rules").only({_module(rule) for rule in rules})
-    return tuple(_configured(rule, settings.section(f"rules.{_module(rule)}")) for rule in rules)
+    settings.section("rules").only({module(rule) for rule in rules})
+    return tuple(_configured(rule, settings.section(f"rules.{module(rule)}")) for rule in rules)
 
 
 def _configured(rule: Rule, section: Section) -> Rule:
     if not section.values:
         return rule
     plain: Any = rule
-    current: dict[str, Any] = {field.name: getattr(rule, field.name) for field in fields(plain)}
-    limits = {name: value for name, value in current.items() if isinstance(value, Threshold)}
-    section.only(set(limits))
+    known = limits(rule)
+    section.only(set(known))
     changed = {
         key: replace(
-            limits[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
+            known[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
         )
         for key in section.values
     }

@@ -36,6 +36,11 @@ class StartupIdle:
     kinds: ClassVar[tuple[str, ...]] = ("startup_idle", "tail_idle")
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("startup_idle", (_STARTUP, _NEVER)),
+        ("tail_idle", (_TAIL,)),
+    )
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")

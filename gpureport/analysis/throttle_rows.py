@@ -9,6 +9,8 @@ from gpureport.analysis.clock_signals import Signals, event, events_recorded, re
 from gpureport.columns import BoolArray
 
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
+REASONS = (*THERMAL, "hw_power_brake_slowdown", "hw_slowdown")
+"""Clock event reasons that are throttling."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

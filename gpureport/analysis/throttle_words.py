@@ -26,6 +26,8 @@ _EITHER = (
     "Check both cooling (airflow, fans, filters) and power delivery (power supply, cabling, power brake), and record "
     "all clock event reasons, which tell the two apart."
 )
+HEAT, HARDWARE = (_HEAT,), (_BRAKE, _EITHER)
+"""All that may be recommended against either."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis import answering, intervals, throttle_rows, throttle_words
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.clock_signals import Signals, Slowed, lost_seconds, reference, signals
+from gpureport.analysis.clock_signals import SIGNALS, Signals, Slowed, events_of, lost_seconds, reference, signals
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.analysis.throttle_rows import Judged
@@ -36,6 +36,15 @@ class Throttling:
     kinds: ClassVar[tuple[str, ...]] = ("thermal_throttle", "hw_throttle")
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
     after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (
+        *SIGNALS,
+        *events_of(*throttle_rows.REASONS),
+        "gpu_memory_temperature_celsius",
+    )
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("thermal_throttle", throttle_words.HEAT),
+        ("hw_throttle", throttle_words.HARDWARE),
+    )
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
     shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")

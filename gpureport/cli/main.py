@@ -17,7 +17,9 @@ COMMANDS = {
     "ingest": "Read logs into the store and say what was kept.",
     "runs": "List, show, label, export or remove stored runs.",
     "analyze": "Say where the GPU time of a run went, and why.",
+    "compare": "Set runs side by side, step by step.",
     "report": "Write the report of one or more runs.",
+    "explain": "Explain a kind, a metric, or what to record.",
     "demo": "Analyse the sample logs: the first thing to run.",
 }
 """Every command with its one line of help; the command itself is in the module of its name."""
@@ -69,7 +71,7 @@ def gpureport(*, debug: bool) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 a gate broken, 2 usage or settings, 3 a source or store."""
+    """Run the command line and exit: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged."""
     given = sys.argv[1:] if args is None else args
     debug = "--debug" in given
     _prepare()

@@ -167,12 +167,13 @@ _SOURCE_OPTIONS = (
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
 )
-_ANALYSIS_OPTIONS = (
+_KINDS = (
     click.option("--select", multiple=True, metavar="KIND", help="Look for these kinds only (repeatable)."),
     click.option("--ignore", multiple=True, metavar="KIND", help="Do not look for these kinds (repeatable)."),
-    click.option("--gpu-hour-price", type=Price(), metavar="PRICE", help="Price of a GPU-hour."),
-    click.option("--config", type=_FILE, metavar="FILE", help="Settings (default: gpureport.toml here)."),
 )
+_PRICE = click.option("--gpu-hour-price", type=Price(), metavar="PRICE", help="Price of a GPU-hour.")
+config_option = click.option("--config", type=_FILE, metavar="FILE", help="Settings (default: gpureport.toml here).")
+"""The option that names the settings."""
 
 
 def source_options(command: Command) -> Command:
@@ -189,7 +190,13 @@ def source_options(command: Command) -> Command:
 
 def analysis_options(command: Command) -> Command:
     """Add the options of the analysis."""
-    added: Command = _added(command, _ANALYSIS_OPTIONS)
+    added: Command = _added(command, (*_KINDS, _PRICE, config_option))
+    return added
+
+
+def judging_options(command: Command) -> Command:
+    """Add the options of the analysis that say what is judged, and by which limits."""
+    added: Command = _added(command, (*_KINDS, config_option))
     return added
 
 

@@ -15,6 +15,7 @@ from gpureport.errors import RenderError
 if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
     from gpureport.report.model import Report
+    from gpureport.report.parts import Explanation
 
 _WIDEST = 120
 
@@ -50,9 +51,30 @@ def terminal(content: "Report") -> None:
     """Print the report for people: as wide as the terminal, plain when piped."""
     from gpureport.report import terminal as text  # noqa: PLC0415 - loads the report
 
-    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-    colour = sys.stdout.isatty() and not _no_colour()
+    width, colour = _page()
     click.echo(text.render(content, width=width, colour=colour), nl=False)
+
+
+def comparison(analysed: "Analysed") -> None:
+    """Print a comparison for people, as `terminal` prints a report."""
+    from gpureport.report import comparison_text, comparison_view  # noqa: PLC0415 - loads the report
+
+    width, colour = _page()
+    click.echo(comparison_text.render(comparison_view.build(analysed.runs), width=width, colour=colour), nl=False)
+
+
+def explanation(content: "Explanation") -> None:
+    """Print an explanation for people."""
+    from gpureport.report import explanation_text  # noqa: PLC0415 - loads the report
+
+    width, colour = _page()
+    click.echo(explanation_text.render(content, width=width, colour=colour), nl=False)
+
+
+def _page() -> tuple[int, bool]:
+    """Return how wide standard output is, and whether it takes colour."""
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    return width, sys.stdout.isatty() and not _no_colour()
 
 
 def _no_colour() -> bool:

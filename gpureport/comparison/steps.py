@@ -10,7 +10,7 @@ from gpureport.comparison.measures import PER_WORK, Measure, measures
 NOT_TESTED = "not tested"
 CANNOT_JUDGE = "cannot judge"
 NO_UNCERTAINTY = (
-    "The uncertainty of this difference is not yet computed, so it may lie within what repeating the run would change."
+    "The uncertainty of a difference is not yet computed, so it may lie within what repeating the run would change."
 )
 ABSENT = "It was not recorded in both steps."
 OTHER_WORK = "The two steps count their work in different units."

@@ -1,14 +1,14 @@
 """The one place where a report's content is put together."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 
 from gpureport.analysis import RULES
 from gpureport.analysis.base import Analysis, Rule
-from gpureport.comparison.steps import Comparison, compare
+from gpureport.comparison.steps import compare
 from gpureport.recording import Recording
 from gpureport.report import (
     cards,
+    chain,
     data_quality,
     display,
     gpu_table,
@@ -19,7 +19,7 @@ from gpureport.report import (
     timeline,
     verdict,
 )
-from gpureport.report.inputs import LABEL, RunInput, label_runs, models
+from gpureport.report.inputs import RunInput
 from gpureport.report.model import Report
 from gpureport.report.parts import FindingCard
 
@@ -41,16 +41,16 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = _named(runs)
+    runs = chain.named(runs)
     comparison = compare([analysis for _, analysis in runs])
-    inputs = _ordered(runs, comparison)
+    inputs = chain.ordered(runs, comparison)
     found = cards.cards(inputs)
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
     bars = gpu_time.bars(inputs)
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
-        subtitle=_subtitle(inputs),
+        subtitle=chain.subtitle(inputs),
         version=display.clean(version),
         verdict=verdict.verdict(comparison, findings),
         tiles=verdict.tiles(comparison.steps[-1], findings, gpu_hour_price),
@@ -79,40 +79,5 @@ def _findings(inputs: Sequence[RunInput], found: tuple[FindingCard, ...], asked:
     )
 
 
-def _named(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
-    """Return the runs with names and step labels of readable length, different ones kept apart."""
-    steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
-    short = [display.squeeze(display.clean(step), LABEL) for step in steps]
-    labels = {
-        step: f"{label} ({short[:place].count(label) + 1})" if label in short[:place] else label
-        for place, (step, label) in enumerate(zip(steps, short, strict=True))
-    }
-    named = []
-    for recording, analysis in runs:
-        name = display.squeeze(display.clean(analysis.run.name), LABEL)
-        step = None if analysis.run.step is None else labels[analysis.run.step]
-        named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
-    return named
-
-
-def _ordered(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[RunInput, ...]:
-    """Return the runs step by step, replicates of a step next to each other."""
-    place = {id(analysis): position for position, (_, analysis) in enumerate(runs)}
-    ordered, labels = [], []
-    for step in comparison.steps:
-        for analysis in step.analyses:
-            ordered.append(runs[place[id(analysis)]])
-            labels.append(display.clean(step.label))
-    return label_runs(ordered, labels)
-
-
 def _title(runs: Sequence[RunInput]) -> str:
     return display.shorten(", ".join(run.label for run in runs), 80) or "GPU report"
-
-
-def _subtitle(runs: Sequence[RunInput]) -> str:
-    count = f"{len(runs)} runs, " if len(runs) > 1 else ""
-    gpus = dict.fromkeys(models(run.run.gpus) or "no GPU" for run in runs)
-    shortest, longest = (display.elapsed(pick(run.seconds for run in runs)) for pick in (min, max))
-    length = shortest if shortest == longest else f"{shortest} to {longest}"
-    return f"{count}{'; '.join(gpus)}, {'each ' if count and shortest == longest else ''}{length}"

@@ -101,6 +101,11 @@ def signed(value: float) -> str:
     return "within ±0.001" if "<" in text else _signed(text)
 
 
+def relative(difference: float, before: float | None) -> str:
+    """Return a difference as a share of what was before, with its sign; empty where that was nothing."""
+    return _signed(percent(difference / before)) if before and difference else ""
+
+
 def memory_change(size: float) -> str:
     """Return a difference of two sizes with its sign."""
     return _signed(memory(size))

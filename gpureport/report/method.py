@@ -1,10 +1,9 @@
 """How the report came about: limits and their origin, terms, the command, versions and inputs."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields
 
 from gpureport.analysis.base import Rule
-from gpureport.findings import Threshold
+from gpureport.analysis.selection import limits
 from gpureport.report import display, terms
 from gpureport.report.inputs import RunInput
 from gpureport.report.model import SCHEMA, Method
@@ -36,11 +35,9 @@ def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
     """Yield every limit the rules judge by: they are the fields of the rules."""
     for rule in rules:
         kinds = ", ".join(terms.kind(kind) for kind in rule.kinds)
-        for entry in fields(rule):  # type: ignore[arg-type]  # a rule is a dataclass, which a protocol cannot say
-            limit = getattr(rule, entry.name)
-            if isinstance(limit, Threshold):
-                value = display.quantity(limit.value, limit.unit)
-                yield kinds, entry.name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
+        for name, limit in limits(rule).items():
+            value = display.quantity(limit.value, limit.unit)
+            yield kinds, name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
 
 
 def _versions(runs: Sequence[RunInput], version: str) -> Iterator[Fact]:

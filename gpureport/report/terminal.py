@@ -1,14 +1,14 @@
 """The report as text for a terminal or a pipe."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report import display, gpu_time
+from gpureport.report import display, gpu_time, text_tables
 from gpureport.report.lines import Line, Page, finished
 from gpureport.report.model import NotJudgedLine, Report
-from gpureport.report.parts import Fact, FindingCard, Table, TimeBar, Timeline
+from gpureport.report.parts import FindingCard, TimeBar, Timeline
 
 _BLOCKS = {
     "computing": "█",
@@ -60,7 +60,7 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
         yield from page.wrapped(f"{tile.value} ({tile.context})", 0, tile.label.ljust(longest))
     if report.steps:
         yield from page.heading("Step by step")
-        yield from _table(report.steps, page)
+        yield from text_tables.blocks(report.steps, page)
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
         yield from _bars(report.gpu_time, page)
@@ -69,19 +69,6 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from _gpus(report, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
-
-
-def _table(table: Table, page: Page) -> Iterator[Line]:
-    """Yield a table as blocks: one line a value, since eight columns do not fit a terminal."""
-    for row in table.rows:
-        yield from page.wrapped(
-            " ".join(filter(None, [row.head.text, f"({row.head.small})" if row.head.small else ""]))
-        )
-        for name, cell in zip(table.columns[1:], row.cells, strict=True):
-            small = f"  {cell.small}" if cell.small else ""
-            yield from page.wrapped(f"{name:<26} {cell.text}{small}", 2)
-    if table.note:
-        yield from page.wrapped(table.note, 2, style="soft")
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
@@ -156,37 +143,17 @@ def _spark(means: FloatArray, signs: str) -> str:
 def _gpus(report: Report, page: Page) -> Iterator[Line]:
     for run in report.gpus:
         yield from page.heading("Per GPU", run.label if len(report.gpus) > 1 else "")
-        yield from _grid(run.table, page)
+        yield from text_tables.grid(run.table, page)
         for text in run.outliers or filter(None, (run.same,)):
             yield from page.wrapped(text, 2)
-
-
-def _grid(table: Table, page: Page) -> Iterator[Line]:
-    """Yield a table with its titles stacked over two lines, as many columns as fit the width."""
-    titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
-    rows = [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows]
-    heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
-    widths = [max(len(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
-    fitting = sum(1 for place in range(len(widths)) if sum(widths[: place + 1]) + 2 * place + 2 <= page.width)
-    for position, row in enumerate([*heads, *rows]):
-        text = "  ".join(
-            f"{cell:<{size}}" if place == 0 else f"{cell:>{size}}"
-            for place, (cell, size) in enumerate(zip(row[:fitting], widths, strict=False))
-        )
-        yield Line(f"  {text}", "soft" if position < len(heads) else "")
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:
     for run in report.quality:
         yield from page.heading("Data quality", run.label if len(report.quality) > 1 else "")
-        yield from _facts(run.facts, page)
+        yield from text_tables.facts(run.facts, page)
         for note in run.notes:
             yield from page.wrapped(note, 2, "Note")
-
-
-def _facts(facts: Iterable[Fact], page: Page) -> Iterator[Line]:
-    for fact in facts:
-        yield from page.wrapped(fact.text, 2, fact.name)
 
 
 def _not_judged(report: Report, page: Page) -> Iterator[Line]:

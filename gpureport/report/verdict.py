@@ -73,7 +73,7 @@ def verdict(comparison: Comparison, findings: Findings) -> Verdict:
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
     brief = [step for step in (comparison.steps[0], last) if observed_seconds(step.analyses) < SHORTEST_SECONDS]
-    sentence = _change(comparison.steps[0], last) if several and not brief else ""
+    sentence = change(comparison.steps[0], last) if several and not brief else ""
     loss = _loss(last, findings)
     if sentence and loss.startswith(("Up to", "At least")):
         loss = f"{loss[0].lower()}{loss[1:]}"
@@ -87,7 +87,7 @@ def verdict(comparison: Comparison, findings: Findings) -> Verdict:
     return Verdict(sentence=sentence, details=tuple(details))
 
 
-def _change(first: Step, last: Step) -> str:
+def change(first: Step, last: Step) -> str:
     """Return how the figures moved from the first to the last step, without judging."""
     parts = []
     same_work = first.work_unit is not None and first.work_unit == last.work_unit

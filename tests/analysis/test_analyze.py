@@ -20,6 +20,8 @@ def _rule(*made: str, needs: tuple[str, ...] = ()) -> Rule:
         kinds: ClassVar[tuple[str, ...]] = made
         requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
         after: ClassVar[tuple[str, ...]] = needs
+        wants: ClassVar[tuple[str, ...]] = ()
+        advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
 
         def find(self, context: Context) -> Iterable[Finding | NotJudged]:
             """Find nothing new."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gpureport.analysis import RULES
+from gpureport.analysis import RULES, selection
 from gpureport.analysis.base import Rule
 from gpureport.cli.main import gpureport
 from gpureport.findings import Threshold
@@ -41,12 +41,6 @@ def metrics_page() -> str:
     return "\n".join(parts)
 
 
-def thresholds(rule: Rule) -> Iterator[tuple[str, Threshold]]:
-    """Yield the settings of a rule by name."""
-    names = [name for name in inspect.signature(type(rule)).parameters if hasattr(rule, name)]
-    yield from ((name, value) for name in names if isinstance(value := getattr(rule, name), Threshold))
-
-
 def amount(threshold: Threshold) -> str:
     """Return a limit with its unit."""
     return f"{threshold.value:g}{_UNITS.get(threshold.unit, ' ' + threshold.unit)}"
@@ -57,7 +51,10 @@ def _rule_section(rule: Rule) -> Iterator[str]:
     yield f"## {first}\n"
     yield inspect.getdoc(type(rule)) or ""
     yield ""
-    limits = [(f"`{name}`", amount(limit), limit.provenance.value, limit.source) for name, limit in thresholds(rule)]
+    limits = [
+        (f"`{name}`", amount(limit), limit.provenance.value, limit.source)
+        for name, limit in selection.limits(rule).items()
+    ]
     if limits:
         yield table(("setting", "default", "kind of source", "source"), limits)
         yield f"Set in `gpureport.toml` under `[rules.{type(rule).__module__.rpartition('.')[2]}]`.\n"
@@ -104,7 +101,11 @@ def _option_row(parameter: click.Parameter) -> tuple[str, str]:
 
 def _usage(name: str, command: click.Command) -> str:
     arguments = [parameter for parameter in command.params if isinstance(parameter, click.Argument)]
-    words = [(each.metavar or (each.name or "").upper()) + ("..." if each.nargs == -1 else "") for each in arguments]
+    names = [each.metavar or (each.name or "").upper() for each in arguments]
+    words = [
+        name + ("..." if each.nargs == -1 and each.metavar is None else "")
+        for name, each in zip(names, arguments, strict=True)
+    ]
     tail = ["COMMAND"] if isinstance(command, click.Group) else words
     return " ".join([name, "[OPTIONS]", *tail])
 

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gpureport.analysis import RULES
 from gpureport.cli.main import COMMANDS
+from gpureport.report.explained_recording import gpu_command
+from gpureport.report.host_logger import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]
@@ -108,6 +111,12 @@ def test_tutorial_commands_run(tmp_path: Path) -> None:
             [sys.executable, "-m", "gpureport", *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, f"{command}\n{done.stderr}"
+
+
+def test_recording_guide_is_what_explain_prints() -> None:
+    """The commands and the logger of the recording guide are those of `gpureport explain recording`."""
+    shown = blocks(ROOT / "docs" / "how-to" / "record.md", "")
+    assert shown == [f"{gpu_command(RULES)}\n", PROGRAM]
 
 
 def test_host_logger_writes_what_the_importer_reads(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import RULES
+from gpureport.analysis.selection import limits
 from gpureport.cli.main import gpureport
 from gpureport.metrics import METRICS
 from tests.docs import pages
@@ -50,5 +51,5 @@ def test_every_command_says_what_it_does() -> None:
 
 def test_every_threshold_has_a_source() -> None:
     """Each default limit says where it comes from."""
-    unsourced = [name for rule in RULES for name, limit in pages.thresholds(rule) if not limit.source]
+    unsourced = [name for rule in RULES for name, limit in limits(rule).items() if not limit.source]
     assert unsourced == []

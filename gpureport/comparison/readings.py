@@ -1,0 +1,89 @@
+"""What was recorded of a step, and how: the values that checks of comparability look at."""
+
+from collections.abc import Iterable
+from statistics import mean, median
+
+from gpureport.analysis.base import Analysis
+from gpureport.comparison.measures import observed_seconds
+from gpureport.comparison.steps import Step
+from gpureport.metrics import BY_NAME
+from gpureport.recording import Device
+
+Value = str | float | None
+"""Text, a number in a base unit, or None when not recorded."""
+
+_POWER = ("gpu_power_watts", "gpu_power_instant_watts")
+
+
+def _joined(values: Iterable[str | None]) -> str | None:
+    """Return different values as one text; None when there is none, or one of them was not recorded."""
+    different = set(values)
+    return ", ".join(sorted(map(str, different))) if different and None not in different else None
+
+
+def _gpus(step: Step) -> Iterable[Device]:
+    return (gpu for analysis in step.analyses for gpu in analysis.run.gpus)
+
+
+def models(step: Step) -> Value:
+    """Return the models of its GPUs."""
+    return _joined(gpu.model for gpu in _gpus(step))
+
+
+def drivers(step: Step) -> Value:
+    """Return the driver versions of its GPUs."""
+    return _joined(gpu.driver for gpu in _gpus(step))
+
+
+def power_limits(step: Step) -> Value:
+    """Return the power limits of its GPUs."""
+    limits = (gpu.power_limit_watts for gpu in _gpus(step))
+    return _joined(None if limit is None else f"{limit:g} W" for limit in limits)
+
+
+def gpu_count(step: Step) -> Value:
+    """Return how many GPUs a run of it has."""
+    return _joined(str(len(analysis.run.gpus)) for analysis in step.analyses)
+
+
+def run_ids(step: Step) -> Value:
+    """Return the identities of its runs."""
+    return _joined(analysis.run.id for analysis in step.analyses)
+
+
+def power_reading(step: Step) -> Value:
+    """Return the fields power was read from; the one that figures rest on with the window it averages over."""
+    return _joined(_power(analysis) for analysis in step.analyses)
+
+
+def _power(analysis: Analysis) -> str | None:
+    recorded = {summary.metric for device in analysis.statistics for summary in device.metrics}
+    windows = ", ".join(sorted({gpu.power_window for gpu in analysis.run.gpus}))
+    averaged, instant = (BY_NAME[name].recorded_by if name in recorded else "" for name in _POWER)
+    return " and ".join(filter(None, (f"{averaged} ({windows})" if averaged else "", instant))) or None
+
+
+def interval(step: Step) -> Value:
+    """Return the seconds between samples, a median over its runs."""
+    known = [analysis.run.interval for analysis in step.analyses if analysis.run.interval]
+    return median(known) if known else None
+
+
+def duration(step: Step) -> Value:
+    """Return the seconds from first to last sample, a mean over its runs."""
+    return mean((analysis.run.ended - analysis.run.started) / 1e6 for analysis in step.analyses)
+
+
+def observed(step: Step) -> Value:
+    """Return the seconds that samples stand for."""
+    return observed_seconds(step.analyses)
+
+
+def work_unit(step: Step) -> Value:
+    """Return the unit its work is counted in."""
+    return step.work_unit
+
+
+def timezone(step: Step) -> Value:
+    """Return the time zones of its logs."""
+    return _joined(analysis.run.timezone for analysis in step.analyses)

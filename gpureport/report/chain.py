@@ -1,0 +1,46 @@
+"""The runs of a report in the order of their steps, under names of readable length."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from gpureport.analysis.base import Analysis
+from gpureport.comparison.steps import Comparison
+from gpureport.recording import Recording
+from gpureport.report import display
+from gpureport.report.inputs import LABEL, RunInput, label_runs, models
+
+
+def named(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
+    """Return the runs with names and step labels of readable length, different ones kept apart."""
+    steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
+    short = [display.squeeze(display.clean(step), LABEL) for step in steps]
+    labels = {
+        step: f"{label} ({short[:place].count(label) + 1})" if label in short[:place] else label
+        for place, (step, label) in enumerate(zip(steps, short, strict=True))
+    }
+    named = []
+    for recording, analysis in runs:
+        name = display.squeeze(display.clean(analysis.run.name), LABEL)
+        step = None if analysis.run.step is None else labels[analysis.run.step]
+        named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
+    return named
+
+
+def ordered(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[RunInput, ...]:
+    """Return the runs step by step, replicates of a step next to each other."""
+    place = {id(analysis): position for position, (_, analysis) in enumerate(runs)}
+    ordered, labels = [], []
+    for step in comparison.steps:
+        for analysis in step.analyses:
+            ordered.append(runs[place[id(analysis)]])
+            labels.append(display.clean(step.label))
+    return label_runs(ordered, labels)
+
+
+def subtitle(runs: Sequence[RunInput]) -> str:
+    """Return how many runs on which GPUs, and how long they are."""
+    count = f"{len(runs)} runs, " if len(runs) > 1 else ""
+    gpus = dict.fromkeys(models(run.run.gpus) or "no GPU" for run in runs)
+    shortest, longest = (display.elapsed(pick(run.seconds for run in runs)) for pick in (min, max))
+    length = shortest if shortest == longest else f"{shortest} to {longest}"
+    return f"{count}{'; '.join(gpus)}, {'each ' if count and shortest == longest else ''}{length}"

@@ -1,0 +1,77 @@
+"""What to log so that every question can be answered, put together from what the rules need."""
+
+from collections.abc import Sequence
+
+from gpureport.analysis.answering import query
+from gpureport.analysis.base import Rule
+from gpureport.importers.nvidia_smi.fields import ATTRIBUTES
+from gpureport.metrics import COUNTED_CLOCK_EVENTS, METRICS, Metric, Scope
+from gpureport.report.host_logger import PROGRAM
+from gpureport.report.parts import Explanation, Fact, Section
+
+_LEFT_OUT = {"serial"}
+"""Attributes that add nothing to the others."""
+
+_COUNTERS = {f"clock_event_{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS}
+_ADVICE = {
+    "Interval": "One second. utilization.gpu speaks of the last second at most, so at 5 s a row is a spot check.",
+    "Finer": "-lms 200 instead of -l 1 shows shorter pauses. Utilisation is renewed about five times a second at most, "
+    "so a finer log is longer and tells nothing more.",
+    "Which GPU": "Keep index and uuid: without either, rows of several GPUs cannot be told apart, and an index alone "
+    "can stand for another GPU after a restart.",
+    "Time": "Stamps are local time without a zone: give it with --tz, or log on a machine set to UTC, which has no "
+    "hour twice in autumn. Log GPUs and machine on the same clock.",
+    "-f": "overwrites an existing file without asking: name a new one for every run.",
+    "The end": "Lines are written in blocks, so a logger that is killed loses the last ones: stop it with Ctrl-C or "
+    "kill -INT, never kill -9.",
+    "Units": "Keep the header and the units (neither noheader nor nounits): without them columns are a guess.",
+    "Old drivers": "Where the log holds nothing but 'Field ... is not a valid field to query', leave that field out. "
+    "Before R530 clocks_event_reasons.active is called clocks_throttle_reasons.active.",
+}
+
+
+def wanted(rules: Sequence[Rule]) -> tuple[Metric, ...]:
+    """Return the metrics that any rule needs or can use, in the order of METRICS."""
+    names = {name for rule in rules for group in (*rule.requires, rule.wants) for name in group}
+    return tuple(metric for metric in METRICS if metric.name in names)
+
+
+def gpu_command(rules: Sequence[Rule], *, newest: bool = False) -> str:
+    """Return the nvidia-smi command that logs what the rules ask of a GPU, and what tells GPUs apart.
+
+    Args:
+        rules: the rules.
+        newest: whether to log fields that only newer drivers have.
+    """
+    metrics = (metric for metric in wanted(rules) if metric.scope is Scope.GPU)
+    fields = [metric.recorded_by for metric in metrics if newest or metric.name not in _COUNTERS]
+    return query([*(field for field in reversed(ATTRIBUTES) if field not in _LEFT_OUT), *dict.fromkeys(fields)])
+
+
+def explanation(rules: Sequence[Rule]) -> Explanation:
+    """Return the commands to run beside a job, and what to mind."""
+    return Explanation(
+        title="Recording: start both loggers before the job, stop them after it",
+        sections=(
+            Section(title="The GPUs", code=(gpu_command(rules),)),
+            Section(
+                title="The same on drivers of R590 and newer",
+                code=(gpu_command(rules, newest=True),),
+                paragraphs=("The driver counts the time a clock was held down: nothing is lost between two rows.",),
+            ),
+            _machine(rules),
+            Section(title="host.py, to be saved as a file (needs psutil)", code=tuple(PROGRAM.splitlines())),
+            Section(title="Then", code=("gpureport analyze gpu.csv --host host.csv",)),
+            Section(title="Mind", facts=tuple(Fact(name=name, text=text) for name, text in _ADVICE.items())),
+        ),
+    )
+
+
+def _machine(rules: Sequence[Rule]) -> Section:
+    host = (metric for metric in wanted(rules) if metric.scope is Scope.HOST)
+    return Section(
+        title="The machine",
+        code=("python host.py > host.csv",),
+        paragraphs=("Without the load of the processor nobody can tell why a GPU waits. It logs:",),
+        facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in host),
+    )

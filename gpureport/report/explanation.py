@@ -1,0 +1,90 @@
+"""What `gpureport explain` says: the kinds, metrics and recording it knows by name."""
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+
+from gpureport.analysis.base import Rule
+from gpureport.analysis.selection import families, module
+from gpureport.errors import SettingsError
+from gpureport.importers.nvidia_smi.fields import ATTRIBUTES, canonical, target
+from gpureport.metrics import METRICS, Metric
+from gpureport.report import explained_kinds, explained_metrics, explained_recording, terms
+from gpureport.report.parts import Explanation, Fact, Section
+
+RECORDING = "recording"
+
+
+def explain(name: str | None, rules: Sequence[Rule]) -> Explanation:
+    """Return what a name stands for, or everything that can be explained without one.
+
+    Args:
+        name: a kind, a family of kinds, a metric, the field that records it, or `recording`.
+        rules: the rules, with the limits they judge by.
+
+    Raises:
+        SettingsError: when nothing has the name, with the nearest one that does.
+    """
+    if name is None:
+        return _index(rules)
+    found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
+    if found is None:
+        raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules))
+    return found
+
+
+def _recording(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    return explained_recording.explanation(rules) if name == RECORDING else None
+
+
+def _kinds(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    kinds = families(rules).get(name)
+    if kinds is None:
+        return None
+    rule = next(rule for rule in rules if kinds[0] in rule.kinds)
+    return explained_kinds.explanation(name, kinds, rule)
+
+
+def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    metrics = tuple(_of(name))
+    return explained_metrics.explanation(name, metrics, rules) if metrics else None
+
+
+def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
+    if canonical(name) not in ATTRIBUTES:
+        return None
+    text = "It describes a GPU and is kept with the run, not as a series of values."
+    return Explanation(title=name, sections=(Section(title="", paragraphs=(text,)),))
+
+
+_LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (_recording, _kinds, _metrics, _attribute)
+
+
+def _of(name: str) -> Iterator[Metric]:
+    """Yield the metrics with a name, or that a field, host command or OpenTelemetry name stands for."""
+    field = canonical(name)
+    for metric in METRICS:
+        if name in {metric.name, metric.otel} or metric.recorded_by in {name, field} or target(field) == metric.name:
+            yield metric
+
+
+def _hint(name: str, rules: Sequence[Rule]) -> str:
+    known = {RECORDING, *families(rules), *(metric.name for metric in METRICS)}
+    known |= {metric.recorded_by for metric in METRICS}
+    close = get_close_matches(name, sorted(known), n=1)
+    return f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
+
+
+def _index(rules: Sequence[Rule]) -> Explanation:
+    kinds = [Fact(name=kind, text=terms.kind(kind)) for rule in rules for kind in rule.kinds]
+    groups = [Fact(name=module(rule), text=", ".join(rule.kinds)) for rule in rules if module(rule) not in rule.kinds]
+    width = max(len(metric.name) for metric in METRICS)
+    metrics = [f"  {metric.name:{width}}  {metric.recorded_by}" for metric in METRICS]
+    return Explanation(
+        title="What gpureport explain knows",
+        sections=(
+            Section(title="Recording", facts=(Fact(name=RECORDING, text="what to log so that every kind is judged"),)),
+            Section(title="Kinds of findings", facts=tuple(kinds)),
+            Section(title="Families of kinds", facts=tuple(groups)),
+            Section(title="Metrics, and what records each", code=tuple(metrics)),
+        ),
+    )

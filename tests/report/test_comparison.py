@@ -1,0 +1,116 @@
+"""What `gpureport compare` prints."""
+
+import json
+
+from gpureport.recording import Work
+from gpureport.report import comparison_json, comparison_text, comparison_view
+from gpureport.report.comparison_view import ComparisonView
+from gpureport.report.display import GAP, relative
+from gpureport.report.lines import Page
+from gpureport.report.parts import Cell, Row, Table
+from gpureport.report.text_tables import grid
+from tests.report import examples
+from tests.report.conftest import HOSTILE
+
+GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))
+WORK = Work(amount=1000, unit="steps")
+
+
+def chain(*names: str, work: Work | None = WORK, step: str | None = None) -> list[examples.Pair]:
+    """Return a chain whose first run has idle gaps, and whose idle time halves from run to run."""
+    return [
+        examples.pair(examples.run(name, work=work, step=step), GAPS if place == 0 else GAPS[:1], idle=120.0 / 2**place)
+        for place, name in enumerate(names)
+    ]
+
+
+def text(view: ComparisonView, width: int = 80) -> str:
+    """Return a comparison as words on one line."""
+    return " ".join(comparison_text.render(view, width).split())
+
+
+def test_each_figure_has_before_after_and_both_differences() -> None:
+    """The idle share halves: ten points, and half of what it was."""
+    (link,) = comparison_view.build(chain("a", "b")).links
+    rows = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.figures.rows}
+    assert rows["Idle share"] == ["20 %", "10 %", "-10.0 points", "-50 %"]
+    assert rows["GPU utilisation"][2:] == ["none", ""]
+    assert "GPU-hours per 1000 steps" in rows
+
+
+def test_what_became_of_findings_is_told_together() -> None:
+    """Findings of one kind and fate are one line, with their devices and what they cost."""
+    (link,) = comparison_view.build(chain("a", "b")).links
+    assert [(fact.name, fact.text.replace(GAP, " ")) for fact in link.findings] == [
+        ("Persisting", "Idle gaps, GPU 0: 3 findings, up to 0.017 GPU-h, then 1 finding, up to 0.006 GPU-h"),
+        ("Resolved", "Idle gaps, GPU 1: was 3 findings, up to 0.017 GPU-h"),
+    ]
+
+
+def test_a_pair_needs_no_overview_and_a_chain_has_one() -> None:
+    """Three steps, or a repeated one, are shown side by side; every link is told."""
+    assert comparison_view.build(chain("a", "b")).steps is None
+    three = comparison_view.build(chain("a", "b", "c"))
+    assert three.steps is not None
+    assert [row.head.text for row in three.steps.rows] == ["a", "b", "c"]
+    assert [link.label for link in three.links] == ["a to b", "b to c"]
+
+
+def test_repetitions_stand_under_their_step() -> None:
+    """A step of two runs shows both."""
+    runs = [*chain("one", "two", step="slow"), *chain("c")]
+    view = comparison_view.build(runs)
+    assert view.steps is not None
+    assert [row.head.text for row in view.steps.rows] == ["slow (2 runs)", "- one", "- two", "c"]
+    assert view.steps.note
+    assert "the scatter of repeated runs is shown but not yet used" in text(view)
+
+
+def test_that_nothing_is_tested_is_said_once() -> None:
+    """No verdict is given, and why is said in one place."""
+    words = text(comparison_view.build(chain("a", "b", "c")))
+    assert words.count("No difference is tested, and each step is a single run.") == 1
+    assert "better" not in words
+    assert "worse" not in words
+
+
+def test_work_that_is_not_given_is_asked_for() -> None:
+    """Shares alone can mislead, and the text says so."""
+    assert "Give the work of each run with --work" in text(comparison_view.build(chain("a", "b", work=None)))
+
+
+def test_names_from_outside_cannot_steer_the_terminal() -> None:
+    """A hostile name is printed without its escape codes, and the JSON holds it as it is."""
+    runs = chain(HOSTILE, "b")
+    printed = comparison_text.render(comparison_view.build(runs), 80)
+    assert "\x1b" not in printed
+    assert "\x07" not in printed
+    document = json.loads(comparison_json.render([analysis for _, analysis in runs]))
+    assert document["steps"][0]["label"] == HOSTILE
+
+
+def test_colour_is_only_given_when_asked() -> None:
+    """Headings carry escape codes on a terminal only."""
+    view = comparison_view.build(chain("a", "b"))
+    assert "\x1b[1m" in comparison_text.render(view, colour=True)
+    assert "\x1b" not in comparison_text.render(view)
+
+
+def test_columns_that_do_not_fit_follow_below() -> None:
+    """A wide table is continued where nothing may be left out, and cut where it may."""
+    names = tuple(f"column {place}" for place in range(9))
+    table = Table(
+        columns=("", *names),
+        numeric=(True,) * len(names),
+        rows=(Row(head=Cell(text="row"), cells=tuple(Cell(text="0.123456") for _ in names)),),
+    )
+    page = Page(width=40, ascii=False)
+    whole, cut = (" ".join(line.text for line in grid(table, page, whole=every)) for every in (True, False))
+    assert (whole.count("0.123456"), cut.count("0.123456")) == (9, 3)
+    assert all(len(line.text) <= 40 for line in grid(table, page, whole=True))
+
+
+def test_a_share_of_nothing_is_not_shown() -> None:
+    """Relative to 0 there is no difference, and none has no share."""
+    assert [relative(1.0, 0.0), relative(1.0, None), relative(0.0, 5.0)] == ["", "", ""]
+    assert relative(1.0, 4.0) == f"+25{GAP}%"
