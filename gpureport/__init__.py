@@ -23,6 +23,7 @@ def read(
     host: "Sequence[str | Path]" = (),
     placement: "Placement | None" = None,
     labels: "Labels | None" = None,
+    as_one_run: bool = False,
 ) -> list["Recording"]:
     """Return every run a log or a folder of logs holds.
 
@@ -31,15 +32,16 @@ def read(
         host: CPU logs to join by time.
         placement: options that select or place rows.
         labels: what is said about the runs.
+        as_one_run: whether all logs of the folder are one run.
 
     Raises:
         SourceError: when the source is missing or holds nothing that can be used.
     """
     from gpureport import importers  # noqa: PLC0415 - loads pyarrow, which `import gpureport` must not
 
-    runs = importers.find(source, host)
+    runs = [importers.together([source], host)] if as_one_run else importers.find(source, host)
     options = placement or importers.Placement(), labels or importers.Labels()
-    return [importers.Reading(inputs, *options).recording() for inputs in runs]
+    return [importers.Reading(inputs, *options, as_one_run=as_one_run).recording() for inputs in runs]
 
 
 def analyze(recording: "Recording") -> "Analysis":

@@ -66,11 +66,12 @@ class Device:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where data came from: its kind (`nvidia_smi`, `host`), locator as given, and the sha256 of its bytes."""
+    """Where data came from: its kind (`nvidia_smi`, `host`), locator as given, the sha256 of its bytes, how many."""
 
     kind: str
     locator: str
     sha256: str
+    bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

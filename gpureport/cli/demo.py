@@ -40,5 +40,15 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
 
 def _as_steps() -> SourceOptions:
     return SourceOptions(
-        host=(), param=(), tag=(), work=_WORK, name=None, step=None, tz=None, gpus=None, strict=False, store=None
+        host=(),
+        param=(),
+        tag=(),
+        work=_WORK,
+        name=None,
+        step=None,
+        tz=None,
+        gpus=None,
+        as_one_run=False,
+        strict=False,
+        store=None,
     )

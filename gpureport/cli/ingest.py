@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli import sources
+from gpureport.cli import progress, sources
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import printable
 from gpureport.errors import SourceError
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _SOURCE = 3
 """Exit code when a source could not be read."""
+_SMALL = 16 * 2**20
+"""Bytes that are hashed faster than a store of many runs is searched."""
 
 
 @click.command()
@@ -27,13 +29,14 @@ _SOURCE = 3
 def ingest(*, source: tuple[str, ...], force: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
-    A SOURCE is a log or a folder of logs. What is in the store already is not read again; it keeps its labels
-    unless options give others.
+    A SOURCE is a log, compressed or not, or a folder of logs. What is in the store already is not read again; it
+    keeps its labels unless options give others.
     """
     store, failed = sources.store(options), 0
     for reading in sources.readings(source, options):
         try:
-            entry, done = _ingested(store, reading, options.labels(), force=force)
+            with progress.shown(reading):
+                entry, done = _ingested(store, reading, options.labels(), force=force)
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
@@ -51,7 +54,9 @@ def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bo
     """
     from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
 
-    known = store.get(reading.run_id)
+    # the id of a large log is known when all of it was read: not worth it where the store cannot hold the run
+    asked = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
+    known = store.get(reading.run_id) if asked else None
     if known is None:
         return store.write(reading, IMPORTER_VERSION), ""
     run = labels.applied(known.run)

@@ -29,6 +29,7 @@ class SourceOptions:
         step: label of its optimization step.
         tz: zone of the stamps.
         gpus: GPU indices, comma-separated.
+        as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
         store: the store's folder.
     """
@@ -41,6 +42,7 @@ class SourceOptions:
     step: str | None
     tz: str | None
     gpus: tuple[int, ...] | None
+    as_one_run: bool
     strict: bool
     store: Path | None
 
@@ -53,7 +55,8 @@ class SourceOptions:
     @property
     def placing(self) -> str | None:
         """The first option given that matters only while a log is read, None when there is none."""
-        given = {"--gpus": self.gpus, "--tz": self.tz, "--host": self.host or None}
+        one = True if self.as_one_run else None
+        given = {"--gpus": self.gpus, "--tz": self.tz, "--host": self.host or None, "--as-one-run": one}
         return next((name for name, value in given.items() if value is not None), None)
 
     def labels(self) -> "Labels":
@@ -164,6 +167,7 @@ _SOURCE_OPTIONS = (
         help="Zone of the log's time stamps, such as Europe/Berlin.",
     ),
     click.option("--gpus", type=Indices(), help="Keep only these GPUs."),
+    click.option("--as-one-run", is_flag=True, help="Take all logs for one run: rotated ones, one a GPU, one a node."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
 )

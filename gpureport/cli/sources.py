@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from gpureport.cli import progress
 from gpureport.cli.text import printable
 from gpureport.errors import SettingsError
 
@@ -27,20 +28,22 @@ def store(options: "SourceOptions") -> "Store":
 
 
 def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"]:
-    """Return every run the files and folders hold, hashed but not yet read.
+    """Return every run the files and folders hold, not yet read.
 
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
-    from gpureport.importers import Reading, find  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import Reading, find, together  # noqa: PLC0415 - loads pyarrow
 
-    found: list[Reading] = []
     for source in sources:
         _tell_skipped(source)
-        runs = find(source, options.host)
-        found += [Reading(inputs, options.placement(), options.labels(), strict=options.strict) for inputs in runs]
-    _one_name(options, len(found))
-    return found
+    if options.as_one_run:
+        runs = [together(sources, options.host)]
+    else:
+        runs = [inputs for source in sources for inputs in find(source, options.host)]
+    _one_name(options, len(runs))
+    one, strict = options.as_one_run, options.strict
+    return [Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one) for each in runs]
 
 
 def _one_name(options: "SourceOptions", runs: int) -> None:
@@ -67,13 +70,24 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
+    if options.as_one_run:
+        return _read(sources, options)
     found: list[Recording] = []
     for source in sources:
         if source == "-" or _exists(source) or _looks_like_path(source):
-            found += [reading.recording() for reading in readings([source], options)]
+            found += _read([source], options)
         else:
             found.append(_stored(source, options))
     _one_name(options, len(found))
+    return found
+
+
+def _read(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+    """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
+    found = []
+    for reading in readings(sources, options):
+        with progress.shown(reading):
+            found.append(reading.recording())
     return found
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from gpureport.importers.raw import RawFile
 from gpureport.quality import Quality
 from gpureport.recording import Device, Run, Work
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HEAD_BYTES = 64 * 1024
-"""How much of a source an importer sees to recognise it."""
+"""How much of a source's text an importer sees to recognise it."""
 
 
 NOT_SELECTED = "GPU not selected"
@@ -90,6 +91,10 @@ class Outcome:
     intervals: dict[str, float] = field(default_factory=dict)
     rejects: bytes = b""
 
+    def noted(self, notes: tuple[str, ...]) -> "Outcome":
+        """Return it with more that a reader must know."""
+        return replace(self, quality=replace(self.quality, notes=(*self.quality.notes, *notes))) if notes else self
+
 
 class Extraction(Protocol):
     """A source being read."""
@@ -113,13 +118,30 @@ class Importer(Protocol):
     kind: ClassVar[str]
 
     def identify(self, head: bytes) -> bool:
-        """Return whether the first bytes of a source are of this kind."""
+        """Return whether the beginning of a source, as UTF-8 text, is of this kind."""
         ...
 
-    def extract(self, path: Path, placement: Placement) -> Extraction:
+    def extract(self, file: RawFile, placement: Placement) -> Extraction:
         """Begin to read a source.
 
         Raises:
             SourceError: when it holds nothing that can be used.
         """
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file, the importer that recognised it, and what a person called it (`-` for standard input).
+
+    Attributes:
+        path: where it is read from.
+        importer: the importer.
+        locator: what a person called it.
+        beside: whether it lies beside a log and is joined to it.
+    """
+
+    path: Path
+    importer: Importer
+    locator: str
+    beside: bool = False

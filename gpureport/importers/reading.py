@@ -1,83 +1,137 @@
 """One run being read from its log and its host files: identity first, then batches, then the run."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
+from os.path import commonpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import NOT_SELECTED, Extraction, Importer, Labels, Outcome, Placement
-from gpureport.importers.delimited.pieces import digest
+from gpureport.importers.base import NOT_SELECTED, Extraction, Input, Labels, Outcome, Placement
+from gpureport.importers.merging import Merged, joined
+from gpureport.importers.raw import RawFile
+from gpureport.importers.together import bare
 from gpureport.metrics import Scope
-from gpureport.quality import Quality
-from gpureport.recording import Recording, Run, Source, arranged
+from gpureport.recording import Device, Recording, Run, Source, arranged
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _LOG_AND_HOST = 2
-IMPORTER_VERSION = "1"
+IMPORTER_VERSION = "2"
 """Raised whenever the same source would be read differently."""
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A file, the importer that recognised it, and what a person called it (`-` for standard input)."""
-
-    path: Path
-    importer: Importer
-    locator: str
+_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 
 
 class Reading:
-    """Reads one run; the batches must be taken before the run."""
+    """Reads one run; the batches must be taken before the run.
 
-    def __init__(self, inputs: Sequence[Input], placement: Placement, labels: Labels, *, strict: bool = False) -> None:
-        """Hash the sources; nothing is parsed yet.
+    The sources are hashed while they are read. Whoever asks for the run's id earlier makes the rest be read for it.
+    """
+
+    def __init__(
+        self,
+        inputs: Sequence[Input],
+        placement: Placement,
+        labels: Labels,
+        *,
+        strict: bool = False,
+        as_one_run: bool = False,
+    ) -> None:
+        """Prepare to read; nothing is read yet.
 
         Args:
             inputs: the log, then files beside it.
             placement: options that select or place rows.
             labels: what a person says about the run.
             strict: whether a line that was not understood is an error.
+            as_one_run: whether there may be several logs, which are one run.
 
         Raises:
             SourceError: when two files hold series of the same host.
         """
-        if len(inputs) > _LOG_AND_HOST:
+        if len(inputs) > _LOG_AND_HOST and not as_one_run:
             names = ", ".join(each.locator for each in inputs[1:])
             raise SourceError(names, "several host logs for one run", "give one, or join them before")
         self._strict = strict
         self._inputs = inputs
+        self._files = [RawFile(each.path) for each in inputs]
+        self._merged = as_one_run and len(inputs) > 1
         self._placement = placement
         self._labels = labels
-        self.sources = tuple(
-            Source(kind=each.importer.kind, locator=each.locator, sha256=digest(each.path)) for each in inputs
-        )
-        self.run_id = _identity(self.sources, placement)
         self._extractions: list[Extraction] = []
-        self._columns: dict[str, None] = {}
+
+    @property
+    def locator(self) -> str:
+        """What a person called its first source."""
+        return self._inputs[0].locator
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each source."""
+        return tuple(file.size for file in self._files)
+
+    @property
+    def work(self) -> int:
+        """Bytes that are read for the batches; several logs of one run are read twice."""
+        return sum(self.sizes) * (2 if self._merged else 1)
+
+    def watch(self, seen: Callable[[int], None]) -> None:
+        """Have the number of bytes told whenever some were read for the batches."""
+        for file in self._files:
+            file.watch = seen
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the run comes from; what was not read yet is read to be hashed."""
+        return tuple(
+            Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
+            for each, file in zip(self._inputs, self._files, strict=True)
+        )
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, from the bytes of its sources and the options that select or place rows."""
+        sources = self.sources
+        if self._merged:
+            # the order in which logs of one run are named says nothing
+            beside = {each.locator: each.beside for each in self._inputs}
+            sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
+        return _identity(sources, self._placement)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each, in time order within a device.
 
         Raises:
-            SourceError: when a source holds nothing that can be used, or a line of it was not understood and
-                reading is strict.
+            SourceError: when a source holds nothing that can be used, changed while it was read, or a line of it was
+                not understood and reading is strict.
         """
-        for each in self._inputs:
-            extraction = each.importer.extract(each.path, self._placement)
-            self._extractions.append(extraction)
-            try:
-                yield from extraction.batches()
-            except SourceError as error:
-                # a pipe is read from a spool whose name means nothing to a person
-                raise SourceError(each.locator, error.what, error.hint) from error
-            rejected = [e for e in extraction.outcome().quality.rejected if e.reason != NOT_SELECTED]
-            if self._strict and rejected:
-                reasons = ", ".join(f"{e.rows} {e.reason} (first at line {e.first_line})" for e in rejected)
-                raise SourceError(each.locator, f"lines were rejected: {reasons}", "mend them or leave out --strict")
+        if self._merged:
+            yield from self._read(Merged(self._inputs, self._files, self._placement), None)
+        else:
+            for each, file in zip(self._inputs, self._files, strict=True):
+                yield from self._read(each.importer.extract(file, self._placement), each.locator)
+        for each, file in zip(self._inputs, self._files, strict=True):
+            _located(file.settle, each.locator)
+
+    def _read(self, extraction: Extraction, locator: str | None) -> Iterator["pa.Table"]:
+        self._extractions.append(extraction)
+        try:
+            yield from extraction.batches()
+        except SourceError as error:
+            # a pipe is read from a spool whose name means nothing to a person
+            raise SourceError(locator or error.where, error.what, error.hint) from error
+        rejected = [e for e in extraction.outcome().quality.rejected if e.reason != NOT_SELECTED]
+        if self._strict and rejected:
+            reasons = ", ".join(f"{e.rows} {e.reason} (first at line {e.first_line})" for e in rejected)
+            where = locator or self._inputs[0].locator
+            raise SourceError(where, f"lines were rejected: {reasons}", "mend them or leave out --strict")
+
+    def _outcomes(self) -> list[Outcome]:
+        outcomes = [extraction.outcome() for extraction in self._extractions]
+        if self._merged:
+            return outcomes
+        return [outcome.noted(file.account.notes()) for outcome, file in zip(outcomes, self._files, strict=True)]
 
     def run(self) -> Run:
         """Return what is known about the run, after the last batch.
@@ -85,27 +139,28 @@ class Reading:
         Raises:
             SourceError: when the host log shares no time with the log.
         """
-        outcomes = [extraction.outcome() for extraction in self._extractions]
+        outcomes = self._outcomes()
         if _apart(outcomes):
             what = "it covers another time than the GPU log"
             raise SourceError(self._inputs[1].locator, what, "check its clock, give --tz, or leave it out")
-        gpus = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device.startswith("gpu:")]
+        devices = sorted((device for outcome in outcomes for device in outcome.devices), key=_place)
+        gpus = {device.id for device in devices if device.scope is Scope.GPU}
+        rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         labels = self._labels
-        devices = sorted((d for o in outcomes for d in o.devices), key=lambda d: (d.scope is Scope.HOST, d.index or 0))
         return Run(
             id=self.run_id,
-            name=labels.name or _name(self._inputs[0]),
+            name=labels.name or _name(self._inputs),
             step=labels.step,
             started=outcomes[0].span[0],
             ended=outcomes[0].span[1],
             timezone=self._placement.tz,
-            interval=sorted(gpus)[len(gpus) // 2] if gpus else None,
+            interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
             params=labels.params,
             tags=labels.tags,
             work=labels.work,
-            quality=_joined([outcome.quality for outcome in outcomes]),
+            quality=joined([outcome.quality for outcome in outcomes]),
         )
 
     def rejects(self) -> bytes:
@@ -135,35 +190,32 @@ def _identity(sources: Sequence[Source], placement: Placement) -> str:
     return hasher.hexdigest()[:16]
 
 
-def _name(log: Input) -> str:
+def _name(inputs: Sequence[Input]) -> str:
     """Return a run's name: its log's, or its folder's where the log is called what nvidia-smi logs are called."""
-    if log.locator == "-":
+    logs = [each for each in inputs if not each.beside]
+    if logs[0].locator == "-":
         return "standard input"
-    path = Path(log.locator)
+    if len(logs) > 1:
+        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or bare(logs[0].path.name)
+    path = Path(logs[0].locator)
     folder = path.resolve().parent.name
-    return folder if path.stem in {"nvidia-smi", "nvidia_smi", "gpu"} and folder else path.stem
+    name = bare(path.name) if path.suffix in _COMPRESSED else path.stem
+    return folder if name in {"nvidia-smi", "nvidia_smi", "gpu"} and folder else name
+
+
+def _place(device: Device) -> tuple[bool, str, int]:
+    """Return where a device comes in its run."""
+    return device.scope is Scope.HOST, device.node or "", device.index or 0
+
+
+def _located(settle: Callable[[], None], locator: str) -> None:
+    try:
+        settle()
+    except SourceError as error:
+        raise SourceError(locator, error.what, error.hint) from error
 
 
 def _apart(outcomes: Sequence[Outcome]) -> bool:
     """Return whether a host log shares no time with the log."""
     (start, end), *others = [outcome.span for outcome in outcomes]
     return any(last < start or first > end for first, last in others)
-
-
-def _joined(qualities: Sequence[Quality]) -> Quality:
-    """Return the account of all sources of a run together; gaps and coverage are those of the log."""
-    first = qualities[0]
-    return replace(
-        first,
-        lines=sum(quality.lines for quality in qualities),
-        rows_kept=sum(quality.rows_kept for quality in qualities),
-        rejected=tuple(entry for quality in qualities for entry in quality.rejected),
-        headers=sum(quality.headers for quality in qualities),
-        noise=sum(quality.noise for quality in qualities),
-        events=sum(quality.events for quality in qualities),
-        absent_cells=tuple(entry for quality in qualities for entry in quality.absent_cells),
-        gaps=tuple(gap for quality in qualities for gap in quality.gaps),
-        duplicates=sum(quality.duplicates for quality in qualities),
-        clock_steps=tuple(step for quality in qualities for step in quality.clock_steps),
-        notes=tuple(note for quality in qualities for note in quality.notes),
-    )

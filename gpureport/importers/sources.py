@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import HEAD_BYTES, Importer
+from gpureport.importers.base import HEAD_BYTES, Importer, Input
+from gpureport.importers.delimited import compression
+from gpureport.importers.delimited.pieces import head as text_head
 from gpureport.importers.host import HostCsv
 from gpureport.importers.nvidia_smi import NvidiaSmi
-from gpureport.importers.reading import Input
+from gpureport.importers.raw import RawFile
 
 IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(),)
 """Importers of logs that make a run."""
@@ -22,10 +24,11 @@ _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".p
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
-def _head(path: Path) -> bytes:
+def _head(file: RawFile) -> bytes:
+    """Return the beginning of a file's text, whatever it is compressed with and encoded in."""
+    path = file.path
     try:
-        with path.open("rb") as file:
-            return file.read(HEAD_BYTES)
+        return text_head(file, HEAD_BYTES)
     except PermissionError as error:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
     except OSError as error:
@@ -62,21 +65,28 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS) -> Input:
         raise SourceError(source, "no such file", "check the path")
     if not path.is_file():
         path = _spooled(source, path)
-    head = _head(path)
+    file = RawFile(path)
+    head = _head(file)
+    if not head and file.account.damage:
+        raise SourceError(source, f"{file.account.damage} before its first line", "copy or compress it again")
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = [importer for importer in importers if importer.identify(head)]
+    packed = None if found else compression.archive(file)
+    if packed:
+        raise SourceError(source, packed, "unpack it and give the files in it")
     if not found:
         first = _first_line(head)
         raise SourceError(source, f"not a known log (it begins {first!r})" if first else "not a text log", _WANTED)
-    return Input(path, found[0], source)
+    return Input(path, found[0], source, beside=importers is BESIDE)
 
 
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith("."):
-            head = _head(path)
-            yield from (Input(path, importer, str(path)) for importer in importers if importer.identify(head))
+            head = _head(RawFile(path))
+            beside = importers is BESIDE
+            yield from (Input(path, importer, str(path), beside) for importer in importers if importer.identify(head))
 
 
 def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
@@ -121,3 +131,23 @@ def find(source: str | Path, host: Sequence[str | Path] = ()) -> list[list[Input
     alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
     beside = {folder: list(_recognised(folder, BESIDE)) for folder in alone}
     return [[log, *(named or beside.get(log.path.parent, []))] for log in logs]
+
+
+def together(sources: Sequence[str | Path], host: Sequence[str | Path] = ()) -> list[Input]:
+    """Return all logs of several sources, then the files beside them, as the inputs of one run.
+
+    Host files named by a person win over those found.
+
+    Raises:
+        SourceError: when there is no log, a file is of no known kind, or one is named twice.
+    """
+    logs = [run[0] for source in sources for run in find(source)]
+    folders = {log.path.parent: None for log in logs if any(Path(source).is_dir() for source in sources)}
+    named = [identify(str(path), BESIDE) for path in host]
+    beside = named or [each for folder in folders for each in _recognised(folder, BESIDE)]
+    seen: set[Path] = set()
+    for each in (*logs, *beside):
+        if each.path.resolve() in seen:
+            raise SourceError(each.locator, "named twice for one run", "name every log once")
+        seen.add(each.path.resolve())
+    return [*logs, *beside]

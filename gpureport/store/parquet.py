@@ -5,7 +5,8 @@ Delta encoding of the stamps is what makes the file small; every other column is
 an error instead of a wrong value, at no measurable cost.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,10 @@ _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=Fa
 class SeriesWriter:
     """Writes batches of one device each; holds at most a row group a device in memory."""
 
-    def __init__(self, path: Path, run_id: str) -> None:
-        """Prepare to write; the file is made with the first row group."""
+    def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
+        """Prepare to write; the file is made, and the run's id asked for, with the first row group."""
         self._path = path
-        self._run_id = run_id
+        self._run_id = cache(run_id)
         self._writer: parquet.ParquetWriter | None = None
         self._schema: pa.Schema | None = None
         self._held: dict[str, list[pa.Table]] = {}
@@ -66,7 +67,7 @@ class SeriesWriter:
         elif schema != self._schema:
             self._widen(schema)
         self._schema = schema
-        self._writer.write_table(_complete(table, schema, self._run_id), row_group_size=len(table))
+        self._writer.write_table(_complete(table, schema, self._run_id()), row_group_size=len(table))
 
     def _open(self, schema: "pa.Schema") -> parquet.ParquetWriter:
         # the stubs know only a switch here, where a list of columns is documented
@@ -89,7 +90,7 @@ class SeriesWriter:
         file = parquet.ParquetFile(narrow)
         for index in range(file.num_row_groups):
             group = file.read_row_group(index)
-            self._writer.write_table(_complete(group, schema, self._run_id), row_group_size=len(group))
+            self._writer.write_table(_complete(group, schema, self._run_id()), row_group_size=len(group))
         file.close()
         narrow.unlink()
 

@@ -5,7 +5,7 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -15,7 +15,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from gpureport.errors import StoreError
-from gpureport.recording import Recording, Run, Source
+from gpureport.recording import Recording, Run
 from gpureport.store import parquet, run_json, swap
 from gpureport.store.run_json import StoredRun
 
@@ -30,8 +30,10 @@ _STALE = 86_400
 class Readable(Protocol):
     """A run that is being read: batches first, then what is known about it."""
 
-    run_id: str
-    sources: tuple[Source, ...]
+    @property
+    def run_id(self) -> str:
+        """Its id, best asked for when the batches are out."""
+        ...
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield its series."""
@@ -91,8 +93,8 @@ class Store:
 
     def write(self, reading: Readable, importer_version: str) -> Entry:
         """Read a run into the store; an existing run of the same id is replaced whole."""
-        with self._place(reading.run_id) as folder:
-            writer = parquet.SeriesWriter(folder / _SERIES, reading.run_id)
+        with self._place(lambda: reading.run_id) as folder:
+            writer = parquet.SeriesWriter(folder / _SERIES, lambda: reading.run_id)
             try:
                 for batch in reading.batches():
                     writer.add(batch)
@@ -108,15 +110,15 @@ class Store:
         return Entry(stored, self._runs / run.id)
 
     @contextmanager
-    def _place(self, run_id: str) -> Iterator[Path]:
-        """Give a folder to write a run to; move it to its place when all went well, else remove it."""
+    def _place(self, run_id: Callable[[], str]) -> Iterator[Path]:
+        """Give a folder to write a run to; move it to the place of its id when all went well, else remove it."""
         try:
             self._runs.mkdir(parents=True, exist_ok=True)
             marker = self.folder / "store.json"
             if not marker.exists():
                 _replace(marker, json.dumps({"format": FORMAT}) + "\n")
             self._sweep()
-            folder = self._runs / f".tmp-{run_id}-{os.getpid()}-{secrets.token_hex(4)}"
+            folder = self._runs / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
             folder.mkdir()
         except OSError as error:
             what = error.strerror or "cannot be written"
@@ -126,7 +128,7 @@ class Store:
             for file in folder.iterdir():
                 _sync(file)
             _sync(folder)
-            swap.into_place(folder, self._runs / run_id)
+            swap.into_place(folder, self._runs / run_id())
             _sync(self._runs)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -167,6 +169,17 @@ class Store:
         """Return the run of exactly this id, None when it is not there."""
         folder = self._runs / run_id
         return self._entry(folder) if (folder / _RUN).is_file() else None
+
+    def may_hold(self, sizes: Sequence[int]) -> bool:
+        """Return whether a run may be here whose sources have these sizes; what no size is known of may be any."""
+        wanted = sorted(sizes)
+        for folder in self._folders():
+            entry = self._readable(folder)
+            known = [source.bytes for source in entry.run.sources] if entry else []
+            held = [size for size in known if size is not None]
+            if len(held) < len(known) or sorted(held) == wanted:
+                return True
+        return False
 
     def named(self, name: str) -> Entry:
         """Return the one run with this name, or whose id begins so.

@@ -1,5 +1,6 @@
 """`gpureport ingest` and `gpureport runs`."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -7,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 from tests.cli.program import Program
 from tests.importers.logs import HEADER, log, row
@@ -148,3 +150,62 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
         (tmp_path / "pipe").write_text(text)
         assert reader.stdout is not None
         assert json.loads(reader.stdout.read())["runs"][0]["quality"]["rows_kept"] == 60
+
+
+def test_a_large_log_is_not_hashed_for_a_store_without_it(
+    gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether a large log is stored is asked only where a run of its size is; the outcome is the same."""
+    monkeypatch.setattr("gpureport.cli.ingest._SMALL", 0)
+    (tmp_path / "gpu.csv").write_text(log())
+    assert "already" not in gpureport("ingest", "gpu.csv").out
+    assert "already in the store\n" in gpureport("ingest", "gpu.csv").out
+    (tmp_path / "gpu.csv").write_text(log(30))
+    asked = list[str]()
+    monkeypatch.setattr("gpureport.store.Store.get", lambda _, run_id: asked.append(run_id))
+    gpureport("ingest", "gpu.csv")
+    assert asked == []
+
+
+def test_several_logs_as_one_run(gpureport: Program, tmp_path: Path) -> None:
+    """--as-one-run makes one run of several logs, for every command that reads logs; a stored run is no part of one."""
+    lines = log(40, gpus=2).splitlines(keepends=True)
+    (tmp_path / "gpu.csv.1").write_text("".join(lines[:41]))
+    (tmp_path / "gpu.csv").write_text(lines[0] + "".join(lines[41:]))
+    outcome = gpureport("ingest", "gpu.csv", "gpu.csv.1", "--as-one-run", "--name", "both")
+    assert outcome.out.partition("  ")[2].startswith("both: 2 GPUs, 39 s, every 1 s\n  82 lines = 80 rows kept")
+    assert "already in the store" in gpureport("ingest", "gpu.csv.1", "gpu.csv", "--as-one-run").out
+    (run,) = json.loads(gpureport("analyze", "gpu.csv", "gpu.csv.1", "--as-one-run", "--format", "json").out)["runs"]
+    assert [source["locator"] for source in run["run"]["sources"]] == ["gpu.csv", "gpu.csv.1"]
+    assert len(gpureport("ingest", "gpu.csv", "gpu.csv.1").out.splitlines()) == 4
+    refused = gpureport("analyze", "both", "--as-one-run")
+    assert (refused.code, refused.err[:22]) == (3, "gpureport: both: no su")
+
+
+def test_a_compressed_log(gpureport: Program, tmp_path: Path) -> None:
+    """A cut compressed log is read as far as it goes, and that is said."""
+    content = gzip.compress(log(4000).encode())
+    (tmp_path / "a.csv.gz").write_bytes(content[: len(content) // 2])
+    out = gpureport("ingest", "a.csv.gz").out
+    assert "  a: 1 GPU" in out
+    assert "  The compressed log is cut: read up to there.\n" in out
+
+
+@pytest.mark.parametrize(("terminal", "patience", "shown"), [(True, -1, True), (True, 60, False), (False, -1, False)])
+def test_progress_is_shown_on_a_terminal_only(  # noqa: PLR0913 - one argument a circumstance
+    gpureport: Program,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    terminal: bool,
+    patience: float,
+    shown: bool,
+) -> None:
+    """A read that takes over a second shows a bar on standard error of a terminal, and nowhere else."""
+    (tmp_path / "gpu.csv").write_text(log())
+    monkeypatch.setattr("gpureport.cli.progress._PATIENCE", patience)
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda _: terminal, raising=False)
+    for command in ("ingest", "analyze"):
+        outcome = gpureport(command, "gpu.csv")
+        assert ("Reading gpu.csv" in outcome.err) is shown
+        assert "Reading" not in outcome.out

@@ -93,6 +93,17 @@ def test_the_same_bytes_are_the_same_run(tmp_path: Path) -> None:
     assert Reading(inputs, Placement(tz="UTC"), Labels()).run_id != first
 
 
+def test_a_run_is_looked_for_by_size_first(tmp_path: Path) -> None:
+    """Only a run whose sources have the same sizes may be the same; one stored without sizes may be any."""
+    store = Store(tmp_path / "store")
+    assert not store.may_hold([1])
+    entry = stored(store, tmp_path / "a")
+    sizes = reading(tmp_path / "a").sizes
+    assert (store.may_hold(sizes), store.may_hold(sizes[::-1]), store.may_hold(sizes[:1])) == (True, True, False)
+    store.relabel(entry, replace(entry.run, sources=tuple(replace(each, bytes=None) for each in entry.run.sources)))
+    assert store.may_hold(sizes[:1])
+
+
 def test_a_failed_read_leaves_nothing(tmp_path: Path) -> None:
     """A log that turns out useless leaves no folder behind, and the run stored before is untouched."""
     store = Store(tmp_path / "store")

@@ -1,15 +1,18 @@
 """A log as a stream of UTF-8 pieces that end at a line end, with bounded memory."""
 
-import codecs
 from collections.abc import Iterator
 from dataclasses import dataclass
-from hashlib import sha256
-from pathlib import Path
+from itertools import islice
+
+import numpy as np
+
+from gpureport.importers.delimited import cleaning, compression, encoding
+from gpureport.importers.raw import BLOCK, Account, RawFile
 
 PIECE_BYTES = 8 * 2**20
 """Size of a piece: larger ones are no faster and cost memory (measured 8, 16 and 64 MiB)."""
-
-_BOMS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_HEAD_BLOCKS = 256
+_NEWLINE = ord("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +20,9 @@ class Piece:
     """Whole lines of a log.
 
     Attributes:
-        data: UTF-8 bytes; every line but possibly the log's last ends with a newline.
-        first_line: number of its first line in the log, from 1.
+        data: UTF-8 bytes; every line but possibly the log's last ends with a newline, before which a carriage
+            return may stand. A run of NUL bytes is a single one.
+        first_line: number of its first line in the log, from 1; lines end with LF, CRLF or a lone CR.
         last: whether the log ends here.
     """
 
@@ -28,45 +32,51 @@ class Piece:
 
 
 def head_text(head: bytes) -> str:
-    """Return the first bytes of a log as text, whatever its byte order mark says of its encoding."""
-    bom, encoding = next(((mark, name) for mark, name in _BOMS if head.startswith(mark)), (b"", "utf-8"))
-    return head[len(bom) :].decode(encoding, errors="replace")
+    """Return the first bytes of a log as text."""
+    mark, name = encoding.sniff(head)
+    return head[mark:].decode(name, errors="replace").replace("\0", "\n")
 
 
-def digest(path: Path) -> str:
-    """Return the sha256 of a file's bytes."""
-    hasher = sha256()
-    with path.open("rb") as file:
-        while block := file.read(2**20):
-            hasher.update(block)
-    return hasher.hexdigest()
+def head(file: RawFile, length: int) -> bytes:
+    """Return the first bytes of a log's text, whatever it is compressed with and encoded in."""
+    file.account = Account()
+    found = b""
+    # a file of zeros has no text, however long it is
+    for block in cleaning.clean(islice(_decoded(file, length), _HEAD_BLOCKS), file.account):
+        found += block
+        if len(found) >= length:
+            break
+    return found[:length]
 
 
-def _decoded(path: Path, size: int) -> Iterator[bytes]:
-    """Yield the file in blocks of UTF-8 without a byte order mark."""
-    with path.open("rb") as file:
-        block = file.read(size)
-        bom, encoding = next(((mark, name) for mark, name in _BOMS if block.startswith(mark)), (b"", "utf-8"))
-        block = block[len(bom) :]
-        decoder = None if encoding == "utf-8" else codecs.getincrementaldecoder(encoding)(errors="replace")
-        while block:
-            yield block if decoder is None else decoder.decode(block).encode()
-            block = file.read(size)
+def _decoded(file: RawFile, size: int) -> Iterator[bytes]:
+    """Yield text in UTF-8, in blocks of about `size` bytes."""
+    return encoding.utf8(compression.plain(file, size))
 
 
-def pieces(path: Path, size: int = PIECE_BYTES) -> Iterator[Piece]:
+def pieces(file: RawFile, size: int = PIECE_BYTES) -> Iterator[Piece]:
     """Yield the log in pieces of about `size` bytes, cut at line ends.
 
-    UTF-8 and UTF-16 with a byte order mark are decoded; a file without one is taken as UTF-8. A line end is
-    a newline; a carriage return before it is left to the parser.
+    What was skipped or shortened on the way stands in the file's account.
     """
-    rest, line = b"", 1
-    for block in _decoded(path, size):
+    file.account = Account()
+    line, lines = 1, 0
+    whole: list[bytes | memoryview] = []
+    held = 0
+    rest = cleaning.OpenLine(file.account)
+    for block in cleaning.clean(_decoded(file, min(size, BLOCK)), file.account):
         cut = block.rfind(b"\n") + 1
-        if cut == 0:
-            rest += block
-            continue
-        data, rest = rest + block[:cut], block[cut:]
-        yield Piece(data, line, last=False)
-        line += data.count(b"\n")
-    yield Piece(rest, line, last=True)
+        if cut:
+            first = block.find(b"\n")
+            rest.add(block[:first])
+            opened = rest.ended()
+            whole += [opened, memoryview(block)[first:cut]]
+            held += len(opened) + cut - first
+            # three times as fast as counting in bytes
+            lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == _NEWLINE))
+        rest.add(block[cut:])
+        if held >= size:
+            yield Piece(b"".join(whole), line, last=False)
+            line, lines, held, whole = line + lines, 0, 0, []
+    whole.append(rest.ended())
+    yield Piece(b"".join(whole), line, last=True)

@@ -4,7 +4,6 @@ A CPU value covers the time since the reading before; it is kept at the stamp of
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -19,6 +18,7 @@ from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section
 from gpureport.importers.delimited.pieces import head_text, pieces
+from gpureport.importers.raw import RawFile
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
 
@@ -76,17 +76,17 @@ class HostCsv:
         lines = head_text(head).splitlines()
         return bool(lines) and HostDialect().header(lines[0].strip()) is not None
 
-    def extract(self, path: Path, placement: Placement) -> "HostExtraction":
+    def extract(self, file: RawFile, placement: Placement) -> "HostExtraction":
         """Begin to read a CSV."""
-        return HostExtraction(path, placement)
+        return HostExtraction(file, placement)
 
 
 class HostExtraction:
     """One host CSV being read."""
 
-    def __init__(self, path: Path, placement: Placement) -> None:
+    def __init__(self, file: RawFile, placement: Placement) -> None:
         """Prepare to read; nothing is read yet."""
-        self._path = path
+        self._file = file
         self._tally = Tally()
         self._assembly = Assembly(zones.zone(placement.tz) if placement.tz else None)
 
@@ -96,13 +96,13 @@ class HostExtraction:
         Raises:
             SourceError: when no row can be used.
         """
-        for parsed in Parser(HostDialect()).sections(pieces(self._path)):
+        for parsed in Parser(HostDialect()).sections(pieces(self._file)):
             self._tally.add(parsed)
             for section in parsed.sections:
                 yield from self._section(section)
         if self._tally.rows == 0:
             hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
-            raise SourceError(str(self._path), "no row of host metrics that can be used", hint)
+            raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
 
     def _section(self, section: Section) -> Iterator["pa.Table"]:
         devices = np.zeros(len(section.times), dtype=np.int64)

@@ -1,7 +1,6 @@
 """Reads `nvidia-smi --query-gpu=… --format=csv` logs: any columns, in any order, units in cells or not."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from gpureport.errors import SourceError
@@ -17,6 +16,7 @@ from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices
 from gpureport.importers.nvidia_smi.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.raw import RawFile
 from gpureport.metrics import BY_NAME
 
 if TYPE_CHECKING:
@@ -37,17 +37,17 @@ class NvidiaSmi:
         layouts = [layout for line in lines if (layout := QueryGpuDialect().header(line.strip())) is not None]
         return any(layout.holds(_METRICS) or layout.stamp is not None for layout in layouts)
 
-    def extract(self, path: Path, placement: Placement) -> "QueryGpuExtraction":
+    def extract(self, file: RawFile, placement: Placement) -> "QueryGpuExtraction":
         """Begin to read a log."""
-        return QueryGpuExtraction(path, placement)
+        return QueryGpuExtraction(file, placement)
 
 
 class QueryGpuExtraction:
     """One log being read."""
 
-    def __init__(self, path: Path, placement: Placement) -> None:
+    def __init__(self, file: RawFile, placement: Placement) -> None:
         """Prepare to read; nothing is read yet."""
-        self._path = path
+        self._file = file
         self._tally = Tally()
         self._devices = Devices(placement.gpus)
         self._assembly = Assembly(zones.zone(placement.tz) if placement.tz else None)
@@ -60,7 +60,7 @@ class QueryGpuExtraction:
         Raises:
             SourceError: when no row can be used, or no column tells several GPUs apart.
         """
-        for parsed in Parser(QueryGpuDialect()).sections(pieces(self._path)):
+        for parsed in Parser(QueryGpuDialect()).sections(pieces(self._file)):
             self._tally.add(parsed)
             for section in parsed.sections:
                 self._problem = _problem(section.layout)
@@ -88,11 +88,11 @@ class QueryGpuExtraction:
     def _check(self) -> None:
         """Refuse a log of which nothing is left."""
         if self._tally.rows == 0:
-            raise SourceError(str(self._path), *self._nothing())
+            raise SourceError(str(self._file.path), *self._nothing())
         together = any(clock.bunched() for clock in self._assembly.clocks.values())
         if together and not self._devices.named:
             what = "several rows come at a time, so several GPUs were logged, and no column tells them apart"
-            raise SourceError(str(self._path), what, "record index, uuid or pci.bus_id as well")
+            raise SourceError(str(self._file.path), what, "record index, uuid or pci.bus_id as well")
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no row is left, and what to do."""

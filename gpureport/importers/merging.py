@@ -1,0 +1,192 @@
+"""Several logs of one run as one source: each is read once to learn what it holds, then all in the order of time."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.errors import SourceError
+from gpureport.importers.base import Extraction, Input, Outcome, Placement
+from gpureport.importers.raw import RawFile
+from gpureport.importers.together import Logged, Plan, Span, plan
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TWICE = "recorded in the log before as well"
+"""Why rows that two rotated logs share are taken once."""
+_FINEST = 1e-3
+
+
+class Merged:
+    """The logs of one run being read."""
+
+    def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement) -> None:
+        """Prepare to read; nothing is read yet."""
+        self._inputs = inputs
+        self._files = files
+        self._placement = placement
+        self._plan = Plan(order=(), names=(), devices=())
+        self._outcomes: list[Outcome] = []
+        self._parts: dict[str, list[Span]] = {}
+        self._twice: list[int] = [0] * len(inputs)
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one device each, in time order within a device.
+
+        Raises:
+            SourceError: when a log holds nothing that can be used, or two hold the same GPU at the same time.
+        """
+        logs = [self._learned(place) for place in range(len(self._inputs))]
+        self._plan = plan(logs)
+        self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
+        ends: dict[str, int] = {}
+        for place in self._plan.order:
+            names = self._plan.names[place]
+            for device, span in logs[place].spans.items():
+                self._parts.setdefault(names[device], []).append(span)
+            extraction = self._extraction(place)
+            for batch in self._read(extraction, place):
+                fresh = self._fresh(batch, names, ends, place)
+                if len(fresh):
+                    yield fresh
+            outcome = extraction.outcome()
+            self._outcomes[place] = outcome.noted(self._files[place].account.notes())
+
+    def _extraction(self, place: int) -> Extraction:
+        return self._inputs[place].importer.extract(self._files[place], self._placement)
+
+    def _read(self, extraction: Extraction, place: int) -> Iterator["pa.Table"]:
+        try:
+            yield from extraction.batches()
+        except SourceError as error:
+            raise SourceError(self._inputs[place].locator, error.what, error.hint) from error
+
+    def _learned(self, place: int) -> Logged:
+        """Return what a log holds, after reading it for nothing else."""
+        spans: dict[str, Span] = {}
+        extraction = self._extraction(place)
+        for batch in self._read(extraction, place):
+            device, times = _device(batch), batch.column("timestamp")
+            first, last = spans.get(device, (times[0].value, 0))
+            spans[device] = min(first, times[0].value), max(last, times[-1].value)
+        devices = tuple(device for device in extraction.outcome().devices if device.id in spans)
+        given = self._inputs[place]
+        return Logged(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
+
+    def _fresh(self, batch: "pa.Table", names: dict[str, str], ends: dict[str, int], place: int) -> "pa.Table":
+        """Return the rows of a batch that no log before held, under the device's name in the run."""
+        name = names[_device(batch)]
+        times = columns.integers(batch.column("timestamp").combine_chunks().cast("int64"))
+        known = int(np.searchsorted(times, ends.get(name, times[0])))
+        self._twice[place] += known
+        if known < len(times):
+            ends[name] = int(times[-1])
+        codes = columns.categories(np.zeros(len(batch), dtype=np.int64), [name])
+        renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)
+        return renamed.slice(known)
+
+    def outcome(self) -> Outcome:
+        """Return what is known after the last batch.
+
+        Raises:
+            SourceError: when a host log shares no time with the logs.
+        """
+        log = [outcome for outcome, given in zip(self._outcomes, self._inputs, strict=True) if not given.beside]
+        span = min(outcome.span[0] for outcome in log), max(outcome.span[1] for outcome in log)
+        for outcome, given in zip(self._outcomes, self._inputs, strict=True):
+            if outcome.span[1] < span[0] or outcome.span[0] > span[1]:
+                what = "it covers another time than the GPU logs"
+                raise SourceError(given.locator, what, "check its clock, give --tz, or leave it out")
+        intervals: dict[str, float] = {}
+        for place in self._plan.order:
+            for device, interval in self._outcomes[place].intervals.items():
+                intervals.setdefault(self._plan.names[place][device], interval)
+        return Outcome(
+            devices=self._plan.devices,
+            quality=self._quality(intervals),
+            span=span,
+            intervals=intervals,
+            rejects=b"".join(outcome.rejects for outcome in self._outcomes),
+        )
+
+    def _quality(self, intervals: dict[str, float]) -> Quality:
+        """Return the account of all logs together."""
+        accounts = [self._account(place) for place in self._plan.order]
+        gaps = (*(gap for account in accounts for gap in account.gaps), *self._between(intervals))
+        rejected: dict[str, Rejected] = {}
+        absent = Counter[tuple[str, str]]()
+        for cells in (cells for account in accounts for cells in account.absent_cells):
+            absent[cells.column, cells.reason] += cells.cells
+        for entry in (entry for account in accounts for entry in account.rejected):
+            first = rejected.get(entry.reason, replace(entry, rows=0))
+            rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
+        return replace(
+            joined(accounts),
+            rejected=tuple(rejected.values()),
+            absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
+            gaps=tuple(sorted(gaps, key=lambda gap: (gap.device, gap.start))),
+            coverage_ratio=self._coverage(gaps),
+        )
+
+    def _account(self, place: int) -> Quality:
+        """Return the account of one log, its devices called as in the run, its notes under its name."""
+        names, account = self._plan.names[place], self._outcomes[place].quality
+        twice = self._twice[place]
+        rejected = (Rejected(reason=TWICE, rows=twice, first_line=1),) if twice else ()
+        return replace(
+            account,
+            rows_kept=account.rows_kept - twice,
+            rejected=(*account.rejected, *rejected),
+            gaps=tuple(replace(gap, device=names[gap.device]) for gap in account.gaps),
+            clock_steps=tuple(replace(step, device=names[step.device]) for step in account.clock_steps),
+            log_events=tuple(
+                replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events
+            ),
+            notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes),
+        )
+
+    def _between(self, intervals: dict[str, float]) -> Iterator[LogGap]:
+        """Yield the time without samples between a device's logs."""
+        for device, spans in self._parts.items():
+            limit = gap_seconds(intervals.get(device, _FINEST)) * 1e6
+            for (_, end), (start, _) in pairwise(spans):
+                if start - end > limit:
+                    yield LogGap(device=device, start=end, end=start)
+
+    def _coverage(self, gaps: Sequence[LogGap]) -> float | None:
+        """Return the share of the run's time in which each device was sampled."""
+        spans = [(spans[0][0], max(end for _, end in spans)) for spans in self._parts.values()]
+        whole = max(end for _, end in spans) - min(start for start, _ in spans)
+        sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
+        return sampled / (whole * len(spans)) if whole else None
+
+
+def _device(batch: "pa.Table") -> str:
+    name: Any = batch.column("device")[0].as_py()
+    return str(name)
+
+
+def joined(accounts: Sequence[Quality]) -> Quality:
+    """Return the account of several sources together; coverage is that of the first."""
+    return replace(
+        accounts[0],
+        lines=sum(quality.lines for quality in accounts),
+        rows_kept=sum(quality.rows_kept for quality in accounts),
+        rejected=tuple(entry for quality in accounts for entry in quality.rejected),
+        headers=sum(quality.headers for quality in accounts),
+        noise=sum(quality.noise for quality in accounts),
+        events=sum(quality.events for quality in accounts),
+        absent_cells=tuple(entry for quality in accounts for entry in quality.absent_cells),
+        gaps=tuple(gap for quality in accounts for gap in quality.gaps),
+        duplicates=sum(quality.duplicates for quality in accounts),
+        clock_steps=tuple(step for quality in accounts for step in quality.clock_steps),
+        log_events=tuple(event for quality in accounts for event in quality.log_events),
+        synthetic_time=any(quality.synthetic_time for quality in accounts),
+        notes=tuple(note for quality in accounts for note in quality.notes),
+    )

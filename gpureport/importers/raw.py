@@ -1,0 +1,137 @@
+"""The bytes of a file as they were when reading began, hashed in the same read."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from gpureport.errors import SourceError
+
+BLOCK = 2**20
+"""Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What was met on the way from bytes to lines.
+
+    Attributes:
+        nul_bytes: NUL bytes that were skipped.
+        nul_runs: runs they lay in.
+        long_lines: lines that were shortened.
+        longest: length of the longest of them, in bytes.
+        damage: why a compressed log could be read in part only, empty when it could be read whole.
+    """
+
+    nul_bytes: int = 0
+    nul_runs: int = 0
+    long_lines: int = 0
+    longest: int = 0
+    damage: str = ""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know, one sentence each."""
+        found = []
+        if self.damage:
+            found.append(f"The compressed log is {self.damage}: read up to there.")
+        if self.nul_bytes:
+            found.append(f"{_counted(self.nul_bytes, 'NUL byte')} in {_counted(self.nul_runs, 'run')} skipped.")
+        if self.long_lines:
+            found.append(f"{_counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
+        return tuple(found)
+
+
+def _counted(count: int, name: str) -> str:
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """What tells whether a file was written to."""
+
+    inode: int
+    size: int
+    modified: int
+
+
+class RawFile:
+    """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
+
+    Whatever is read for the first time is hashed. The hash can be asked for before the end: then the rest is read
+    for it at once, and again when it is parsed; `settle` makes sure that both saw the same.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take a file; it is looked at when it is first read."""
+        self.path = path
+        self.account = Account()
+        self.watch: Callable[[int], None] | None = None
+        self._state: _State | None = None
+        self._hasher = sha256()
+        self._hashed = 0
+        self._ended = False
+        self._again = False
+
+    @property
+    def size(self) -> int:
+        """Bytes it had when it was first looked at."""
+        self._state = self._state or _state(self.path)
+        return self._state.size
+
+    def begins(self, length: int = 512) -> bytes:
+        """Return its first bytes."""
+        with self.path.open("rb") as file:
+            return file.read(min(length, self.size))
+
+    def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
+        """Yield its bytes from the start."""
+        at = 0
+        with self.path.open("rb", buffering=0) as file:
+            while block := file.read(min(size, self.size - at)):
+                self._hash(block, at)
+                at += len(block)
+                if self.watch:
+                    self.watch(len(block))
+                yield block
+        self._ended = True
+
+    def _hash(self, block: bytes, at: int) -> None:
+        """Hash what of a block was not hashed before."""
+        known = self._hashed - at
+        self._again |= known > 0
+        if known < len(block):
+            self._hasher.update(memoryview(block)[max(known, 0) :])
+            self._hashed = at + len(block)
+
+    def sha256(self) -> str:
+        """Return the hash of its bytes, after reading those that were not read yet."""
+        if not self._ended and self._hashed < self.size:
+            with self.path.open("rb", buffering=0) as file:
+                file.seek(self._hashed)
+                while block := file.read(min(BLOCK, self.size - self._hashed)):
+                    self._hash(block, self._hashed)
+        self._ended = True
+        return self._hasher.hexdigest()
+
+    @property
+    def hashed(self) -> int:
+        """Bytes the hash stands for."""
+        return self._hashed
+
+    def settle(self) -> None:
+        """Make sure that what was parsed is what was hashed, after parsing.
+
+        Raises:
+            SourceError: when bytes that were read twice were not the same.
+        """
+        if not self._again or _state(self.path) == self._state:
+            return
+        now = RawFile(self.path)
+        now._state = self._state
+        if now.sha256() != self.sha256():
+            raise SourceError(str(self.path), "it changed while it was read", "copy it and read the copy")
+
+
+def _state(path: Path) -> _State:
+    found = path.stat()
+    return _State(found.st_ino, found.st_size, found.st_mtime_ns)
