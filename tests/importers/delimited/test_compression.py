@@ -14,7 +14,7 @@ from tests.importers.logs import row
 from tests.importers.packed import COMPRESSED, PACKED
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-CHANCE = random.Random(5)  # noqa: S311 - a test's numbers
+CHANCE = random.Random(5)
 LOG = "".join(row(second, util=CHANCE.randrange(100)) + "\n" for second in range(2000)).encode()
 CUT = "The compressed log is cut: read up to there."
 
