@@ -98,7 +98,7 @@ class Finding:
         lost_gpu_seconds: GPU time lost at most; None where it cannot be put in GPU time.
         cause: what lies behind it, in one word, where known.
         consequences: fingerprints of findings that follow from this one.
-        samples: how many samples it rests on.
+        samples: how many readings it rests on; rows that repeat one count once where the refresh is known.
         ruled_out: other explanations that were excluded, in words.
         summary: one sentence.
         recommendation: what to do.

@@ -1,5 +1,6 @@
 """Small recordings made by hand, so that a test of a rule is five lines."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from gpureport import columns, gpus
 from gpureport.analysis.base import Analysis
 from gpureport.findings import Finding, NotJudged
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
-from gpureport.quality import Quality
+from gpureport.quality import LogEvent, Quality
 from gpureport.recording import HOST, METRIC_TYPES, Device, Recording, Run
 
 START = 1_773_480_413_000_000
@@ -18,6 +19,7 @@ GIB = 2**30
 
 _COLUMNS: dict[str, tuple[str, float]] = {
     "util": ("gpu_utilization_ratio", 0.01),
+    "memory_controller": ("gpu_memory_controller_ratio", 0.01),
     "memory": ("gpu_memory_used_bytes", GIB),
     "power": ("gpu_power_watts", 1),
     "power_limit": ("gpu_power_limit_watts", 1),
@@ -64,9 +66,9 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.
-        series: `util` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit` in W, `temperature` and
-            `margin` in degrees Celsius, `clock` and `clock_max` in MHz, clock event reasons and their counters by
-            name; a number, one series for all GPUs, or one series a GPU. NaN is null.
+        series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
+            in W, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in MHz, clock event reasons
+            and their counters by name; a number, one series for all GPUs, or one series a GPU. NaN is null.
     """
     arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
     count, length = next(iter(arrays.values())).shape
@@ -92,6 +94,22 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         devices.append(Device(id=HOST))
         blocks.append((np.asarray(np.arange(len(used)) * cpu_every, dtype=np.float64), {"cpu_utilization_ratio": used}))
     return Recording(run=_run(tuple(devices), seconds, every), series=_series(devices, blocks))
+
+
+def repeated(values: npt.ArrayLike, times: int) -> Floats:
+    """Return a series with each value repeated, as a log holds that is written faster than the driver refreshes."""
+    return np.repeat(np.asarray(values, dtype=np.float64), times, axis=-1)
+
+
+def with_quality(run: Recording, **fields: object) -> Recording:
+    """Return a recording whose quality says something else."""
+    quality: Any = replace(run.run.quality, **fields)  # type: ignore[arg-type]  # each caller names real fields
+    return replace(run, run=replace(run.run, quality=quality))
+
+
+def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, device: str | None = None) -> LogEvent:
+    """Return what a log says happened, at a time in seconds."""
+    return LogEvent(kind=kind, at=None if seconds is None else at(seconds), line=line, device=device, text=text)
 
 
 def _table(values: npt.ArrayLike) -> Floats:

@@ -32,6 +32,12 @@ class MetricSummary:
         max: highest value.
         min: lowest value.
         seconds: time the figures rest on.
+        samples: rows with a value.
+        changes: rows whose value differs from that of the row before: the fewest new readings there can be.
+        repeated_ratio: share of the rows that repeat the one before; None with a single one.
+        refresh_seconds: how often the driver gives a new value, told from the changes; None when they do not tell,
+            as where sampling is slower than that.
+        effective_samples: readings the rows hold at most: as many as fit into the time, where rows repeat them.
         below: (limit, share of time below it), for utilisation only.
     """
 
@@ -44,6 +50,11 @@ class MetricSummary:
     max: float
     min: float
     seconds: float
+    samples: int
+    changes: int
+    repeated_ratio: float | None
+    refresh_seconds: float | None
+    effective_samples: int
     below: tuple[tuple[float, float], ...] = ()
 
 

@@ -48,17 +48,18 @@ class Grid:
         return np.asarray(times + before[passed], dtype=np.int64)
 
     def mean(self, cells: Cells, metric: str) -> FloatArray:
-        """Return the mean of a device's values in each bin, NaN in bins without any.
+        """Return the mean of a device's values in each bin over time, NaN in bins without any.
 
         A value is placed at the middle of the time it covers, not at its stamp.
         """
         values = cells.values(metric)
         places = self.places(cells.times - cells.shift)
         inside = (places >= 0) & (places < self.count) & ~np.isnan(values)
-        sums = np.bincount(places[inside], weights=values[inside], minlength=self.count)
-        counts = np.bincount(places[inside], minlength=self.count)
+        seconds = cells.seconds[inside] if cells.seconds.sum() > 0 else np.ones(int(inside.sum()))
+        sums = np.bincount(places[inside], weights=values[inside] * seconds, minlength=self.count)
+        covered = np.bincount(places[inside], weights=seconds, minlength=self.count)
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums / counts, dtype=np.float64)
+            return np.asarray(sums / covered, dtype=np.float64)
 
     def mask(self, first: IntArray, stop: IntArray) -> BoolArray:
         """Return which bins lie in runs given by first and past-the-end bin."""

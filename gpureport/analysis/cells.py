@@ -6,8 +6,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport import columns
-from gpureport.columns import FloatArray, IntArray
+from gpureport.analysis import refresh
+from gpureport.analysis.refresh import Refresh
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
+from gpureport.metrics import BY_NAME
 from gpureport.quality import gap_seconds
 from gpureport.recording import Device, Recording
 
@@ -48,6 +51,8 @@ class Cells:
     end: IntArray
     gap_rows: IntArray
     _values: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    _refreshes: dict[str, Refresh] = field(default_factory=dict, repr=False, compare=False)
+    _shares: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -81,6 +86,35 @@ class Cells:
                 columns.floats(self.series.column(metric)) if known else np.full(len(self.times), np.nan)
             )
         return self._values[metric]
+
+    def refresh(self, metric: str) -> Refresh:
+        """Return how often the metric was read anew."""
+        if metric not in self._refreshes:
+            self._refreshes[metric] = refresh.measure(BY_NAME[metric], self.times, self.values(metric), self.interval)
+        return self._refreshes[metric]
+
+    def measured(self, metric: str) -> float | None:
+        """Return the refresh period, by what is read in the same moment where its own changes do not tell."""
+        others = sorted(refresh.together(metric) - {metric})
+        return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
+
+    def period(self, metric: str) -> float | None:
+        """Return the seconds from one reading of the metric to the next, at least; None when they are not known.
+
+        As measured, and where the changes do not tell, as NVIDIA documents it.
+        """
+        return self.measured(metric) or refresh.documented(metric, self.device.model)
+
+    def resolution(self, metric: str) -> float:
+        """Return the seconds below which nothing can be told apart: the interval, or the period where it is longer."""
+        return max(self.interval, self.period(metric) or 0.0)
+
+    def readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
+        """Return how many readings of the metric the rows hold at most; repeated ones count once."""
+        if metric not in self._shares:
+            self._shares[metric] = refresh.readings(self.seconds, self.period(metric))
+        shares = self._shares[metric][rows]
+        return max(round(float(shares.sum())), min(len(shares), 1))
 
     def tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
         """Return start and end of what each averaged value covers, within a window of the run.

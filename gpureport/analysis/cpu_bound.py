@@ -116,7 +116,7 @@ class CpuBound:
         machine = context.cells[host]
         there = intervals.contains(episodes, machine.times - machine.shift)
         cpu = float(np.nanmedian(machine.values(CPU)[there])) if there.any() else float("nan")
-        samples = sum(int(intervals.contains(episodes, one.times).sum()) for one in beside.values())
+        samples = sum(one.readings(UTILISATION, intervals.contains(episodes, one.times)) for one in beside.values())
         coarse = max(one.interval for one in (machine, *beside.values())) > 5  # noqa: PLR2004 - the interval above which nine samples span a minute
         return Finding(
             kind="cpu_bound",

@@ -48,7 +48,8 @@ class IdleGap:
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are
     further apart than what a value covers, so many low samples in a row must be unlikely to come from the
-    texture of the samples around them; and low samples within a CPU-bound episode are waits of that episode.
+    texture of the samples around them; and low samples within a CPU-bound episode are waits of that episode. Rows
+    that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
     Causes: data (within a CPU-bound episode), unused (this GPU never worked while another did), peers busy (at least
     a minute in which another GPU worked for 90 % of the time), else unknown.
     """
@@ -85,11 +86,26 @@ class IdleGap:
             return
         for device, cells in context.gpus().items():
             if cells.recorded(UTILISATION):
+                yield from self._finer(device, cells)
                 yield from self._of(context, context.window, device, cells)
             else:
                 yield answering.absent("idle_gap", device, UTILISATION)
 
-    def _limits(self) -> idle_runs.Limits:
+    def _finer(self, device: str, cells: Cells) -> Iterator[NotJudged]:
+        """Say where the driver gives new values too seldom for the gaps asked for."""
+        period = cells.period(UTILISATION) or 0.0
+        if self.shortest.value < period:
+            yield NotJudged(
+                kind="idle_gap",
+                device=device,
+                reason=(
+                    f"the driver gives a new utilisation every {wording.duration(period)}, so gaps between "
+                    f"{wording.duration(self.shortest.value)} and that cannot be seen, however fast the log is written"
+                ),
+                recording="a trace of the job (nsys profile, or the profiler of the framework)",
+            )
+
+    def _limits(self, shortest: float) -> idle_runs.Limits:
         return idle_runs.Limits(
             idle=self.idle.value + 1e-6,
             still=self.still.value + 1e-6,
@@ -97,7 +113,7 @@ class IdleGap:
             bridge_busy=self.bridge_busy.value,
             bridge_ratio=self.bridge_ratio.value,
             null_seconds=self.null.value,
-            shortest_seconds=self.shortest.value,
+            shortest_seconds=shortest,
             chance=self.chance.value,
             neighbours=round(self.neighbours.value),
         )
@@ -106,19 +122,20 @@ class IdleGap:
         own = context.active.get(device, window)
         late = own.start - window.start <= LATE.value * 1e6
         begin = max(window.start, own.start) if late else window.start
-        runs = idle_runs.find(cells, self._limits(), window)
+        shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
+        runs = idle_runs.find(cells, self._limits(shortest), window)
         parts = [Interval(max(run.start, begin), min(run.end, window.end)) for run in runs]
         starved = _starved(context, parts)
         coarse = cells.interval > self.coarse.value
         gaps = [
             _Gap(device=device, interval=part, run=run, cause="data" if waits else self._cause(context, device, part))
             for part, run, waits in zip(parts, runs, starved, strict=True)
-            if part.seconds >= self.shortest.value and not (coarse and waits)
+            if part.seconds >= shortest and not (coarse and waits)
         ]
         lost = sum(gap.interval.seconds for gap in gaps) / window.seconds
         several = len(context.gpus()) > 1
         for gap in gaps:
-            yield self._finding(gap, cells.interval, lost, several=several)
+            yield self._finding(gap, cells.resolution(UTILISATION), lost, several=several)
 
     def _level(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""

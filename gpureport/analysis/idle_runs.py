@@ -9,21 +9,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import gpus
+from gpureport.analysis import refresh
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_chance import Chance
 from gpureport.analysis.intervals import hysteresis
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-SHORTEST_WINDOW_SECONDS = 1 / 6
-"""Shortest time a utilisation value speaks of (NVML, nvmlDeviceGetUtilizationRates)."""
-
+_UTILISATION = "gpu_utilization_ratio"
 _LONGEST_WINDOW = 1_000_000
 _ACTIVE = 0.5
 _HIGH = 0.5
 _SUB_SAMPLE_SECONDS = 2.0
-_SETTLED_ROWS = 3
+_SETTLED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class Limits:
         still: utilisation that ends a run when exceeded.
         bridge_seconds: longest interruption that is bridged.
         bridge_busy: busy seconds it may hold.
-        bridge_ratio: utilisation a single sample may have that is bridged between longer runs, however coarse.
+        bridge_ratio: utilisation a single reading may have that is bridged between longer runs, however coarse.
         null_seconds: longest stretch without values that is bridged.
         shortest_seconds: shortest run.
         chance: probability with which a log of chance samples may hold such a run.
@@ -55,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleRun:
-    """One run: start and end in microseconds, its samples, and how many would have been needed."""
+    """One run: start and end in microseconds, its readings, and how many would have been needed."""
 
     start: int
     end: int
@@ -76,7 +74,7 @@ class _Known:
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
-    values = cells.values("gpu_utilization_ratio")
+    values = cells.values(_UTILISATION)
     rows = np.flatnonzero(~np.isnan(values))
     times = cells.times[rows]
     gap = np.zeros(len(cells), dtype=np.int64)
@@ -89,10 +87,10 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     return _Known(rows=rows, times=times, values=values[rows], breaks=breaks, job=job)
 
 
-def _bridged(
-    known: _Known, first: IntArray, stop: IntArray, interval: float, limits: Limits
-) -> tuple[IntArray, IntArray]:
+def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
     """Join runs parted by a moment of little work, such as one stray kernel."""
+    interval = cells.interval
+    repeats = cells.resolution(_UTILISATION) / interval
     if len(first) == 0:
         return first, stop
     between = first[1:] - stop[:-1]
@@ -102,8 +100,8 @@ def _bridged(
     whole = breaks[first[1:]] == breaks[stop[:-1] - 1]
     brief = (between * interval <= limits.bridge_seconds) & (busy * interval <= limits.bridge_busy)
     length = stop - first
-    settled = np.minimum(length[1:], length[:-1]) >= _SETTLED_ROWS
-    lone = (between == 1) & (busy <= limits.bridge_ratio) & settled
+    settled = np.minimum(length[1:], length[:-1]) >= _SETTLED * repeats
+    lone = (between <= repeats) & (busy <= limits.bridge_ratio * repeats) & settled
     apart = ~(whole & (brief | lone))
     return first[np.append(True, apart)], stop[np.append(apart, True)]
 
@@ -159,10 +157,9 @@ def _working_power(cells: Cells, power: FloatArray, values: FloatArray) -> float
 
 
 def window_seconds(cells: Cells) -> float:
-    """Return the time a utilisation value speaks of, at the least."""
-    known = gpus.find(cells.device.model)
-    window = known.utilisation_window_seconds if known else None
-    return window.value if window else SHORTEST_WINDOW_SECONDS
+    """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
+    documented = refresh.documented(_UTILISATION, cells.device.model) or 0.0
+    return max(documented, cells.measured(_UTILISATION) or 0.0)
 
 
 def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
@@ -177,7 +174,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     if len(known.rows) == 0:
         return ()
     raw = hysteresis(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
-    first, stop = _bridged(known, *raw, cells.interval, limits)
+    first, stop = _bridged(known, *raw, cells, limits)
     active = known.values[known.values > limits.still]
     level = float(np.median(active)) / 2 if len(active) else _ACTIVE
     chance = None
@@ -193,7 +190,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _edges(known, cells, begin, past, level)
-        samples = past - begin
+        samples = cells.readings(_UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
         needed = chance.needed(begin, past) if chance else 1

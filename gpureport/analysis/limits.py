@@ -7,6 +7,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import CLOCKS
 from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.refresh import RESOLVED
 from gpureport.findings import Finding
 
 _SHORTEST_GAP_SECONDS = 5.0
@@ -18,7 +19,7 @@ _THROTTLES = ("thermal_throttle", "hw_throttle")
 def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return what this recording cannot show, one sentence each."""
     known = [cells for cells in context.gpus().values() if cells.seconds.sum() > 0]
-    return (*_sampling(known), *_energy(known), *_clocks(context, findings))
+    return (*_sampling(known), *_refresh(known), *_energy(known), *_clocks(context, findings))
 
 
 def _sampling(known: Sequence[Cells]) -> Iterator[str]:
@@ -37,6 +38,19 @@ def _sampling(known: Sequence[Cells]) -> Iterator[str]:
             f"With {sampled}, each utilisation value is a sample of at most 1 s: waits that recur faster than the "
             "sampling show in the mean only."
         )
+
+
+def _refresh(known: Sequence[Cells]) -> Iterator[str]:
+    """Say how often a value is new where rows repeat it."""
+    for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
+        recorded = [cells for cells in known if cells.recorded(metric)]
+        faster = [cells for cells in recorded if cells.resolution(metric) > RESOLVED.value * cells.interval]
+        if faster:
+            period = wording.duration(max(cells.resolution(metric) for cells in faster))
+            told = any(cells.measured(metric) for cells in faster)
+            source = "as its changes tell" if told else "at most, by NVIDIA's documents"
+            often = f"The driver takes a new {name} reading every {period}, {source}"
+            yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
 
 def _energy(known: Sequence[Cells]) -> Iterator[str]:

@@ -8,12 +8,19 @@ from gpureport.analysis import intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Severity
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
 from gpureport.quality import gap_seconds
 
 _ADVICE = (
     "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "
     "for its whole length; the time without samples counts neither as work nor as idle."
+)
+
+_UNTIMED = NotJudged(
+    kind="log_gap",
+    device=None,
+    reason="the log has no time stamps, and times counted from an interval have no gaps",
+    recording="a log with time stamps: timestamp among the fields of --query-gpu",
 )
 
 _SHORTEST_SECONDS = 1.0
@@ -22,7 +29,10 @@ _SHORTEST_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogGap:
-    """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s."""
+    """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
+
+    Not judged where the log has no time stamps and times were counted from an interval.
+    """
 
     kinds: ClassVar[tuple[str, ...]] = ("log_gap",)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
@@ -30,8 +40,11 @@ class LogGap:
     wants: ClassVar[tuple[str, ...]] = ()
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("log_gap", (_ADVICE,)),)
 
-    def find(self, context: Context) -> Iterator[Finding]:
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""
+        if context.recording.run.quality.synthetic_time:
+            yield _UNTIMED
+            return
         gaps = {device: intervals.spans(cells.gaps) for device, cells in context.gpus().items()}
         if not gaps:
             return

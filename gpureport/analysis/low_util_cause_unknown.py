@@ -8,6 +8,7 @@ import numpy as np
 
 from gpureport.analysis import answering, intervals, low_use, wording
 from gpureport.analysis.base import Context
+from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.low_use import LowUse
 from gpureport.analysis.phases import UTILISATION
@@ -133,8 +134,12 @@ def _figures(context: Context, low: LowUse, devices: list[str]) -> _Figures:
         seconds=max(intervals.total_seconds(one) for one in spans),
         mean=1 - lost / held,
         lost=lost,
-        samples=sum(int(intervals.contains(low.spans[name], context.cells[name].times).sum()) for name in devices),
+        samples=sum(_readings(context.cells[name], low.spans[name]) for name in devices),
     )
+
+
+def _readings(cells: Cells, spans: Spans) -> int:
+    return cells.readings(UTILISATION, intervals.contains(spans, cells.times))
 
 
 def _worked(context: Context, found: _Figures) -> str:

@@ -134,7 +134,7 @@ class PowerLimits:
             intervals=intervals.intervals(episodes),
             evidence=tuple(evidence),
             lost_gpu_seconds=None,
-            samples=int(rows.sum()),
+            samples=cells.readings("gpu_power_watts", rows),
             summary=(
                 f"{wording.gpu(device)} ran at its power limit for {wording.percent(share)} of its busy time{slowed}."
             ),
@@ -191,7 +191,7 @@ class PowerLimits:
                 *([] if np.isnan(ratio) else [_clock(ratio, None)]),
             ),
             lost_gpu_seconds=None,
-            samples=len(cells),
+            samples=cells.readings("gpu_power_watts", slice(None)),
             summary=(
                 f"The power limit of {wording.gpu(device)} is {limit:.0f} W, "
                 f"{wording.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."

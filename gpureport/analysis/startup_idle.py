@@ -166,5 +166,5 @@ def _share(share: float, limit: Threshold) -> Evidence:
 
 
 def _samples(context: Context, interval: Interval) -> int:
-    slices = (cells.rows(interval.start, interval.end) for cells in context.gpus().values())
-    return sum(rows.stop - rows.start for rows in slices)
+    gpus = context.gpus().values()
+    return sum(cells.readings(UTILISATION, cells.rows(interval.start, interval.end)) for cells in gpus)

@@ -58,6 +58,8 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
         return None
     values, seconds = cells.values(metric.name), cells.seconds
     known = ~np.isnan(values)
+    refresh = cells.refresh(metric.name)
+    effective = max(cells.readings(metric.name, known), refresh.changes + 1)
     if not known.all():
         values, seconds = values[known], seconds[known]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
@@ -74,6 +76,11 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
         max=float(values.max()),
         min=float(values.min()),
         seconds=float(seconds.sum()),
+        samples=refresh.rows,
+        changes=refresh.changes,
+        repeated_ratio=refresh.repeated_ratio,
+        refresh_seconds=refresh.seconds,
+        effective_samples=effective,
         below=tuple((limit, float(weights[values < limit - 1e-6].sum()) / whole) for limit in limits),
     )
 

@@ -137,7 +137,7 @@ class Throttling:
         seconds = intervals.total_seconds(found.spans)
         whole = max((context.window or context.whole).seconds, 1e-6)
         severe = (found.lost or 0.0) / whole >= self.problem.value or seconds / whole >= self.lasting.value
-        samples = int(found.rows.sum())
+        samples = cells.readings("gpu_utilization_ratio", found.rows)
         told = found.judged.direct and found.cause != throttle_words.UNEXPLAINED
         return Finding(
             kind=found.kind,

@@ -1,5 +1,6 @@
 """`gpureport ingest`."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,11 @@ from gpureport.errors import SourceError
 
 if TYPE_CHECKING:
     from gpureport.importers import Labels, Reading
-    from gpureport.quality import Quality
     from gpureport.recording import Run
     from gpureport.store import Entry, Store
+
+_LISTED = 8
+"""Events of a log that are printed."""
 
 _SOURCE = 3
 """Exit code when a source could not be read."""
@@ -42,7 +45,7 @@ def ingest(*, source: tuple[str, ...], force: bool, options: SourceOptions) -> i
             failed += 1
             click.echo(f"gpureport: {printable(str(error))}", err=True)
             continue
-        for line in _summary(entry.run, done):
+        for line in summary(entry.run, done):
             click.echo(printable(line))
     return _SOURCE if failed else 0
 
@@ -69,17 +72,23 @@ def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bo
     return store.relabel(known, run), ", already in the store, labels changed"
 
 
-def _summary(run: "Run", done: str) -> list[str]:
-    quality = run.quality
+def summary(run: "Run", done: str) -> list[str]:
+    """Return what was read, and what became of every line of it.
+
+    Args:
+        run: the run as stored.
+        done: what else happened to it, as the end of the first line.
+    """
     gpus = f"{len(run.gpus)} GPU{'s' if len(run.gpus) != 1 else ''}"
     every = f"every {run.interval:.3g} s" if run.interval else "one sample"
     return [
         f"{run.id}  {run.name}: {gpus}, {(run.ended - run.started) / 1e6:.0f} s, {every}{done}",
-        *_account(quality),
+        *_account(run),
     ]
 
 
-def _account(quality: "Quality") -> list[str]:
+def _account(run: "Run") -> list[str]:
+    quality = run.quality
     rejected = sum(entry.rows for entry in quality.rejected)
     others = f"{rejected} rejected + {quality.headers} header{_s(quality.headers)}"
     others += f" + {quality.noise} noise + {quality.events} event{_s(quality.events)}"
@@ -94,7 +103,20 @@ def _account(quality: "Quality") -> list[str]:
         lines.append(f"  {len(quality.gaps)} gap{_s(len(quality.gaps))} without samples, {total:.0f} s over all GPUs")
     if quality.duplicates:
         lines.append(f"  {quality.duplicates} rows share the time stamp of the row before (kept)")
-    return lines + [f"  {note}" for note in quality.notes]
+    if quality.synthetic_time:
+        lines.append("  the log has no time stamps; times count from --interval")
+    return lines + list(_events(run)) + [f"  {note}" for note in quality.notes]
+
+
+def _events(run: "Run") -> Iterator[str]:
+    """Yield what the log says happened, a few in full; plain messages last."""
+    events = sorted(run.quality.log_events, key=lambda event: event.kind == "driver_message")
+    for event in events[:_LISTED]:
+        when = "" if event.at is None else f", {(event.at - run.started) / 1e6:.0f} s after the first sample"
+        where = f" of {event.device}" if event.device else ""
+        yield f"  {event.kind.replace('_', ' ')}{where}{when}: {event.text} (line {event.line})"
+    if len(events) > _LISTED:
+        yield f"  {len(events) - _LISTED} more events"
 
 
 def _s(count: int) -> str:

@@ -54,9 +54,9 @@ def list_runs(*, store: Path | None) -> None:
         run = entry.run
         length = (run.ended - run.started) / 1e6
         step = f"  step {printable(run.step)}" if run.step else ""
-        began = _EPOCH + timedelta(microseconds=run.started)
+        began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
         click.echo(
-            f"{run.id}  {began:%Y-%m-%d %H:%M}  {printable(run.name):{width}}"
+            f"{run.id}  {'no time stamps' if run.quality.synthetic_time else began:16}  {printable(run.name):{width}}"
             f"  {len(run.gpus):3} GPU  {length:9.0f} s{step}"
         )
 

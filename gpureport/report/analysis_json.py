@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from gpureport.analysis.base import Analysis, DeviceStatistics, GpuTime, MetricSummary
 from gpureport.findings import Evidence, Finding, Interval, NotJudged
-from gpureport.quality import Quality
+from gpureport.quality import LogEvent, Quality
 from gpureport.recording import Run
 
 SCHEMA = "gpureport.analysis/1"
@@ -90,10 +90,16 @@ def _quality(quality: Quality, zone: str | None) -> dict[str, Any]:
         "gaps": [{"device": gap.device, **_span(Interval(gap.start, gap.end), zone)} for gap in quality.gaps],
         "duplicates": quality.duplicates,
         "clock_steps": [asdict(step) | {"at": moment(step.at, zone)} for step in quality.clock_steps],
+        "log_events": [asdict(event) | {"at": _at(event, zone)} for event in quality.log_events],
+        "synthetic_time": quality.synthetic_time,
         "imputed_points": quality.imputed_points,
-        "coverage_ratio": quality.coverage_ratio,
+        "coverage_ratio": None if quality.synthetic_time else quality.coverage_ratio,
         "notes": list(quality.notes),
     }
+
+
+def _at(event: LogEvent, zone: str | None) -> str | None:
+    return None if event.at is None else moment(event.at, zone)
 
 
 def _span(interval: Interval, zone: str | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ from matplotlib.patches import Patch, PathPatch, Rectangle
 from matplotlib.path import Path
 
 from gpureport.columns import FloatArray
-from gpureport.report import display, gpu_time, svg
+from gpureport.report import display, event_marks, gpu_time, svg
 from gpureport.report.palette import BUSY, CLASSES, GRID, INK, MUTED, OTHER, SEVERITY, TRACK, Fill
 from gpureport.report.parts import Mark, TimeBar, Timeline, TimelineStrip
 
@@ -125,7 +125,7 @@ def _spoken(bar: TimeBar) -> str:
 def timeline(run: Timeline, prefix: str) -> str:
     """Return the strips of one run: utilisation as height, hatch without samples, a line under what findings mark."""
     row = next(height for most, height in _ROWS if len(run.strips) <= most)
-    top, bottom = 6.0, 36.0
+    top, bottom = (event_marks.TOP if event_marks.placed(run) else 6.0), 36.0
     with mpl.rc_context(_STYLE):  # type: ignore[arg-type]  # as above
         labels = [display.squeeze(strip.label, _LABEL) for strip in run.strips]
         figure, axes = _canvas(top + row * len(run.strips) + bottom, top, bottom, labels)
@@ -141,7 +141,9 @@ def timeline(run: Timeline, prefix: str) -> str:
         axes.set_xlabel("since the first sample, h:min:s", fontsize=_SMALL, color=MUTED.stand_in, labelpad=3)
         axes.grid(axis="x", color=GRID.stand_in, linewidth=0.6)
         axes.set_axisbelow(True)
-        return _svg(figure, prefix, f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs")
+        event_marks.draw(axes, run, row=row, points=run.axis_seconds / (axes.get_position().width * WIDTH))
+        label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.spoken(run)}"
+        return _svg(figure, prefix, label)
 
 
 def _by_card(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[Mark]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.quality import LogGap, Quality
 from gpureport.recording import Run
-from gpureport.report import display, terms
+from gpureport.report import display, events, readings, terms
 from gpureport.report.inputs import RunInput, clock_note, models, moment
 from gpureport.report.model import RunQuality
 from gpureport.report.parts import Fact
@@ -18,7 +18,14 @@ _LONGEST = 500
 def quality(runs: Sequence[RunInput]) -> tuple[RunQuality, ...]:
     """Return one entry a run."""
     return tuple(
-        RunQuality(label=run.label, facts=tuple(_facts(run)), notes=tuple(_notes(run.run.quality))) for run in runs
+        RunQuality(
+            label=run.label,
+            facts=tuple(_facts(run)),
+            notes=tuple(_notes(run.run.quality)),
+            events=events.events(run),
+            more_events=events.omitted(run),
+        )
+        for run in runs
     )
 
 
@@ -26,18 +33,16 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     data, info = run.run.quality, run.run
     yield Fact(name="GPUs", text=models(info.gpus) if info.gpus else "none recorded")
     yield Fact(name="Hosts", text=str(len(info.hosts)) if info.hosts else "not recorded")
-    yield Fact(
-        name="Recorded",
-        text=f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; "
-        f"{display.elapsed(run.seconds)} in all",
-    )
+    yield Fact(name="Recorded", text=_recorded(run))
     for name, pairs in (("Params", info.params), ("Tags", info.tags)):
         if pairs:
             text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
             yield Fact(name=name, text=display.shorten(text, _LONGEST))
     yield Fact(name="Sampling", text=_sampling(info))
-    yield Fact(name="Coverage", text=display.optional(data.coverage_ratio, _coverage))
-    yield Fact(name="Longest gap", text=_longest_gap(run))
+    yield Fact(name="Readings", text=readings.in_words(run))
+    untimed = data.synthetic_time
+    yield Fact(name="Coverage", text=display.optional(None if untimed else data.coverage_ratio, _coverage))
+    yield Fact(name="Longest gap", text=display.NOT_RECORDED if untimed else _longest_gap(run))
     yield Fact(name="Lines", text=_lines(data))
     if data.rejected:
         yield Fact(name="Rejected", text="; ".join(_rejected(data)))
@@ -47,6 +52,13 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     if data.imputed_points:
         yield Fact(name="Restored values", text=f"{display.plural(data.imputed_points, 'value')} the recorder drops")
     yield Fact(name="Clock", text="; ".join(_clock_steps(run)) or "no backward step")
+
+
+def _recorded(run: RunInput) -> str:
+    info, length = run.run, f"{display.elapsed(run.seconds)} in all"
+    if info.quality.synthetic_time:
+        return f"{length}; {clock_note(info)}"
+    return f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; {length}"
 
 
 def _sampling(info: Run) -> str:

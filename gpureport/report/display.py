@@ -118,7 +118,9 @@ def elapsed(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time: seconds up to a minute, h:min:s above."""
+    """Return a length of time: milliseconds below a tenth of a second, seconds up to a minute, h:min:s above."""
+    if 0.0005 <= seconds < 0.095:  # noqa: PLR2004 - what would print as 0 s or 0.1 s
+        return f"{seconds * 1000:.0f}{GAP}ms"
     if seconds < 10:  # noqa: PLR2004 - below ten seconds a decimal matters
         return f"{_trimmed(f'{seconds:.1f}')}{GAP}s"
     return f"{seconds:.0f}{GAP}s" if round(seconds) < _MINUTE else elapsed(seconds)

@@ -121,11 +121,12 @@ def where(group: Group, found: Sequence[Occurrence]) -> str:
     if not found:
         return "whole run"
     first = min(interval.start for finding in group.findings for interval in finding.intervals)
+    timed = not group.run.run.quality.synthetic_time
     stamp = moment(group.run.run, first)
     if len(found) == 1:
-        return f"{found[0].device}, {found[0].text}, from {stamp}"
+        return f"{found[0].device}, {found[0].text}{f', from {stamp}' if timed else ''}"
     count = _counted(_shared(group)[0] or len(found), "stretch")
-    return f"{count}, the first {display.elapsed(found[0].start)} after the start, at {stamp}"
+    return f"{count}, the first {display.elapsed(found[0].start)} after the start{f', at {stamp}' if timed else ''}"
 
 
 def occurrences(group: Group) -> Iterator[Occurrence]:

@@ -9,6 +9,7 @@ from gpureport.analysis.base import Analysis
 from gpureport.recording import Device, Recording, Run
 from gpureport.report import display
 
+SYNTHETIC_TIME = "the log has no time stamps; times count from --interval"
 LOCAL_TIME = "local time of the recording machine"
 LABEL = 60
 """Most characters of a name from outside."""
@@ -96,7 +97,12 @@ def _zone(name: str) -> tzinfo:
 
 
 def moment(run: Run, microseconds: int) -> str:
-    """Return a time on the run's own clock to the nearest second, with an offset only where the log has a zone."""
+    """Return a time on the run's own clock to the nearest second, with an offset only where the log has a zone.
+
+    Without stamps in the log it is the time since the first sample.
+    """
+    if run.quality.synthetic_time:
+        return display.elapsed((microseconds - run.started) / 1e6)
     at = _EPOCH + timedelta(seconds=round(microseconds / 1e6))
     if run.timezone is None:
         return f"{at:%Y-%m-%d %H:%M:%S}"
@@ -106,6 +112,8 @@ def moment(run: Run, microseconds: int) -> str:
 
 def clock_note(run: Run) -> str:
     """Return which clock the times of a run are on."""
+    if run.quality.synthetic_time:
+        return SYNTHETIC_TIME
     return LOCAL_TIME if run.timezone is None else display.clean(run.timezone)
 
 

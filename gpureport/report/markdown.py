@@ -41,6 +41,7 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"{len(report.findings) - _LISTED} more findings are in the full report.", "")
     if not report.findings:
         yield from (f"No finding. {_safe(report.judgement.sentence)}", "")
+    yield from _events(report)
     yield from _not_judged(report)
     yield from ("", f"gpureport {_safe(report.version)}, made with {_code(report.method.command)}")
 
@@ -59,6 +60,20 @@ def _card(card: FindingCard) -> Iterator[str]:
         yield f"- {_safe(f'{line.quantity}: {line.observed}{limit}')}"
     yield from (f"- Do this: {_safe(text)}" for text in card.recommendations)
     yield f"- Where: {_safe('; '.join(filter(None, [card.run, card.where])))}"
+    yield ""
+
+
+def _events(report: Report) -> Iterator[str]:
+    """Yield what the logs say happened."""
+    runs = [run for run in report.quality if run.events]
+    if not runs:
+        return
+    yield from ("## What the log says happened", "")
+    several = len(report.quality) > 1
+    for run in runs:
+        yield from (f"- {_safe(f'{run.label}: ' * several + event.sentence)}" for event in run.events)
+        if run.more_events:
+            yield f"- {_safe(run.more_events)}"
     yield ""
 
 

@@ -6,7 +6,7 @@ otherwise; text holds no markup and no control characters.
 
 from dataclasses import dataclass
 
-from gpureport.report.parts import Fact, FindingCard, Table, TimeBar, Timeline
+from gpureport.report.parts import Event, Fact, FindingCard, Table, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""
@@ -41,11 +41,21 @@ class GpuTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """What became of every line of a run's sources, and what a reader must know about the data."""
+    """What became of every line of a run's sources, and what a reader must know about the data.
+
+    Attributes:
+        label: run or step.
+        facts: named statements.
+        notes: what else a reader must know.
+        events: what the log says happened, those listed.
+        more_events: how many are not listed, in words; empty when all are.
+    """
 
     label: str
     facts: tuple[Fact, ...]
     notes: tuple[str, ...]
+    events: tuple[Event, ...]
+    more_events: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -35,6 +35,9 @@ SEVERITY = {
 }
 """Marks of findings."""
 
+EVENT = Colour(stand_in="#01020c", fixed="#8a3fa0", css="event")
+"""Marks of what the log says happened."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
@@ -62,5 +65,5 @@ CLASSES = {
 OTHER = Fill(colour="#a9b1ba", hatch="//--")
 """Fill of a class without one of its own."""
 
-COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, *SEVERITY.values())
+COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, *SEVERITY.values())
 """Every colour that has a stand-in."""

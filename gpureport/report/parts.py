@@ -143,6 +143,31 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something the log says happened.
+
+    Attributes:
+        id: `E1`, `E2` ... in the order of the log.
+        at: seconds since the first sample; None where the log does not tell.
+        when: the same in words.
+        name: what it is, in words.
+        device: the device it names; empty when it names none.
+        text: the message as the log has it.
+        line: `line 812`.
+        sentence: all of this in one line.
+    """
+
+    id: str
+    at: float | None
+    when: str
+    name: str
+    device: str
+    text: str
+    line: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineStrip:
     """GPU utilisation of one GPU over time.
 
@@ -174,6 +199,7 @@ class Timeline:
         axis_seconds: length of the axis, the same for every run of the report.
         bucket_seconds: length of a bucket.
         strips: one a GPU.
+        events: what the log says happened.
         recording: every sample behind the strips, for renderers that show more than the buckets.
     """
 
@@ -183,6 +209,7 @@ class Timeline:
     axis_seconds: float
     bucket_seconds: float
     strips: tuple[TimelineStrip, ...]
+    events: tuple[Event, ...]
     recording: Recording = field(repr=False, compare=False)
 
 

@@ -30,6 +30,7 @@ _LETTERS = _BLOCKS | {
     "idle": ".",
     "startup": "s",
 }
+_EVENT = "^"
 _LABEL = 24
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 
@@ -128,11 +129,24 @@ def _timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
     signs = _DIGITS if page.ascii else _HEIGHTS
     for run in shown:
         yield from page.wrapped(run.label, 2)
-        label = min(max(len(strip.label) for strip in run.strips), _LABEL)
+        names = [strip.label for strip in run.strips] + ["events"] * bool(run.events)
+        label = min(max(map(len, names)), _LABEL)
         for strip in run.strips:
             yield Line(f"  {display.squeeze(strip.label, label):<{label}} {_spark(strip.coarse, signs)}")
+        yield from _events(run, label)
     text = "Height: mean GPU utilisation, 0 to 100 % (blank: 0 %, ?: not recorded)."
-    yield from page.wrapped(text, 2, style="soft")
+    told = f" {_EVENT}: event of the log, listed under data quality." if any(run.events for run in shown) else ""
+    yield from page.wrapped(text + told, 2, style="soft")
+
+
+def _events(run: Timeline, label: int) -> Iterator[Line]:
+    """Yield a line that marks the columns in which the log says something happened."""
+    columns = len(run.strips[0].coarse)
+    at = [event.at for event in run.events if event.at is not None]
+    places = {min(int(seconds / max(run.seconds, 1e-3) * columns), columns - 1) for seconds in at}
+    if places:
+        marks = "".join(_EVENT if place in places else " " for place in range(columns))
+        yield Line(f"  {'events':<{label}} {marks.rstrip()}")
 
 
 def _spark(means: FloatArray, signs: str) -> str:
@@ -154,6 +168,10 @@ def _quality(report: Report, page: Page) -> Iterator[Line]:
         yield from text_tables.facts(run.facts, page)
         for note in run.notes:
             yield from page.wrapped(note, 2, "Note")
+        for place, event in enumerate(run.events):
+            yield from page.wrapped(event.sentence, 2, "Events" if place == 0 else " ")
+        if run.more_events:
+            yield from page.wrapped(run.more_events, 2, " ")
 
 
 def _not_judged(report: Report, page: Page) -> Iterator[Line]:

@@ -7,7 +7,7 @@ import numpy as np
 from gpureport.analysis.cells import Cells, cells_of
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
-from gpureport.report import display
+from gpureport.report import display, events
 from gpureport.report.inputs import RunInput, clock_note, device_name, moment
 from gpureport.report.parts import FindingCard, Mark, Timeline, TimelineStrip
 
@@ -67,12 +67,14 @@ def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[Finding
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
         strips=tuple(_strips(run, edges, mine)),
+        events=events.events(run),
         recording=run.recording,
     )
 
 
 def _caption(run: RunInput, edges: FloatArray) -> str:
-    start = f"starts {moment(run.run, run.run.started)}, {clock_note(run.run)}"
+    started = "" if run.run.quality.synthetic_time else f"starts {moment(run.run, run.run.started)}, "
+    start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
     column = f"each column is the mean of {display.duration(edges[1])}"

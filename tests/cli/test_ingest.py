@@ -10,6 +10,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from gpureport.cli.ingest import summary
+from tests.builders import event, recording, with_quality
 from tests.cli.program import Program
 from tests.importers.logs import HEADER, log, row
 
@@ -33,6 +35,20 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
         "  Driver message, 1 times: No devices were found\n"
     )
     assert gpureport("runs").out.startswith(f"{run_id}  2026-03-14 09:00  first")
+
+
+def test_the_summary_tells_what_happened() -> None:
+    """Events with their time, the telling ones first; that there were no time stamps."""
+    told = [event("driver_message", place, f"message {place}", line=place) for place in range(12)]
+    told.append(event("gpu_lost", 100, "GPU is lost", line=102, device="gpu:1"))
+    made = with_quality(recording(util=[50.0] * 200), log_events=tuple(told), synthetic_time=True)
+    lines = summary(made.run, "")
+    assert lines[2:5] == [
+        "  the log has no time stamps; times count from --interval",
+        "  gpu lost of gpu:1, 100 s after the first sample: GPU is lost (line 102)",
+        "  driver message, 0 s after the first sample: message 0 (line 0)",
+    ]
+    assert lines[-1] == "  5 more events"
 
 
 def test_the_same_log_is_read_once(gpureport: Program, tmp_path: Path) -> None:

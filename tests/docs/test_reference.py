@@ -1,14 +1,17 @@
 """Every command, kind and metric is documented, and the page says what the code says."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from gpureport.analysis import RULES
+from gpureport.analysis.base import MetricSummary
 from gpureport.analysis.selection import limits
 from gpureport.cli.main import gpureport
 from gpureport.metrics import METRICS
+from gpureport.quality import Quality
 from tests.docs import pages
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
@@ -47,6 +50,14 @@ def test_every_command_says_what_it_does() -> None:
     """Each command has a help text of its own."""
     silent = [name for name, command in pages.commands(gpureport, "gpureport") if not command.help]
     assert silent == []
+
+
+def test_every_statistic_and_account_is_described() -> None:
+    """Each field of a metric's statistics and of the quality has a row in the page on the JSON."""
+    page = (REFERENCE / "analysis-json.md").read_text(encoding="utf-8")
+    described = {name for line in page.splitlines() if line.startswith("| `") for name in line.split("|")[1].split("`")}
+    names = {field.name for kind in (MetricSummary, Quality) for field in fields(kind)} - {"metric"}
+    assert names - described == set()
 
 
 def test_every_threshold_has_a_source() -> None:

@@ -95,6 +95,11 @@ def summary(metric: str, value: float, seconds: float = 600.0) -> MetricSummary:
         max=value,
         min=value,
         seconds=seconds,
+        samples=round(seconds) + 1,
+        changes=0,
+        repeated_ratio=1.0,
+        refresh_seconds=None,
+        effective_samples=round(seconds) + 1,
     )
 
 

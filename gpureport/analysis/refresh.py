@@ -1,0 +1,145 @@
+"""How often the driver gives a metric a new value, told from when the values of a log change.
+
+A log written faster than that repeats each reading, and a repeated row tells nothing new. A change is a new reading
+for certain; a reading that happens to equal the one before cannot be seen, so changes are the fewest readings there
+were. The refresh period is the regular spacing of the changes: while a value moves, most of them are one period
+apart, others a multiple of it. Values that move at any time (temperatures, clocks, memory) have no such spacing.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.columns import FloatArray, IntArray
+from gpureport.metrics import Metric, MetricKind, Scope
+
+SHORTEST = vendor(1 / 6, "s", "NVML, nvmlDeviceGetUtilizationRates: the sample period is between 1/6 and 1 s")
+"""Shortest time a utilisation value speaks of."""
+
+LONGEST = vendor(1.0, "s", "the same; power of public logs has at most 0.55 s")
+"""Longest refresh period; changes further apart come from the job."""
+
+RESOLVED = pragmatic(1.8, "1", "a reading seen twice, with room for jitter; below, rows may skip readings")
+"""Intervals between samples that a refresh period must span to be seen."""
+
+FEWEST = pragmatic(5.0, "changes", "fewer can be regular by accident")
+"""Changes one period apart without which no period is told."""
+
+REGULAR = pragmatic(0.75, "1", "utilisation and power of public millisecond logs reach 0.8 to 1, clocks at most 0.7")
+"""Share of the changes, of those up to 3.5 periods apart, that must lie near a multiple of the period."""
+
+_SENSED = {"1", "W", "Cel", "Hz"}
+_AVERAGED = {"gpu_utilization_ratio", "gpu_memory_controller_ratio"}
+_WIDTH = 1.25
+_JITTER = 0.15
+_REACH = 3.5
+_FINE = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refresh:
+    """What the changes of one metric of one device tell.
+
+    Attributes:
+        rows: rows with a value.
+        changes: rows whose value differs from that of the row before.
+        seconds: the refresh period; None where the changes do not tell it.
+    """
+
+    rows: int
+    changes: int
+    seconds: float | None
+
+    @property
+    def repeated_ratio(self) -> float | None:
+        """Share of the rows, but for the first, that repeat the row before; None with fewer than two."""
+        return None if self.rows < 2 else 1 - self.changes / (self.rows - 1)  # noqa: PLR2004 - one has none before
+
+
+def measure(metric: Metric, times: IntArray, values: FloatArray, interval: float) -> Refresh:
+    """Return how often one metric of one device was read anew.
+
+    Args:
+        metric: the metric; only values that a sensor of a GPU gives have a period.
+        times: stamps in microseconds.
+        values: one value a row, NaN where there is none.
+        interval: seconds between samples.
+    """
+    known = ~np.isnan(values)
+    held = values[known]
+    at = times[known][1:][np.diff(held) != 0]
+    sensed = metric.kind is MetricKind.GAUGE and metric.scope is Scope.GPU and metric.unit in _SENSED
+    return Refresh(rows=len(held), changes=len(at), seconds=period(np.diff(at) / 1e6, interval) if sensed else None)
+
+
+def period(apart: FloatArray, interval: float) -> float | None:
+    """Return the regular spacing of changes, None when there is none or sampling is too slow to show it.
+
+    Args:
+        apart: seconds from each change to the next.
+        interval: seconds between samples.
+    """
+    longest = LONGEST.value * (1 + _JITTER)
+    if RESOLVED.value * interval > longest:
+        return None
+    found = _commonest(np.sort(apart[(apart > 0) & (apart <= longest)]))
+    if len(found) < FEWEST.value:
+        return None
+    seconds = float(np.median(found))
+    if seconds < RESOLVED.value * interval:
+        return None
+    near = apart[(apart > 0) & (apart <= _REACH * seconds)]
+    # the spacing of two changes is off by up to one interval, whatever the driver does
+    slack = max(_JITTER * seconds, interval if seconds >= _FINE * interval else interval / 2) + 1e-9
+    regular = np.abs(near - np.maximum(np.rint(near / seconds), 1) * seconds) <= slack
+    if regular.mean() < REGULAR.value:
+        return None
+    return float(near[regular & (near < 1.5 * seconds)].mean())
+
+
+def _commonest(apart: FloatArray) -> FloatArray:
+    """Return the lowest cluster of sorted spacings that holds at least half as many as the largest does."""
+    if len(apart) == 0:
+        return apart
+    stop = np.searchsorted(apart, apart * _WIDTH, side="right")
+    held = stop - np.arange(len(apart))
+    lowest = int(np.argmax(2 * held >= held.max()))
+    first = lowest + int(np.argmax(held[lowest : int(stop[lowest])]))
+    return apart[first : int(stop[first])]
+
+
+def together(metric: str) -> set[str]:
+    """Return the metrics the driver reads anew in the same moment, itself included.
+
+    NVML gives both utilisations of one sample period; one that never changes has the period of the other.
+    """
+    return _AVERAGED if metric in _AVERAGED else {metric}
+
+
+def documented(metric: str, model: str | None) -> float | None:
+    """Return the shortest time a value of a metric speaks of by the documents, None where they say nothing.
+
+    Args:
+        metric: column name.
+        model: name of the GPU.
+    """
+    if metric not in _AVERAGED:
+        return None
+    known = gpus.find(model)
+    window = known.utilisation_window_seconds if known else None
+    return window.value if window else SHORTEST.value
+
+
+def readings(seconds: FloatArray, period: float | None) -> FloatArray:
+    """Return for how many readings each row counts: one, or its share of a refresh period where that is longer.
+
+    Args:
+        seconds: time each row stands for.
+        period: seconds from reading to reading; None where it is not known.
+    """
+    if period is None or seconds.sum() <= 0:
+        return np.ones(len(seconds))
+    shares: FloatArray = np.minimum(seconds / period, 1.0)
+    return shares
