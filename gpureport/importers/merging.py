@@ -83,7 +83,9 @@ class Merged:
         """Return the rows of a batch that no log before held, under the device's name in the run."""
         name = names[_device(batch)]
         times = columns.integers(batch.column("timestamp").combine_chunks().cast("int64"))
-        known = int(np.searchsorted(times, ends.get(name, times[0])))
+        end = ends.get(name, times[0])
+        # a row at the very end of the log before is another one, unless rows before that are here again too
+        known = int(np.searchsorted(times, end)) and int(np.searchsorted(times, end, side="right"))
         self._twice[place] += known
         if known < len(times):
             ends[name] = int(times[-1])
