@@ -50,7 +50,7 @@ UNITS: dict[str, Unit] = {
 def split(text: str) -> tuple[str, str] | None:
     """Return a number and the unit written after it, empty where there is none; None when the text is no quantity."""
     match = _QUANTITY.fullmatch(text)
-    return None if match is None or not match[1].isascii() else (match[1], match[2] or "")
+    return None if match is None else (match[1], match[2] or "")
 
 
 def quantity(text: str, unit: str, base: str) -> float | None:

@@ -132,7 +132,8 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     window = job_window(recording.run, active.values())
     context = base.Context(recording=recording, cells=by_device, active=active, window=window)
     monkeypatch.setattr(cells.Cells, "values", spied)
-    stand_ins = {"gpu_graphics_clock_hertz", "gpu_power_limit_requested_watts"}
+    # the last one refreshes with the utilisation of the GPU and stands in where that never changes
+    stand_ins = {"gpu_graphics_clock_hertz", "gpu_power_limit_requested_watts", "gpu_memory_controller_ratio"}
     unsaid = {}
     for rule in RULES:
         read.clear()

@@ -224,4 +224,4 @@ def test_progress_is_shown_on_a_terminal_only(  # noqa: PLR0913 - one argument a
     for command in ("ingest", "analyze"):
         outcome = gpureport(command, "gpu.csv")
         assert ("Reading gpu.csv" in outcome.err) is shown
-        assert "Reading" not in outcome.out
+        assert "Reading gpu.csv" not in outcome.out

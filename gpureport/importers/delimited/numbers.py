@@ -41,7 +41,7 @@ class Number:
     def pattern(self, text: str) -> "Pattern | None":
         """Return how cells are read that differ from this one in their digits alone, None when they hold no number."""
         parts = split(text.strip())
-        if parts is None or self.read(parts[0].translate(_ZEROS) + parts[1]) is None:
+        if parts is None or not parts[0].isascii() or self.read(parts[0].translate(_ZEROS) + parts[1]) is None:
             return None
         unit = UNITS[parts[1] or self.unit]
         decimals = len(parts[0].partition(".")[2])
