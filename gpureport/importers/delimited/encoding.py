@@ -15,6 +15,8 @@ _BOMS = (
 )
 _SNIFFED = 4096
 _MOST = 0.7
+_FEWEST = 16
+"""Pairs of bytes that must tell: fewer are the end of a NUL run, not text."""
 
 
 def sniff(head: bytes) -> tuple[int, str]:
@@ -28,7 +30,7 @@ def sniff(head: bytes) -> tuple[int, str]:
         return marked
     zero = np.frombuffer(head[: len(head) // 2 * 2], dtype=np.uint8).reshape(-1, 2) == 0
     little, big = int((~zero[:, 0] & zero[:, 1]).sum()), int((zero[:, 0] & ~zero[:, 1]).sum())
-    telling = _MOST * int((~zero.all(axis=1)).sum())
+    telling = max(_MOST * int((~zero.all(axis=1)).sum()), _FEWEST)
     if little and little > telling:
         return 0, "utf-16-le"
     return 0, "utf-16-be" if big and big > telling else "utf-8"
