@@ -131,13 +131,14 @@ def test_gaps_finer_than_the_refresh_are_not_judged() -> None:
 
 
 def _claims(analysis: Analysis) -> list[Finding]:
-    return [finding for finding in analysis.findings if finding.kind != "power_cap"]
+    """Return the findings in order of time; by loss, those of one length would change places."""
+    return sorted(analysis.findings, key=lambda finding: (finding.kind, finding.intervals))
 
 
 _PARTS = st.lists(st.tuples(st.booleans(), st.integers(60, 160)), min_size=1, max_size=6)
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(_PARTS, st.integers(2, 12), st.integers(0, 99))
 def test_repeating_rows_changes_nothing(parts: list[tuple[bool, int]], times: int, seed: int) -> None:
     """Each reading written `times` as often tells the same: as many readings, the same findings at the same time."""
