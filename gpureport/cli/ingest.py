@@ -1,7 +1,6 @@
 """`gpureport ingest`."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -9,7 +8,7 @@ import click
 from gpureport.cli import progress, sources
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import printable
-from gpureport.errors import SourceError
+from gpureport.errors import SourceError, StoreError
 
 if TYPE_CHECKING:
     from gpureport.importers import Labels, Reading
@@ -59,14 +58,17 @@ def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bo
 
     # the id of a large log is known when all of it was read: not worth it where the store cannot hold the run
     asked = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
-    known = store.get(reading.run_id) if asked else None
+    try:
+        known = store.get(reading.run_id) if asked else None
+    except StoreError:
+        return store.write(reading, IMPORTER_VERSION), ", was damaged, read again"
     if known is None:
         return store.write(reading, IMPORTER_VERSION), ""
     run = labels.applied(known.run)
+    if not store.intact(known):
+        return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
     if force or known.stored.importer_version != IMPORTER_VERSION:
-        entry = store.write(reading, IMPORTER_VERSION)
-        said = replace(entry.run, name=run.name, step=run.step, params=run.params, tags=run.tags, work=run.work)
-        return store.relabel(entry, said), ", read again"
+        return store.write(reading, IMPORTER_VERSION, run), ", read again"
     if run == known.run:
         return known, ", already in the store"
     return store.relabel(known, run), ", already in the store, labels changed"

@@ -5,8 +5,10 @@ Delta encoding of the stamps is what makes the file small; every other column is
 an error instead of a wrong value, at no measurable cost.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +59,10 @@ class SeriesWriter:
     def abandon(self) -> None:
         """Close the file without caring for its content."""
         if self._writer is not None:
-            self._writer.close()
+            with suppress(OSError):
+                self._writer.close()
+            # else the end of the object would try once more, and complain
+            self._writer.is_open = False
 
     def _write(self, device: str) -> None:
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
@@ -84,7 +89,8 @@ class SeriesWriter:
 
     def _widen(self, schema: "pa.Schema") -> None:
         """Begin the file again with more columns, because a header in the middle of a long log named new ones."""
-        self.abandon()
+        if self._writer is not None:
+            self._writer.close()
         narrow = self._path.rename(self._path.with_suffix(".narrow"))
         self._writer = self._open(schema)
         file = parquet.ParquetFile(narrow)
@@ -123,18 +129,34 @@ def _complete(table: "pa.Table", schema: "pa.Schema", run_id: str) -> "pa.Table"
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def read(path: Path, names: Iterable[str], devices: Iterable[str]) -> "pa.Table":
+def digest(path: Path) -> str:
+    """Return the sha256 of a file."""
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def read(path: Path, names: Sequence[str], devices: Iterable[str], expected: str | None = None) -> "pa.Table":
     """Return the series of a run, checksums verified.
 
     Args:
         path: the Parquet file.
         names: columns wanted.
         devices: device ids in the order wanted.
+        expected: sha256 of the file, None where it is not known.
 
     Raises:
         OSError: when a page does not match its checksum or the file is cut.
+        ValueError: when the file is another than expected, or lacks a column.
     """
-    file = parquet.ParquetFile(path, page_checksum_verification=True)
+    # hashed and read from memory, so that what was verified is what is read
+    content = path.read_bytes()
+    if expected is not None and sha256(content).hexdigest() != expected:
+        msg = f"{path} does not have the sha256 {expected}"
+        raise ValueError(msg)
+    file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    if missing := {*names} - {*file.schema_arrow.names}:
+        msg = f"{path} lacks {', '.join(sorted(missing))}"
+        raise ValueError(msg)
     groups = [file.read_row_group(index, columns=list(names)) for index in range(file.num_row_groups)]
     order = {device: place for place, device in enumerate(devices)}
     groups.sort(key=lambda group: order[group.column("device")[0].as_py()])

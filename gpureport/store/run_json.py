@@ -1,13 +1,19 @@
-"""`run.json`: a run and its quality as JSON a person can read, and back."""
+"""`run.json`: a run and its quality as JSON a person can read, and back.
+
+A flipped bit in it is another valid number as often as not, so it carries the sha256 of what it says. That covers
+the values and not the bytes: other white space is no damage.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import Any, TypeVar
 
 from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected
 from gpureport.recording import Device, Run, Source, Stage, Work
 
+_FIRST_KEYS = {"importer_version", "columns", "run"}
 Pairs = tuple[tuple[str, str], ...]
 Part = TypeVar("Part")
 
@@ -20,31 +26,48 @@ class StoredRun:
         run: the run.
         columns: columns of its series, in order.
         importer_version: version of the importers that read it.
+        series_sha256: sha256 of the file of its series; None in what was stored before there was one.
     """
 
     run: Run
     columns: tuple[str, ...]
     importer_version: str
+    series_sha256: str | None = None
 
 
 def dump(stored: StoredRun) -> str:
     """Return the JSON text; params and tags as objects."""
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
-    content = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
-    return json.dumps(content, indent=1) + "\n"
+    content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
+    if stored.series_sha256 is not None:
+        content["series_sha256"] = stored.series_sha256
+    return json.dumps({**content, "sha256": _digest(content)}, indent=1) + "\n"
 
 
 def load(text: str) -> StoredRun:
     """Return the run a JSON text holds.
 
     Raises:
-        ValueError: when it is not such a text; `KeyError` and `TypeError` when parts are missing or unknown.
+        ValueError: when it is not such a text, or does not say what was written; `KeyError` and `TypeError` when
+            parts are missing or unknown.
     """
     content = json.loads(text)
+    written = content.pop("sha256", None)
+    # a run stored before there was a checksum has these three keys alone
+    if written != _digest(content) and (written is not None or content.keys() != _FIRST_KEYS):
+        msg = "its content is not what was written"
+        raise ValueError(msg)
     return StoredRun(
-        run=_run(content["run"]), columns=tuple(content["columns"]), importer_version=content["importer_version"]
+        run=_run(content["run"]),
+        columns=tuple(content["columns"]),
+        importer_version=content["importer_version"],
+        series_sha256=content.get("series_sha256"),
     )
+
+
+def _digest(content: Mapping[str, Any]) -> str:
+    return sha256(json.dumps(content).encode()).hexdigest()
 
 
 def _run(entry: Mapping[str, Any]) -> Run:

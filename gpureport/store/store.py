@@ -2,11 +2,9 @@
 
 import json
 import os
-import secrets
 import shutil
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +14,7 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
-from gpureport.store import parquet, run_json, swap
+from gpureport.store import parquet, run_json, writing
 from gpureport.store.run_json import StoredRun
 
 FOLDER = ".gpureport"
@@ -24,7 +22,7 @@ FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
 _RUN, _SERIES, _REJECTS = "run.json", "hardware.parquet", "rejects.jsonl.zst"
 _SHORTEST_PREFIX = 4
-_STALE = 86_400
+_UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
 
 class Readable(Protocol):
@@ -91,54 +89,51 @@ class Store:
         if version > FORMAT:
             raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")
 
-    def write(self, reading: Readable, importer_version: str) -> Entry:
-        """Read a run into the store; an existing run of the same id is replaced whole."""
-        with self._place(lambda: reading.run_id) as folder:
-            writer = parquet.SeriesWriter(folder / _SERIES, lambda: reading.run_id)
-            try:
-                for batch in reading.batches():
-                    writer.add(batch)
-            except BaseException:
-                writer.abandon()
-                raise
-            run = reading.run()
-            columns = writer.close([device.id for device in run.devices])
-            stored = StoredRun(run=run, columns=columns, importer_version=importer_version)
-            if rejects := reading.rejects():
-                (folder / _REJECTS).write_bytes(rejects)
-            (folder / _RUN).write_text(run_json.dump(stored), encoding="utf-8")
+    def write(self, reading: Readable, importer_version: str, said: Run | None = None) -> Entry:
+        """Read a run into the store; an existing run of the same id is replaced whole.
+
+        Args:
+            reading: the run.
+            importer_version: version of the importers that read it.
+            said: a run whose name, step, params, tags and work it is to carry.
+        """
+        self._prepare()
+        with writing.folder(self._runs, lambda: reading.run_id) as folder:
+            columns, run = self._series(reading, folder / _SERIES)
+            stored = StoredRun(
+                run=_labelled(run, said or run),
+                columns=columns,
+                importer_version=importer_version,
+                series_sha256=parquet.digest(folder / _SERIES),
+            )
+            with writing.blaming(self.folder):
+                if rejects := reading.rejects():
+                    (folder / _REJECTS).write_bytes(rejects)
+                (folder / _RUN).write_text(run_json.dump(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
-    @contextmanager
-    def _place(self, run_id: Callable[[], str]) -> Iterator[Path]:
-        """Give a folder to write a run to; move it to the place of its id when all went well, else remove it."""
-        try:
+    def _prepare(self) -> None:
+        """Make the store's folder where there is none, and clear away what killed writers left."""
+        marker = self.folder / "store.json"
+        with writing.blaming(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
-            marker = self.folder / "store.json"
+            writing.sweep(self._runs)
             if not marker.exists():
-                _replace(marker, json.dumps({"format": FORMAT}) + "\n")
-            self._sweep()
-            folder = self._runs / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
-            folder.mkdir()
-        except OSError as error:
-            what = error.strerror or "cannot be written"
-            raise StoreError(str(self.folder), what, "choose another store with --store") from error
-        try:
-            yield folder
-            for file in folder.iterdir():
-                _sync(file)
-            _sync(folder)
-            swap.into_place(folder, self._runs / run_id())
-            _sync(self._runs)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+                writing.text(marker, json.dumps({"format": FORMAT}) + "\n", self._runs)
 
-    def _sweep(self) -> None:
-        """Remove what writers left that were killed a day ago or longer."""
-        for left in self._runs.glob(".tmp-*"):
-            with suppress(OSError):
-                if left.stat().st_mtime < time.time() - _STALE:
-                    shutil.rmtree(left, ignore_errors=True)
+    def _series(self, reading: Readable, path: Path) -> tuple[tuple[str, ...], Run]:
+        """Write the series of a run; return their columns and the run."""
+        writer = parquet.SeriesWriter(path, lambda: reading.run_id)
+        try:
+            for batch in reading.batches():
+                with writing.blaming(self.folder):
+                    writer.add(batch)
+            run = reading.run()
+            with writing.blaming(self.folder):
+                return writer.close([device.id for device in run.devices]), run
+        except BaseException:
+            writer.abandon()
+            raise
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others."""
@@ -162,11 +157,15 @@ class Store:
     def _entry(folder: Path) -> Entry:
         try:
             return Entry(run_json.load((folder / _RUN).read_text(encoding="utf-8")), folder)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(str(folder / _RUN), "cannot be read", "ingest the run again") from error
+        except _UNREADABLE as error:
+            raise StoreError(str(folder / _RUN), "damaged", "ingest the run again") from error
 
     def get(self, run_id: str) -> Entry | None:
-        """Return the run of exactly this id, None when it is not there."""
+        """Return the run of exactly this id, None when it is not there.
+
+        Raises:
+            StoreError: when its `run.json` is damaged.
+        """
         folder = self._runs / run_id
         return self._entry(folder) if (folder / _RUN).is_file() else None
 
@@ -179,6 +178,12 @@ class Store:
             held = [size for size in known if size is not None]
             if len(held) < len(known) or sorted(held) == wanted:
                 return True
+        return False
+
+    def intact(self, entry: Entry) -> bool:
+        """Return whether the series of a run are there, byte for byte as they were written where that is known."""
+        with suppress(OSError):
+            return entry.stored.series_sha256 in {None, parquet.digest(entry.folder / _SERIES)}
         return False
 
     def named(self, name: str) -> Entry:
@@ -208,30 +213,43 @@ class Store:
         Raises:
             StoreError: when the file is damaged.
         """
+        stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
-        path = entry.folder / _SERIES
         try:
-            series = parquet.read(path, entry.stored.columns, devices)
-        except (OSError, pa.ArrowException) as error:
+            series = parquet.read(path, stored.columns, devices, stored.series_sha256)
+        except _UNREADABLE as error:
+            now = self.get(entry.run.id)
+            if now is not None and now.stored.series_sha256 != stored.series_sha256:
+                # another process replaced the run since the entry was read
+                return self.read(now)
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
         return Recording(run=entry.run, series=series)
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
         """Keep what is now said about a run: its name, step, params, tags and work."""
-        stored = replace(entry.stored, run=run)
-        _replace(entry.folder / _RUN, run_json.dump(stored))
+        with writing.blaming(self.folder):
+            current = self.get(entry.run.id) or entry
+            stored = replace(current.stored, run=_labelled(current.run, run))
+            writing.text(entry.folder / _RUN, run_json.dump(stored), self._runs)
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:
         """Remove a run: gone from the list at once, its files right after."""
-        gone = self._runs / f".tmp-{entry.run.id}-{os.getpid()}-{secrets.token_hex(4)}"
-        entry.folder.rename(gone)
-        shutil.rmtree(gone)
+        gone = writing.temporary(self._runs, entry.run.id)
+        with writing.blaming(self.folder):
+            entry.folder.rename(gone)
+            shutil.rmtree(gone)
 
     def export(self, entry: Entry, target: Path) -> None:
-        """Copy the series of a run to a Parquet file."""
+        """Copy the series of a run to a Parquet file.
+
+        Raises:
+            StoreError: when they are damaged, or the file cannot be written.
+        """
         if target.suffix != ".parquet":
             raise StoreError(str(target), "the series are exported as Parquet", "name a file that ends in .parquet")
+        if not self.intact(entry):
+            raise StoreError(str(entry.folder / _SERIES), "damaged or missing", "ingest the run again")
         part = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         try:
             shutil.copyfile(entry.folder / _SERIES, part)
@@ -242,18 +260,6 @@ class Store:
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 
 
-def _sync(path: Path) -> None:
-    """Make sure a file or folder has reached the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a small file whole or not at all."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
-    part.write_text(text, encoding="utf-8")
-    _sync(part)
-    part.replace(path)
+def _labelled(run: Run, said: Run) -> Run:
+    """Return a run with the name, step, params, tags and work of another."""
+    return replace(run, name=said.name, step=said.step, params=said.params, tags=said.tags, work=said.work)

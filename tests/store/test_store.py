@@ -132,32 +132,6 @@ def test_a_kill_in_the_middle_leaves_no_run(tmp_path: Path) -> None:
     assert Store(tmp_path / "store").entries() == []
 
 
-def pages(path: Path, metric: str) -> range:
-    """Return where the pages of one column lie in the first row group."""
-    group = parquet.ParquetFile(path).metadata.row_group(0)
-    columns = [group.column(place) for place in range(group.num_columns)]
-    column = next(column for column in columns if column.path_in_schema == metric)
-    start = column.dictionary_page_offset or column.data_page_offset
-    return range(start, start + column.total_compressed_size)
-
-
-def test_every_flipped_bit_is_found(tmp_path: Path) -> None:
-    """A bit flipped in the pages of a column is an error or harmless (in a page's header), never another value."""
-    store = Store(tmp_path / "store")
-    text = "\n".join([HEADER, *(row(second, power=f"{second * 7919 % 1000}.50 W") for second in range(1000)), ""])
-    entry = stored(store, tmp_path / "a", text)
-    path = entry.folder / "hardware.parquet"
-    expected, whole, found = store.read(entry).series, path.read_bytes(), 0
-    places = pages(path, "gpu_power_watts")[::13]
-    for place in places:
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        try:
-            assert store.read(entry).series.equals(expected)
-        except StoreError:
-            found += 1
-    assert found > 0.9 * len(places)
-
-
 def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
     """While two writers replace a run again and again, readers always find it whole, and nothing is left behind."""
     store = Store(tmp_path / "store")

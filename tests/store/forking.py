@@ -1,0 +1,175 @@
+"""The program in processes forked from one that has done the imports, so that hundreds of them take seconds.
+
+Run as a module it is that process: it takes an `Order` a line as JSON and answers with an `Ended` for each process.
+"""
+
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+ROOT = Path(__file__).parents[2]
+ROW_GROUP = 400
+"""Rows of a row group there: few, so that a small log is written in many steps."""
+_STEPS = {"open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "ctypes.dlsym"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A process to run.
+
+    Attributes:
+        arguments: its command line.
+        kill_after: seconds after which it is killed.
+        kill_at: number of the step (file opened, renamed, removed, …) before which it is killed.
+        file_size: largest file it may write, in bytes.
+    """
+
+    arguments: Sequence[str]
+    kill_after: float | None = None
+    kill_at: int | None = None
+    file_size: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a process ended: its exit code (negative: the signal), what it printed, and how long it took."""
+
+    code: int
+    out: str
+    err: str
+    seconds: float
+
+
+class Forks:
+    """The process that forks, and what is asked of it."""
+
+    def __init__(self, folder: Path) -> None:
+        """Start it in a folder."""
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.store.forking"],
+            cwd=folder,
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def begin(self, *orders: Order) -> None:
+        """Start processes at once."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps([asdict(order) for order in orders]) + "\n")
+        self._process.stdin.flush()
+
+    def ended(self) -> bool:
+        """Return whether all have ended."""
+        assert self._process.stdout is not None
+        return bool(select.select([self._process.stdout], [], [], 0)[0])
+
+    def result(self) -> list[Ended]:
+        """Wait for all and return how they ended."""
+        assert self._process.stdout is not None
+        return [Ended(**entry) for entry in json.loads(self._process.stdout.readline())]
+
+    def run(self, order: Order) -> Ended:
+        """Run one process to its end."""
+        self.begin(order)
+        (ended,) = self.result()
+        return ended
+
+    def close(self) -> None:
+        """End it."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait()
+        self._process.stdout.close()
+
+
+def _child(order: Order, out: int, err: int) -> NoReturn:
+    from gpureport.cli import main  # noqa: PLC0415 - in the forking process alone
+
+    sys.stdout, sys.stderr = os.fdopen(out, "w"), os.fdopen(err, "w")
+    if order.file_size is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (order.file_size, order.file_size))
+    if order.kill_at is not None:
+        _kill_before(order.kill_at)
+    code: Any = 70
+    try:
+        main([*order.arguments])
+    except SystemExit as left:
+        code = left.code
+    except BaseException:  # noqa: BLE001 - what would be a traceback is to be seen in the answer
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code if isinstance(code, int) else 0)
+
+
+def _kill_before(step: int) -> None:
+    taken = 0
+
+    def count(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal taken
+        if event not in _STEPS or (event == "open" and arguments[1] == "r"):
+            return
+        if taken == step:
+            os.kill(os.getpid(), signal.SIGKILL)
+        taken += 1
+
+    sys.addaudithook(count)
+
+
+def _fork(order: Order) -> tuple[int, int, int]:
+    """Start a process; return its id and where its output is read."""
+    out, err = os.pipe(), os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        _child(order, out[1], err[1])
+    os.close(out[1])
+    os.close(err[1])
+    return pid, out[0], err[0]
+
+
+def _run(orders: Sequence[Order]) -> list[Ended]:
+    begin = time.perf_counter()
+    children = [_fork(order) for order in orders]
+    results = []
+    for order, (pid, out, err) in zip(orders, children, strict=True):
+        if order.kill_after is not None:
+            time.sleep(order.kill_after)
+            os.kill(pid, signal.SIGKILL)
+        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        seconds = time.perf_counter() - begin
+        with os.fdopen(out) as one, os.fdopen(err) as other:
+            results.append(Ended(code=code, out=one.read(), err=other.read(), seconds=seconds))
+    return results
+
+
+def serve() -> None:
+    """Import everything an ingest needs, then take orders until there are no more."""
+    from gpureport import importers  # noqa: PLC0415 - in the forking process alone
+    from gpureport.cli import ingest, runs  # noqa: PLC0415 - as above
+    from gpureport.store import parquet  # noqa: PLC0415 - as above
+
+    del importers, ingest, runs
+    parquet.ROW_GROUP = ROW_GROUP
+    for line in sys.stdin:
+        results = _run([Order(**entry) for entry in json.loads(line)])
+        sys.stdout.write(json.dumps([asdict(result) for result in results]) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    serve()
