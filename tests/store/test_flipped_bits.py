@@ -41,7 +41,7 @@ def footer(path: Path) -> list[int]:
 
 def flipped(path: Path, places: Sequence[int], trials: int) -> Iterator[None]:
     """Flip one bit of a file after another, each time anywhere in some places."""
-    chance = random.Random(20261121)  # noqa: S311 - for trials that can be repeated
+    chance = random.Random(20261121)
     whole = path.read_bytes()
     for _ in range(trials):
         place = chance.choice(places)

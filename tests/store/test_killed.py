@@ -67,7 +67,7 @@ def _swept(before: Known, store: Store, forks: Forks) -> None:
 
 def test_at_a_random_moment(before: Known, forks: Forks, tmp_path: Path) -> None:
     """Killed after a random time, the store is whole; many trials hit an ingest that is under way."""
-    chance = random.Random(20261121)  # noqa: S311 - for trials that can be repeated
+    chance = random.Random(20261121)
     usual = median(forks.run(Order(arguments=ways(before, before.copy(tmp_path / w))[2])).seconds for w in "abc")
     ended: list[Ended] = []
     for trial in range(TRIALS):
@@ -94,7 +94,7 @@ def test_before_every_step(before: Known, forks: Forks, tmp_path: Path, way: int
 
 def test_a_process_of_its_own(before: Known, forks: Forks, tmp_path: Path) -> None:
     """Killed anywhere from the start of Python on, the store is whole."""
-    chance = random.Random(7)  # noqa: S311 - for trials that can be repeated
+    chance = random.Random(7)
     for trial in range(WHOLE_PROCESSES):
         store = before.copy(tmp_path / str(trial))
         command = [sys.executable, "-m", "gpureport", *ways(before, store)[trial % 3]]
