@@ -1,0 +1,130 @@
+"""Genuine logs robbed of their headers: what is guessed with confidence must be what the header said."""
+
+import csv
+import os
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from gpureport.importers.delimited import stamps
+from gpureport.importers.nvidia_smi import fields
+from gpureport.importers.nvidia_smi.guess import Guess, guess, headerless
+from gpureport.importers.nvidia_smi.ticks import infer
+
+CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
+pytestmark = [
+    pytest.mark.corpus,
+    pytest.mark.skipif(not CORPUS.is_dir(), reason="GPUREPORT_CORPUS names no folder of genuine logs"),
+]
+HEADS = (5, 30, 100, 500, 5000)
+UNIT = re.compile(r" (%|MiB|W|MHz)$")
+SEVERAL = {"leo-liuzy-mend__gpu_profile.csv": (8, "low"), "tkjunsei-OpenAD__gpu_usage.csv": (2, "high")}
+"""Logs whose rows come in ticks of several GPUs; all others are of one GPU, or too short to tell."""
+
+
+def index() -> list[dict[str, str]]:
+    """Return the rows of the corpus' index, none when there is no corpus."""
+    path = CORPUS / "INDEX.tsv"
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t")) if path.is_file() else []
+
+
+def table(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Return the header of a log and its complete rows."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    header = [cell.strip() for cell in lines[0].split(",")]
+    rows = [[cell.strip() for cell in line.split(",")] for line in lines[1:] if line != lines[0]]
+    return header, [row for row in rows if len(row) == len(header)]
+
+
+LOGS = [
+    path
+    for path in [
+        *(CORPUS / row["local"] for row in index() if row["fmt"].startswith("query-gpu csv")),
+        *(sorted((CORPUS / "ab_pairs").glob("clk*.csv")) if CORPUS.is_dir() else []),
+    ]
+    if len(header := table(path)[0]) > 1 and all(fields.column(heading) for heading in header)
+]
+
+
+def guesses(rows: list[list[str]]) -> list[Guess]:
+    """Return what is guessed of heads of several lengths, with and without units, also from the middle on."""
+    found = []
+    for plain in (rows, [[UNIT.sub("", cell) for cell in row] for row in rows]):
+        for head in HEADS:
+            found += [guess(plain[start : start + head]) for start in {0, len(rows) // 2} if len(rows) > head // 2]
+    return found
+
+
+def named(heading: str) -> str:
+    """Return nvidia-smi's present name of a heading's field."""
+    return fields.canonical(heading.partition(" [")[0])
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_nothing_is_guessed_wrong_with_confidence(path: Path) -> None:
+    """A column named with high confidence is right; in a log that would be read on, each named column is."""
+    header, rows = table(path)
+    for found in guesses(rows):
+        for heading, confidence, true in zip(found.headings, found.confidences, header, strict=True):
+            read_on = found.confidence != "low" and not found.ambiguous
+            if not heading.startswith("column_") and (confidence == "high" or read_on):
+                assert named(heading) == named(true)
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_high_confidence_holds_for_any_choice_of_columns(path: Path) -> None:
+    """Columns left out or in another order, as somebody else would have asked for them, make no sure name wrong."""
+    header, rows = table(path)
+    chance = random.Random(path.name)  # noqa: S311 - a choice of columns
+    for turn in range(30):
+        places = chance.sample(range(len(header)), chance.randint(2, min(8, len(header))))
+        start, length = chance.choice([0, len(rows) // 2]), chance.choice([30, 200, 1000])
+        cells = [[row[place] for place in places] for row in rows[start : start + length]]
+        found = guess([[UNIT.sub("", cell) for cell in row] for row in cells] if turn % 2 else cells)
+        for heading, confidence, place in zip(found.headings, found.confidences, places, strict=True):
+            assert confidence != "high" or heading.startswith("column_") or named(heading) == named(header[place])
+
+
+def test_enough_is_named() -> None:
+    """Of the heads of all logs most metrics that a cell's unit speaks of are named, and a good part of all columns."""
+    said: Counter[str] = Counter()
+    for path in LOGS:
+        header, rows = table(path)
+        found = guess(rows[:5000])
+        for heading, confidence, true, cell in zip(found.headings, found.confidences, header, rows[0], strict=True):
+            if UNIT.search(cell) and named(heading) == named(true):
+                said[confidence] += 1
+            said["in all"] += UNIT.search(cell) is not None
+    assert said["high"] + said["medium"] >= 0.6 * said["in all"]
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_a_log_without_its_header_is_seen(path: Path) -> None:
+    """Without its header it is known for what it is, with it it is left to those who read headers."""
+    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()[:500]
+    assert not headerless(lines)
+    body = [line for line in lines if line != lines[0]]
+    assert headerless(body) == ("timestamp" in table(path)[0] and len(body) > 1 and "lzwei" not in path.name)
+
+
+@pytest.mark.parametrize("row", index(), ids=lambda row: Path(row["local"]).name)
+def test_no_other_file_is_taken_for_one(row: dict[str, str]) -> None:
+    """Tables, captures, XML, dmon and job logs are none."""
+    assert not headerless((CORPUS / row["local"]).read_text(encoding="utf-8", errors="replace").splitlines()[:500])
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.name)
+def test_gpus_are_counted_by_the_rows_of_a_tick(path: Path) -> None:
+    """Several GPUs are seen where there are several, and nowhere else."""
+    header, rows = table(path)
+    place = header.index("timestamp")
+    times, good = stamps.parse(pa.array([row[place] for row in rows]))
+    others = [position for position in range(len(header)) if position != place]
+    columns = [np.unique([row[at] for row in rows], return_inverse=True)[1][good] for at in others]
+    found = infer(times[good], columns)
+    assert (found and (found.size, found.confidence)) == SEVERAL.get(path.name)
