@@ -184,7 +184,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
             low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
         )
     power = cells.values("gpu_power_watts")[known.rows]
-    working = _working_power(cells, power, known.values)
+    working = _working_power(cells, power, known.values) if chance else float("inf")
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     found = []

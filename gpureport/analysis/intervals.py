@@ -1,8 +1,10 @@
 """Algebra of stretches of time, vectorised: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
 
 from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
@@ -12,6 +14,9 @@ Spans = IntArray
 
 NONE: Spans = np.empty((0, 2), dtype=np.int64)
 """No stretch of time."""
+
+_BLOCK = 131_072
+"""Rows looked at together."""
 
 
 def spans(intervals: Iterable[Interval]) -> Spans:
@@ -107,13 +112,39 @@ def runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, In
         mask: one truth a row.
         breaks: rows at which a run ends and another may begin.
     """
-    before = np.concatenate([[False], mask[:-1]])
-    cut = np.zeros(len(mask), dtype=np.bool_) if breaks is None else breaks
-    first = np.flatnonzero(mask & (~before | cut))
-    stop = np.flatnonzero(before & (~mask | cut))
-    if len(stop) < len(first):
-        stop = np.append(stop, len(mask))
-    return first, stop
+    (edges,) = _edges(mask, lambda part: part)
+    return _cut(edges, breaks)
+
+
+def _edges(values: npt.NDArray[Any], *tests: Callable[[npt.NDArray[Any]], BoolArray]) -> list[IntArray]:
+    """Return for each test the rows at which it begins to hold, and no longer does, in turn.
+
+    Only these rows are kept, block by block, so that what each block needs in between stays in the cache of the
+    processor and the values are read once.
+    """
+    found: list[list[npt.ArrayLike]] = [[[]] for _ in tests]
+    holds = [False] * len(tests)
+    for begin in range(0, len(values), _BLOCK):
+        part = values[begin : begin + _BLOCK]
+        for number, test in enumerate(tests):
+            mask = test(part)
+            if mask[0] != holds[number]:
+                found[number].append([begin])
+            found[number].append(np.flatnonzero(mask[1:] != mask[:-1]) + (begin + 1))
+            holds[number] = bool(mask[-1])
+    ends: list[npt.ArrayLike] = [[len(values)] if held else [] for held in holds]
+    return [np.concatenate([*rows, end]).astype(np.int64) for rows, end in zip(found, ends, strict=True)]
+
+
+def _cut(edges: IntArray, breaks: BoolArray | None) -> tuple[IntArray, IntArray]:
+    """Return first and past-the-end row of runs, those parted in which a break lies."""
+    first, stop = edges[::2], edges[1::2]
+    if breaks is None or len(first) == 0:
+        return first, stop
+    rows = np.flatnonzero(breaks)
+    run = np.searchsorted(first, rows, side="left") - 1
+    within = rows[(run >= 0) & (rows < stop[run])]
+    return np.sort(np.append(first, within)), np.sort(np.append(stop, within))
 
 
 def hysteresis(
@@ -127,7 +158,8 @@ def hysteresis(
         leave: limit that ends a run when exceeded, not below `enter`.
         breaks: rows at which a run ends and another may begin.
     """
-    first, stop = runs(~(values > leave), breaks)
-    reached = np.concatenate([[0], np.cumsum(values <= enter)])
-    deep = reached[stop] > reached[first]
+    still, idle = _edges(values, lambda part: ~(part > leave), lambda part: part <= enter)
+    first, stop = _cut(still, breaks)
+    low, _ = _cut(idle, breaks)
+    deep = np.searchsorted(low, stop) > np.searchsorted(low, first)
     return first[deep], stop[deep]

@@ -3,18 +3,18 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Protocol
 
 import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
 from gpureport.store import parquet, run_json, writing
+from gpureport.store.readable import Readable
 from gpureport.store.run_json import StoredRun
 
 FOLDER = ".gpureport"
@@ -23,27 +23,6 @@ FORMAT = 1
 _RUN, _SERIES, _REJECTS = "run.json", "hardware.parquet", "rejects.jsonl.zst"
 _SHORTEST_PREFIX = 4
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
-
-
-class Readable(Protocol):
-    """A run that is being read: batches first, then what is known about it."""
-
-    @property
-    def run_id(self) -> str:
-        """Its id, best asked for when the batches are out."""
-        ...
-
-    def batches(self) -> Iterator["pa.Table"]:
-        """Yield its series."""
-        ...
-
-    def run(self) -> Run:
-        """Return the run, after the last batch."""
-        ...
-
-    def rejects(self) -> bytes:
-        """Return its rejected lines, after the last batch."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The algebra of stretches of time."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -82,3 +83,31 @@ def test_hysteresis_needs_one_low_value_and_keeps_its_state_over_nulls() -> None
     values = np.array([0.9, 0.1, 0.04, np.nan, 0.1, 0.9, 0.1, np.nan, 0.9])
     first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12)
     assert (first.tolist(), stop.tolist()) == ([1], [5])
+
+
+@given(_values, st.lists(st.booleans(), max_size=40), st.integers(1, 7))
+def test_hysteresis_finds_the_same_row_by_row(values: FloatArray, breaks: list[bool], block: int) -> None:
+    """However the rows are cut into blocks, the runs are those a walk over all rows finds."""
+    cut = np.array((breaks + [False] * len(values))[: len(values)], dtype=np.bool_)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(intervals, "_BLOCK", block)
+        first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12, breaks=cut)
+        all_first, all_stop = intervals.runs(values <= 0.05, cut)
+    assert list(zip(first.tolist(), stop.tolist(), strict=True)) == _walked(values, cut)
+    low = np.where(values <= 0.05, values, 1.0)
+    assert list(zip(all_first.tolist(), all_stop.tolist(), strict=True)) == _walked(low, cut)
+
+
+def _walked(values: FloatArray, breaks: BoolArray) -> list[tuple[int, int]]:
+    """Return what hysteresis between 0.05 and 0.12 finds, row by row."""
+    found: list[tuple[int, int]] = []
+    begin: int | None = None
+    for row, value in enumerate([*values.tolist(), 1.0]):
+        ends = value > 0.12 or (row < len(values) and breaks[row])
+        if begin is not None and ends:
+            if (values[begin:row] <= 0.05).any():
+                found.append((begin, row))
+            begin = None
+        if begin is None and not value > 0.12:
+            begin = row
+    return found

@@ -80,7 +80,7 @@ def test_nothing_is_guessed_wrong_with_confidence(path: Path) -> None:
 def test_high_confidence_holds_for_any_choice_of_columns(path: Path) -> None:
     """Columns left out or in another order, as somebody else would have asked for them, make no sure name wrong."""
     header, rows = table(path)
-    chance = random.Random(path.name)  # noqa: S311 - a choice of columns
+    chance = random.Random(path.name)
     for turn in range(30):
         places = chance.sample(range(len(header)), chance.randint(2, min(8, len(header))))
         start, length = chance.choice([0, len(rows) // 2]), chance.choice([30, 200, 1000])

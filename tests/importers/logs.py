@@ -34,7 +34,7 @@ def log(rows: int = 20, gpus: int = 1) -> str:
 
 def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
     """Return columns of one GPU by heading: idle at first, then at work with pauses, as nvidia-smi writes them."""
-    chance = random.Random(seed)  # noqa: S311 - a made-up log
+    chance = random.Random(seed)
     columns: dict[str, list[str]] = {heading: [] for heading in SERIES}
     degrees = 31.0
     for number in range(rows):

@@ -1,0 +1,30 @@
+"""What the store asks of a run that is to be written."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Protocol
+
+from gpureport.recording import Run
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class Readable(Protocol):
+    """A run that is being read: batches first, then what is known about it."""
+
+    @property
+    def run_id(self) -> str:
+        """Its id, best asked for when the batches are out."""
+        ...
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield its series."""
+        ...
+
+    def run(self) -> Run:
+        """Return the run, after the last batch."""
+        ...
+
+    def rejects(self) -> bytes:
+        """Return its rejected lines, after the last batch."""
+        ...
