@@ -35,14 +35,15 @@ class LogGap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockStep:
-    """A backward step of the log's clock, and the shift that later stamps got so that time keeps rising.
+    """A backward step of a log's stamps, why it is there, and the shift that later stamps got for it.
 
     Attributes:
         device: device whose stamps stepped.
-        at: repaired time of the first row after the step, in microseconds.
+        at: time the first row after the step has in the series, in microseconds.
         step_seconds: how far the stamp jumped (negative).
-        shift_seconds: what was added to this and all later stamps of the device, earlier shifts included.
-        cause: `daylight saving` when `--tz` explains it, else `clock set back or log restarted`.
+        shift_seconds: what was added to this and the later stamps of the device, earlier shifts included.
+        cause: `daylight saving` at the end of summer time, `clock set back` where one log goes on, `log restarted`
+            where another recording begins, which keeps its stamps.
     """
 
     device: str

@@ -181,6 +181,23 @@ def arranged(tables: Sequence["pa.Table"]) -> "pa.Table":
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
+def in_time_order(table: "pa.Table", device: str | None = None) -> "pa.Table":
+    """Return the rows of one device in the order of time; the table itself where they are.
+
+    Args:
+        table: rows of one device.
+        device: id the device gets, None to keep what it has.
+    """
+    times = columns.integers(table.column("timestamp"))
+    if (times[1:] < times[:-1]).any():
+        table = table.take(columns.array(np.argsort(times, kind="stable"), pa.int64()))
+    if device is not None:
+        place = table.schema.get_field_index("device")
+        named = columns.categories(np.zeros(len(table), dtype=np.int64), [device])
+        table = table.set_column(place, table.schema.field(place), pa.chunked_array([named]))
+    return table
+
+
 TRAINING_SCHEMA: "pa.Schema" = pa.schema(
     [
         pa.field("timestamp", pa.timestamp("us")),

@@ -83,6 +83,7 @@ class Outcome:
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
         rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
+        renamed: device ids of batches handed on early, and what the devices are called in the end.
     """
 
     devices: tuple[Device, ...]
@@ -90,6 +91,7 @@ class Outcome:
     span: tuple[int, int]
     intervals: dict[str, float] = field(default_factory=dict)
     rejects: bytes = b""
+    renamed: dict[str, str] = field(default_factory=dict)
 
     def noted(self, notes: tuple[str, ...]) -> "Outcome":
         """Return it with more that a reader must know."""
@@ -100,7 +102,10 @@ class Extraction(Protocol):
     """A source being read."""
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in time order within a device; columns as in `recording.SCHEMA`."""
+        """Yield tables of one device each; columns as in `recording.SCHEMA`.
+
+        Rows of a device come in time order, unless its log has them in another.
+        """
         ...
 
     def outcome(self) -> Outcome:

@@ -4,9 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
@@ -14,9 +15,7 @@ from gpureport.importers.base import Extraction, Input, Outcome, Placement
 from gpureport.importers.raw import RawFile
 from gpureport.importers.together import Logged, Plan, Span, plan
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from gpureport.recording import in_time_order
 
 TWICE = "recorded in the log before as well"
 """Why rows that two rotated logs share are taken once."""
@@ -35,6 +34,7 @@ class Merged:
         self._outcomes: list[Outcome] = []
         self._parts: dict[str, list[Span]] = {}
         self._twice: list[int] = [0] * len(inputs)
+        self._unordered: set[int] = set()
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each, in time order within a device.
@@ -62,8 +62,12 @@ class Merged:
         return self._inputs[place].importer.extract(self._files[place], self._placement)
 
     def _read(self, extraction: Extraction, place: int) -> Iterator["pa.Table"]:
+        """Yield the batches of one log, in time order even where the log has its rows in another."""
         try:
-            yield from extraction.batches()
+            if place in self._unordered:
+                yield from _ordered(extraction)
+            else:
+                yield from extraction.batches()
         except SourceError as error:
             raise SourceError(self._inputs[place].locator, error.what, error.hint) from error
 
@@ -72,9 +76,15 @@ class Merged:
         spans: dict[str, Span] = {}
         extraction = self._extraction(place)
         for batch in self._read(extraction, place):
-            device, times = _device(batch), batch.column("timestamp")
-            first, last = spans.get(device, (times[0].value, 0))
-            spans[device] = min(first, times[0].value), max(last, times[-1].value)
+            device, times = _device(batch), columns.integers(batch.column("timestamp"))
+            first, last = spans.get(device, (int(times[0]), int(times[0])))
+            if times[0] < last or (times[1:] < times[:-1]).any():
+                self._unordered.add(place)
+            spans[device] = min(first, int(times.min())), max(last, int(times.max()))
+        renamed = extraction.outcome().renamed
+        if renamed:
+            self._unordered.add(place)
+            spans = _renamed(spans, renamed)
         devices = tuple(device for device in extraction.outcome().devices if device.id in spans)
         given = self._inputs[place]
         return Logged(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
@@ -82,7 +92,7 @@ class Merged:
     def _fresh(self, batch: "pa.Table", names: dict[str, str], ends: dict[str, int], place: int) -> "pa.Table":
         """Return the rows of a batch that no log before held, under the device's name in the run."""
         name = names[_device(batch)]
-        times = columns.integers(batch.column("timestamp").combine_chunks().cast("int64"))
+        times = columns.integers(batch.column("timestamp"))
         end = ends.get(name, times[0])
         # a row at the very end of the log before is another one, unless rows before that are here again too
         known = int(np.searchsorted(times, end)) and int(np.searchsorted(times, end, side="right"))
@@ -167,6 +177,29 @@ class Merged:
         whole = max(end for _, end in spans) - min(start for start, _ in spans)
         sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
         return sampled / (whole * len(spans)) if whole else None
+
+
+def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:
+    """Yield a whole log device by device, since its rows are in the order of time only then."""
+    kept: dict[str, list[pa.Table]] = {}
+    for batch in extraction.batches():
+        kept.setdefault(_device(batch), []).append(batch)
+    joined_up: dict[str, list[pa.Table]] = {}
+    renamed = extraction.outcome().renamed
+    for device, tables in kept.items():
+        joined_up.setdefault(renamed.get(device, device), []).extend(tables)
+    for device, tables in joined_up.items():
+        yield in_time_order(pa.concat_tables(tables, promote_options="default"), device)
+
+
+def _renamed(spans: dict[str, Span], renamed: dict[str, str]) -> dict[str, Span]:
+    """Return the spans under the ids the devices have in the end."""
+    found: dict[str, Span] = {}
+    for device, (start, end) in spans.items():
+        name = renamed.get(device, device)
+        first, last = found.get(name, (start, end))
+        found[name] = min(first, start), max(last, end)
+    return found
 
 
 def _device(batch: "pa.Table") -> str:

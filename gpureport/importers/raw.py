@@ -72,6 +72,12 @@ class RawFile:
         self._ended = False
         self._again = False
 
+    def again(self) -> "RawFile":
+        """Return the file to be read once more on the side, as long as it is now."""
+        other = RawFile(self.path)
+        other._state = self._state
+        return other
+
     @property
     def size(self) -> int:
         """Bytes it had when it was first looked at."""

@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from os.path import commonpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import NOT_SELECTED, Extraction, Input, Labels, Outcome, Placement
@@ -12,10 +13,7 @@ from gpureport.importers.merging import Merged, joined
 from gpureport.importers.raw import RawFile
 from gpureport.importers.together import bare
 from gpureport.metrics import Scope
-from gpureport.recording import Device, Recording, Run, Source, arranged
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order
 
 _LOG_AND_HOST = 2
 IMPORTER_VERSION = "2"
@@ -100,7 +98,10 @@ class Reading:
         return _identity(sources, self._placement)
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in time order within a device.
+        """Yield tables of one device each.
+
+        Rows of a device come in time order, unless its log has them in another; `recording.in_time_order` puts them
+        right. `renamed` says of which devices the id is another one in the end.
 
         Raises:
             SourceError: when a source holds nothing that can be used, changed while it was read, or a line of it was
@@ -163,17 +164,28 @@ class Reading:
             quality=joined([outcome.quality for outcome in outcomes]),
         )
 
+    def renamed(self) -> dict[str, str]:
+        """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
+        return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
+
     def rejects(self) -> bytes:
         """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
         return b"".join(extraction.outcome().rejects for extraction in self._extractions)
 
     def recording(self) -> Recording:
         """Read the whole run into memory."""
+        batches = list(self.batches())
         kept: dict[str, list[pa.Table]] = {}
-        for batch in self.batches():
-            kept.setdefault(batch.column("device")[0].as_py(), []).append(batch)
+        renamed = self.renamed()
+        for batch in batches:
+            device = batch.column("device")[0].as_py()
+            kept.setdefault(renamed.get(device, device), []).append(batch)
         run = self.run()
-        tables = [table for device in run.devices for table in kept.get(device.id, [])]
+        tables = [
+            in_time_order(pa.concat_tables(kept[device.id], promote_options="default"), device.id)
+            for device in run.devices
+            if device.id in kept
+        ]
         return Recording(run=run, series=arranged(tables))
 
 

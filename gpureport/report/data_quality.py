@@ -136,7 +136,8 @@ def _clock_steps(run: RunInput) -> Iterator[str]:
     for step in steps[:_LISTED]:
         at = display.elapsed(run.since_start(step.at))
         back = display.duration(abs(step.step_seconds))
-        yield f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), repaired"
+        done = "put in order" if step.cause == "log restarted" else "repaired"
+        yield f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}"
     if len(steps) > _LISTED:
         yield f"{len(steps) - _LISTED} more steps"
 

@@ -5,7 +5,7 @@ Delta encoding of the stamps is what makes the file small; every other column is
 an error instead of a wrong value, at no measurable cost.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import file_digest, sha256
@@ -17,7 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.recording import KEY_FIELDS, METRIC_TYPES, arranged
+from gpureport.recording import KEY_FIELDS, METRIC_TYPES, arranged, in_time_order
 
 ROW_GROUP = 131_072
 """Rows after which those of one device are written; a row group never holds two devices."""
@@ -35,6 +35,8 @@ class SeriesWriter:
         self._writer: parquet.ParquetWriter | None = None
         self._schema: pa.Schema | None = None
         self._held: dict[str, list[pa.Table]] = {}
+        self._newest: dict[str, int] = {}
+        self._ordered = True
         self._columns: dict[str, None] = dict.fromkeys(_KEYS)
 
     def add(self, batch: "pa.Table") -> None:
@@ -46,13 +48,20 @@ class SeriesWriter:
         if sum(len(table) for table in held) >= ROW_GROUP:
             self._write(device)
 
-    def close(self, devices: Iterable[str]) -> tuple[str, ...]:
-        """Write what is left, in the order of `devices`; return the columns that were recorded, in order."""
-        for device in devices:
+    def close(self, devices: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:
+        """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
+
+        Args:
+            devices: device ids in the end.
+            renamed: by their old ids, the devices whose rows came under another one.
+        """
+        for device in [*(renamed or {}), *devices]:
             if self._held.get(device):
                 self._write(device)
         if self._writer is not None:
             self._writer.close()
+        if renamed or not self._ordered:
+            self._rearrange(devices, renamed or {})
         known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns and name != "stage"]
         return (*known, *(name for name in self._columns if name not in {*METRIC_TYPES, *_KEYS}))
 
@@ -72,6 +81,10 @@ class SeriesWriter:
         elif schema != self._schema:
             self._widen(schema)
         self._schema = schema
+        times = columns.integers(table.column("timestamp"))
+        rises = times[0] >= self._newest.get(device, times[0]) and bool((times[1:] >= times[:-1]).all())
+        self._ordered = self._ordered and rises
+        self._newest[device] = int(times[-1])
         self._writer.write_table(_complete(table, schema, self._run_id()), row_group_size=len(table))
 
     def _open(self, schema: "pa.Schema") -> parquet.ParquetWriter:
@@ -99,6 +112,22 @@ class SeriesWriter:
             self._writer.write_table(_complete(group, schema, self._run_id()), row_group_size=len(group))
         file.close()
         narrow.unlink()
+
+    def _rearrange(self, devices: Iterable[str], renamed: Mapping[str, str]) -> None:
+        """Write the file again by device and time, because the log had its rows in another order."""
+        mixed = self._path.rename(self._path.with_suffix(".mixed"))
+        file = parquet.ParquetFile(mixed)
+        groups: dict[str, list[int]] = {}
+        for index in range(file.num_row_groups):
+            device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
+            groups.setdefault(renamed.get(device, device), []).append(index)
+        self._writer = self._open(file.schema_arrow)
+        for device in (device for device in devices if device in groups):
+            table = in_time_order(file.read_row_groups(groups[device]), device)
+            self._writer.write_table(table, row_group_size=ROW_GROUP)
+        self._writer.close()
+        file.close()
+        mixed.unlink()
 
 
 def _schema(recorded: Iterable[str]) -> "pa.Schema":

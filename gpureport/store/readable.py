@@ -1,6 +1,6 @@
 """What the store asks of a run that is to be written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from gpureport.recording import Run
@@ -23,6 +23,10 @@ class Readable(Protocol):
 
     def run(self) -> Run:
         """Return the run, after the last batch."""
+        ...
+
+    def renamed(self) -> Mapping[str, str]:
+        """Return by their old ids the devices whose rows came under another one, after the last batch."""
         ...
 
     def rejects(self) -> bytes:

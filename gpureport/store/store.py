@@ -109,7 +109,7 @@ class Store:
                     writer.add(batch)
             run = reading.run()
             with writing.blaming(self.folder):
-                return writer.close([device.id for device in run.devices]), run
+                return writer.close([device.id for device in run.devices], reading.renamed()), run
         except BaseException:
             writer.abandon()
             raise

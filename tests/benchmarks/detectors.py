@@ -67,7 +67,8 @@ def whole_rule(values: Floats32) -> Callable[[Floats32], int]:
     recording = builders.recording(util=values.astype(np.float64) * 100, power=np.full(len(values), 250.0))
     device = recording.run.devices[0]
     window = Interval(recording.run.started, recording.run.ended)
-    limits = IdleGap()._limits()  # noqa: SLF001 - what the rule asks for, and no other
+    rule = IdleGap()
+    limits = rule._limits(rule.shortest.value)  # noqa: SLF001 - what the rule asks for, and no other
 
     def search(part: Floats32) -> int:
         del part

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Assembly, Tally, columns_of
+from gpureport.importers.assembly import Assembly, Rows, Tally, columns_of
 from gpureport.importers.base import Outcome, Placement
 from gpureport.importers.delimited.cells import Column, number_column
 from gpureport.importers.delimited.layout import STAMP, Layout, cells, extra_name, layout
@@ -18,7 +18,9 @@ from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section
 from gpureport.importers.delimited.pieces import head_text, pieces
+from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
+from gpureport.importers.survey import survey
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
 
@@ -88,7 +90,8 @@ class HostExtraction:
         """Prepare to read; nothing is read yet."""
         self._file = file
         self._tally = Tally()
-        self._assembly = Assembly(zones.zone(placement.tz) if placement.tz else None)
+        self._zone = zones.zone(placement.tz) if placement.tz else None
+        self._assembly = Assembly(self._zone, self._survey)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of the host.
@@ -96,25 +99,33 @@ class HostExtraction:
         Raises:
             SourceError: when no row can be used.
         """
-        for parsed in Parser(HostDialect()).sections(pieces(self._file)):
-            self._tally.add(parsed)
-            for section in parsed.sections:
-                yield from self._section(section)
+        for section, rows in self._rows():
+            placed = self._assembly.place(rows)
+            self._tally.settle(section, placed)
+            yield from self._assembly.batches(placed, rows.data)
         if self._tally.rows == 0:
             hint = "give a CSV with a timestamp and cpu_percent, the value of psutil.cpu_percent()"
             raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
 
-    def _section(self, section: Section) -> Iterator["pa.Table"]:
-        devices = np.zeros(len(section.times), dtype=np.int64)
-        self._tally.keep(section, devices == 0)
-        yield from self._assembly.batches(section.times, devices, [HOST], columns_of(section))
+    def _rows(self) -> Iterator[tuple[Section, Rows]]:
+        for parsed in Parser(HostDialect()).sections(pieces(self._file)):
+            self._tally.add(parsed)
+            for section in parsed.sections:
+                hosts = np.zeros(len(section.times), dtype=np.int64)
+                data = columns_of(section)
+                yield section, Rows(lines=section.numbers, stamps=section.times, devices=hosts, ids=[HOST], data=data)
+
+    def _survey(self) -> Plan:
+        """Read the whole CSV once more, to see why its stamps run backwards."""
+        again = HostExtraction(self._file.again(), Placement())
+        return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: True)
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
         (clock,) = self._assembly.clocks.values()
         return Outcome(
             devices=(Device(id=HOST),),
-            quality=self._tally.quality([clock]),
+            quality=self._tally.quality([clock], () if self._assembly.plan is None else self._assembly.plan.notes),
             span=(clock.first or 0, clock.last or 0),
             intervals={} if clock.interval is None else {HOST: clock.interval},
             rejects=self._tally.rejects(),

@@ -48,9 +48,27 @@ class Devices:
         """Indices of all GPUs seen, kept or not."""
         return sorted(seen.index for seen in self._gpus)
 
-    def assign(self, data: dict[str, Values], times: IntArray) -> tuple[IntArray, list[str]]:
-        """Return for each row an index into the device ids, NOT_NAMED or NOT_SELECTED; and the ids."""
+    @property
+    def sure(self) -> bool:
+        """Whether each GPU is told by a name that no other GPU has."""
+        names = {"uuid", "bus_id", "serial"} - self._ambiguous
+        return all(names & seen.attributes.keys() for seen in self._gpus)
+
+    def assign(
+        self, data: dict[str, Values], times: IntArray, whole: BoolArray | None = None
+    ) -> tuple[IntArray, list[str]]:
+        """Return for each row an index into the device ids, NOT_NAMED or NOT_SELECTED; and the ids.
+
+        Args:
+            data: columns of the rows.
+            times: their stamps.
+            whole: which rows can be believed, all when None; the others are not named.
+        """
         codes = np.full(len(times), NOT_NAMED, dtype=np.int64)
+        if whole is not None and not whole.all():
+            kept = {name: values.taken(whole) for name, values in data.items()}
+            codes[whole], ids = self.assign(kept, times[whole])
+            return codes, ids
         for key in self._keys(data, times):
             values = data[key]
             for code in _present(values.data[values.valid & (codes == NOT_NAMED)]):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Assembly, Tally, Values, columns_of, strays
+from gpureport.importers.assembly import Assembly, Rows, Tally, Values, columns_of, strays
 from gpureport.importers.base import NOT_SELECTED, Outcome, Placement
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
@@ -16,7 +16,11 @@ from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices
 from gpureport.importers.nvidia_smi.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.torn import Torn
+from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
+from gpureport.importers.survey import survey
+from gpureport.importers.writers import TORN
 from gpureport.metrics import BY_NAME
 
 if TYPE_CHECKING:
@@ -48,9 +52,12 @@ class QueryGpuExtraction:
     def __init__(self, file: RawFile, placement: Placement) -> None:
         """Prepare to read; nothing is read yet."""
         self._file = file
+        self._placement = placement
         self._tally = Tally()
         self._devices = Devices(placement.gpus)
-        self._assembly = Assembly(zones.zone(placement.tz) if placement.tz else None)
+        self._zone = zones.zone(placement.tz) if placement.tz else None
+        self._assembly = Assembly(self._zone, self._survey)
+        self._torn = Torn()
         self._averaged = False
         self._problem: str | None = None
 
@@ -60,6 +67,14 @@ class QueryGpuExtraction:
         Raises:
             SourceError: when no row can be used, or no column tells several GPUs apart.
         """
+        for section, rows in self._rows():
+            placed = self._assembly.place(rows)
+            self._tally.settle(section, placed)
+            yield from self._assembly.batches(placed, _series(expand(rows.data)))
+        self._check()
+
+    def _rows(self) -> Iterator[tuple[Section, Rows]]:
+        """Yield the sections of the log with the GPU each row belongs to."""
         for parsed in Parser(QueryGpuDialect()).sections(pieces(self._file)):
             self._tally.add(parsed)
             for section in parsed.sections:
@@ -67,23 +82,29 @@ class QueryGpuExtraction:
                 if self._problem:
                     self._tally.drop(f"header with {self._problem}", section.numbers)
                 else:
-                    yield from self._section(section)
-        self._check()
+                    yield section, self._assigned(section)
 
-    def _section(self, section: Section) -> Iterator["pa.Table"]:
+    def _survey(self) -> Plan:
+        """Read the whole log once more, to see why its stamps run backwards."""
+        again = QueryGpuExtraction(self._file.again(), self._placement)
+        return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: again._devices.sure)
+
+    def _assigned(self, section: Section) -> Rows:
+        """Return the rows of a section with the GPU each belongs to."""
         self._averaged |= any(
             column.source == "power.draw.average" and column.target == "gpu_power_watts"
             for column in section.layout.columns
         )
         data = columns_of(section)
-        codes, ids = self._devices.assign(data, section.times)
-        self._tally.drop("GPU not named", section.numbers[codes == NOT_NAMED])
+        torn = self._torn.rows(data)
+        self._tally.drop(TORN, section.numbers[torn])
+        codes, ids = self._devices.assign(data, section.times, ~torn)
+        self._tally.drop("GPU not named", section.numbers[(codes == NOT_NAMED) & ~torn])
         self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])
         stray = (codes >= 0) & strays(section.times, codes)
         self._tally.drop("stamp out of sequence", section.numbers[stray])
         codes[stray] = NOT_NAMED
-        self._tally.keep(section, codes >= 0)
-        yield from self._assembly.batches(section.times, codes, ids, _series(expand(data)))
+        return Rows(lines=section.numbers, stamps=section.times, devices=codes, ids=ids, data=data)
 
     def _check(self) -> None:
         """Refuse a log of which nothing is left."""
@@ -107,13 +128,15 @@ class QueryGpuExtraction:
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
-        clocks = list(self._assembly.clocks.values())
+        clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
+        devices = self._devices.devices(averaged=self._averaged)
         return Outcome(
-            devices=self._devices.devices(averaged=self._averaged),
-            quality=self._tally.quality(clocks),
+            devices=devices if plan is None else tuple(plan.devices(devices)),
+            quality=self._tally.quality(clocks, () if plan is None else plan.notes),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
+            renamed={} if plan is None else plan.renamed(),
         )
 
 

@@ -1,0 +1,167 @@
+"""Why the stamps of a log run backwards, found over the whole log, and where its rows belong in time.
+
+Numbers in, numbers out: nothing here knows of files or of the columns of a log.
+"""
+
+from dataclasses import dataclass, field, replace
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.importers import copies, folds, writers
+from gpureport.importers.track import Track, spans
+from gpureport.quality import gap_seconds
+
+DAYLIGHT_SAVING = "daylight saving"
+SET_BACK = "clock set back"
+RESTARTED = "log restarted"
+COPY, TORN_ROW = 0, -1
+_SERVER = 1_000 * 1_000_000
+"""The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
+_RESET = 7 * 86_400 * 1_000_000
+"""Recordings a week apart are not appended to each other; a clock that fell so far was reset (pragmatic)."""
+_DISJOINT = 0.1
+"""Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A reversal of one device: the row after it, how far the stamp fell and by how much it was shifted."""
+
+    row: int
+    device: int
+    step: int
+    shift: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Where rows belong.
+
+    Attributes:
+        times: time of each row, in microseconds; rows of a device are not in its order where recordings are not.
+        writers: which process wrote each row, from 1; COPY for a row that repeats an earlier one, TORN_ROW for one
+            that two of them wrote.
+        steps: reversals that are no copy's and no writer's.
+        torn: damaged lines where writers alternate.
+    """
+
+    times: IntArray
+    writers: IntArray
+    steps: list[Step] = field(default_factory=list)
+    torn: int = 0
+
+
+def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
+    """Return where the rows of a log belong in time.
+
+    Args:
+        track: all rows with their stamps as written.
+        zone: zone of the stamps, None when unknown; with one, the times are UTC.
+    """
+    if not len(track):
+        return Verdict(track.stamps, track.stamps)
+    pace = track.pace()
+    cuts = track.reversals(pace)
+    if cuts is None:
+        return _each(track, zone)
+    doubled = folds.found(track, cuts, pace, zone)
+    copied = copies.copied(track, cuts, doubled)
+    doubled &= ~copied[cuts]
+    times = folds.undone(track, cuts, doubled, pace, zone)
+    shifts = times - track.stamps if zone is None else np.zeros(len(track), dtype=np.int64)
+    steps = [step for cut in cuts[doubled].tolist() for step in _fallen(track, cut, shifts)]
+    kept = np.flatnonzero(~copied)
+    rest = _placed(track.taken(~copied).at(times[kept]), pace)
+    whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
+    whole[kept], writer[kept] = rest.times, rest.writers
+    steps += [replace(step, row=int(kept[step.row])) for step in rest.steps]
+    return Verdict(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn)
+
+
+def _each(track: Track, zone: ZoneInfo | None) -> Verdict:
+    """Judge devices one by one, because each has a clock of its own."""
+    times, writer = track.stamps.copy(), np.ones(len(track), dtype=np.int64)
+    steps: list[Step] = []
+    for device in np.unique(track.devices).tolist():
+        rows = np.flatnonzero(track.devices == device)
+        verdict = classify(track.taken(track.devices == device), zone)
+        times[rows], writer[rows] = verdict.times, verdict.writers
+        steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
+    return Verdict(times, writer, steps)
+
+
+def _placed(track: Track, pace: int) -> Verdict:
+    """Return where rows belong that are no copies, daylight saving set aside."""
+    cuts = track.reversals(pace)
+    ones = np.ones(len(track), dtype=np.int64)
+    if cuts is None or not len(cuts):
+        return Verdict(_steady(track, ones), ones)
+    if pace and writers.several(track, cuts, pace):
+        numbers = writers.streams(track, cuts, pace)
+        found = writers.writers(track, numbers)
+        if found.max() > 1:
+            torn, damaged = writers.torn(track, found)
+            found[torn] = TORN_ROW
+            return Verdict(_steady(track, numbers), found, torn=damaged)
+    return _in_turn(track, cuts, pace)
+
+
+def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
+    """Return the times of segments of one writer: shifted after a clock was set back, kept after a restart."""
+    segments = np.searchsorted(cuts, np.arange(len(track)), "right")
+    times = _steady(track, segments)
+    steps: list[Step] = []
+    shifts = np.zeros(len(track), dtype=np.int64)
+    shift = 0
+    for start, end in spans(cuts, len(track))[1:]:
+        restarted = _restarted(track, start, end, pace)
+        shift = 0 if restarted else _expected(track, times, start, pace) - int(track.stamps[start])
+        times[start:end] += shift
+        shifts[start:end] = shift
+        cause = RESTARTED if restarted else SET_BACK
+        steps += [replace(step, cause=cause) for step in _fallen(track, start, shifts, end)]
+    return Verdict(times, np.ones(len(track), dtype=np.int64), steps)
+
+
+def _expected(track: Track, times: IntArray, row: int, pace: int) -> int:
+    """Return the time of a row, had the clock gone on: one interval after the row before of its device."""
+    own = np.flatnonzero(track.devices[:row] == track.devices[row])
+    return int(times[own[-1] if len(own) else row - 1]) + pace
+
+
+def _restarted(track: Track, start: int, end: int, pace: int) -> bool:
+    """Return whether a segment is another recording: it shares no time with what comes before it in the log."""
+    times = track.stamps[start:end]
+    gaps = np.flatnonzero(np.diff(times) > gap_seconds(pace / 1e6) * 1e6)
+    head = times[: gaps[0] + 1] if len(gaps) else times
+    earlier = track.stamps[:start]
+    away = np.maximum(head.min() - earlier, earlier - head.max())
+    apart = int((away <= 0).sum()) <= _DISJOINT * min(len(head), start)
+    broken = bool(track.seams()[start]) or int(earlier[-1] - times[0]) > _SERVER
+    return apart and broken and int(away.min()) <= _RESET
+
+
+def _fallen(track: Track, cut: int, shifts: IntArray, end: int | None = None) -> list[Step]:
+    """Return the step of each device that has rows on both sides of a reversal."""
+    steps = []
+    for device in np.unique(track.devices[cut:end]).tolist():
+        before = np.flatnonzero(track.devices[:cut] == device)
+        after = np.flatnonzero(track.devices[cut:end] == device)
+        if len(before):
+            row = cut + int(after[0])
+            step = int(track.stamps[row] - track.stamps[before[-1]])
+            steps.append(Step(row, device, step, int(shifts[row]), DAYLIGHT_SAVING))
+    return steps
+
+
+def _steady(track: Track, segments: IntArray) -> IntArray:
+    """Return the times, those that jitter back within a segment of a device held at the time before."""
+    times = track.stamps.copy()
+    order = np.lexsort((track.devices, segments))
+    bounds = np.flatnonzero((np.diff(segments[order]) != 0) | (np.diff(track.devices[order]) != 0)) + 1
+    for rows in np.split(order, bounds):
+        times[rows] = np.maximum.accumulate(times[rows])
+    return times

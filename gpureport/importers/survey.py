@@ -1,0 +1,85 @@
+"""The second look at a log whose stamps run backwards: all of it, before its rows are placed."""
+
+from collections.abc import Callable, Iterable
+from zlib import crc32
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from gpureport.columns import FloatArray
+from gpureport.importers.agreement import SLOW, same_gpus
+from gpureport.importers.assembly import Rows, Values
+from gpureport.importers.classify import COPY, RESTARTED, Verdict, classify
+from gpureport.importers.plan import Plan
+from gpureport.importers.track import Track
+
+_MIX = np.uint64(0xBF58476D1CE4E5B9)
+_SHIFT = np.uint64(29)
+
+
+def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> Plan:
+    """Return where the rows of a log belong; holds some tens of bytes a row.
+
+    Args:
+        parts: all rows of the log, as they will be read again.
+        zone: zone of the stamps, None when unknown.
+        sure: whether, after the last part, rows of one device are one GPU's, whoever wrote them.
+    """
+    ids: list[str] = []
+    kept: list[tuple[npt.NDArray[np.generic], ...]] = []
+    for part in parts:
+        ids = part.ids
+        rows = part.devices >= 0
+        slow = [_floats(part.data.get(name), len(rows))[rows] for name in SLOW]
+        kept.append((part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *slow))
+    lines, stamps, devices, keys, warm, full = (np.concatenate(column) for column in zip(*kept, strict=True))
+    order = np.argsort(lines, kind="stable")
+    track = Track(*(column[order] for column in (lines, stamps, devices, keys)))
+    verdict = classify(track, zone)
+    apart = bool(verdict.writers.max() > 1) and not (
+        sure() or same_gpus(verdict.times, track.devices, verdict.writers, (warm[order], full[order]), track.pace())
+    )
+    return Plan(track, verdict, ids, apart, tuple(_notes(verdict, apart=apart)))
+
+
+def _floats(values: Values | None, length: int) -> FloatArray:
+    if values is None:
+        return np.full(length, np.nan)
+    return np.where(values.valid, values.data, np.nan).astype(np.float64)
+
+
+def _keys(part: Rows) -> npt.NDArray[np.uint64]:
+    """Return a hash of each row: its device, stamp and every value, by the name of its column."""
+    keys = _mixed(part.stamps.astype(np.uint64), part.devices.astype(np.uint64))
+    for name, values in part.data.items():
+        if values.texts is not None:
+            distinct = np.array([crc32(text.encode()) for text in values.texts] or [0], dtype=np.uint64)
+            bits = distinct[values.data]
+        else:
+            bits = values.data.astype(np.float64).view(np.uint64)
+        keys = _mixed(keys, np.where(values.valid, bits + np.uint64(crc32(name.encode())), 0))
+    return keys
+
+
+def _mixed(keys: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    mixed = (keys ^ bits) * _MIX
+    return mixed ^ (mixed >> _SHIFT)
+
+
+def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
+    """Yield what a reader must know of the order of a log."""
+    copies = int((verdict.writers == COPY).sum())
+    if copies:
+        yield f"The log was appended to itself: {copies:,} rows that repeat earlier ones were left out."
+    if any(step.cause == RESTARTED for step in verdict.steps):
+        yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
+    count = int(verdict.writers.max(initial=0))
+    if count > 1:
+        rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())
+        torn = f"; where they meet, {verdict.torn:,} lines are no whole rows" if verdict.torn else ""
+        yield f"{count} writers wrote to the log at once ({rows} rows){torn}. " + (
+            "Nothing says that they watched the same GPUs, so the GPUs of each are kept apart."
+            if apart
+            else "They watched the same GPUs, so their rows were merged in the order of time."
+        )

@@ -1,0 +1,104 @@
+"""The rows of a whole log in the order they were written, as plain numbers, and where their stamps run back."""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from gpureport.columns import BoolArray, IntArray
+
+_BACKWARD = 0.5
+"""A step back by more than this share of the interval is a reversal, less is jitter (pragmatic)."""
+_SEAMS = 0.1
+"""Where more lines than this share of the rows are none, one more at a reversal says nothing (pragmatic)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """Rows of a log.
+
+    Attributes:
+        lines: line of each row in the log, rising.
+        stamps: stamps, in microseconds.
+        devices: number of the device each row speaks of.
+        keys: a hash of device, stamp and all values of each row.
+    """
+
+    lines: IntArray
+    stamps: IntArray
+    devices: IntArray
+    keys: npt.NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.lines)
+
+    def taken(self, rows: BoolArray) -> "Track":
+        """Return some of the rows."""
+        return Track(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
+
+    def between(self, start: int, end: int) -> "Track":
+        """Return the rows from one to another."""
+        rows = slice(start, end)
+        return Track(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
+
+    def at(self, times: IntArray) -> "Track":
+        """Return the same rows at other times."""
+        return Track(self.lines, times, self.devices, self.keys)
+
+    def before(self) -> IntArray:
+        """Return for each row the row before it of the same device, -1 where there is none."""
+        order = np.argsort(self.devices, kind="stable")
+        before = np.full(len(self), -1, dtype=np.int64)
+        same = np.diff(self.devices[order]) == 0
+        before[order[1:][same]] = order[:-1][same]
+        return before
+
+    def differences(self) -> IntArray:
+        """Return how far each stamp lies after the one before it of the same device, 0 where there is none."""
+        before = self.before()
+        return np.where(before >= 0, self.stamps - self.stamps[before], 0)
+
+    def pace(self) -> int:
+        """Return the median positive difference between stamps of one device, 0 when there is none."""
+        differences = self.differences()
+        positive = differences[differences > 0]
+        return int(np.median(positive)) if len(positive) else 0
+
+    def reversals(self, pace: int) -> "IntArray | None":
+        """Return the rows before which the log runs back; None when its devices run by clocks of their own.
+
+        One process writes with one clock, so the rows of all devices fall at the same place in the log.
+        """
+        limit = -_BACKWARD * pace
+        before = self.before()
+        own = np.flatnonzero((before >= 0) & (self.differences() < limit))
+        common = np.flatnonzero(np.diff(self.stamps) < limit) + 1
+        if len(common) > len(own):
+            return None
+        # a fall in several small steps shows only between rows of one device
+        missed = np.searchsorted(common, own, "right") == np.searchsorted(common, before[own], "right")
+        return np.union1d(common, own[missed])
+
+    def seams(self) -> BoolArray:
+        """Return the rows before which a line is missing that is no row, where such lines are rare."""
+        seam = np.concatenate([[False], np.diff(self.lines) > 1])
+        return seam if seam.sum() <= max(_SEAMS * len(self), 1) else np.zeros(len(self), dtype=np.bool_)
+
+
+def spans(cuts: IntArray, length: int) -> list[tuple[int, int]]:
+    """Return the segments between cuts as pairs of first row and row after the last."""
+    bounds = [0, *cuts.tolist(), length]
+    return list(pairwise(bounds))
+
+
+def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return ranges of time sorted, those that overlap made one."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return merged

@@ -1,0 +1,77 @@
+"""Torn lines that have the right number of cells."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpureport.importers.assembly import Values
+from gpureport.importers.nvidia_smi.torn import Torn
+from tests.importers.logs import HEADER, read_text, row
+
+UUID = "GPU-8b2f1f0a-1c2d-4e3f-8a9b-0123456789ab"
+
+
+def texts(*values: str) -> Values:
+    """Return a column of texts."""
+    distinct = sorted(set(values))
+    codes = np.array([distinct.index(value) for value in values], dtype=np.int64)
+    return Values(codes, np.ones(len(values), dtype=np.bool_), distinct)
+
+
+def test_a_name_of_two_halves_is_torn(tmp_path: Path) -> None:
+    """The beginning of a name and the end of a name run together are no GPU of their own."""
+    rows = [row(second).replace("L4", "A100-SXM4-80GB") for second in range(60)]
+    rows[30] = rows[30].replace("A100-SXM4-80GB", "A100IDIA A100-SXM4-80GB")
+    run = read_text(tmp_path, "\n".join([HEADER.replace("index, ", ""), *(_anonymous(line) for line in rows), ""])).run
+    assert [(entry.reason, entry.rows, entry.first_line) for entry in run.quality.rejected] == [("torn line", 1, 32)]
+    assert [device.model for device in run.devices] == ["NVIDIA A100-SXM4-80GB"]
+    assert run.quality.accounted
+
+
+def _anonymous(line: str) -> str:
+    cells = line.split(", ")
+    return ", ".join([cells[0], *cells[2:]])
+
+
+@pytest.mark.parametrize(
+    ("name", "common", "rare", "expected"),
+    [
+        ("model", "NVIDIA A100-SXM4-80GB", "NVIDIA A100IDIA A100-SXM4-80GB", True),
+        ("model", "NVIDIA A100-SXM4-80GB", "NVIDIA A1", True),
+        ("model", "NVIDIA A100-SXM4-80GB", "NVIDIA A100-SXM4-40GB", False),
+        ("model", "NVIDIA A100-SXM4-80GB", "Tesla T4", False),
+        ("uuid", UUID, "GPU-8b2f1f0a-1GPU-8b2f1f0a-1c2d-4e3f-8a9b-0123456789ab", True),
+        ("uuid", UUID, UUID.replace("8b", "9c"), False),
+        ("uuid", "GPU-a", "GPU-b", False),
+        ("bus_id", "00000000:0B:00.0", "00000000:000000:0B:00.0", True),
+        ("bus_id", "00000000:0B:00.0", "00000000:0C:00.0", False),
+    ],
+)
+def test_a_rare_text_is_torn_when_the_driver_cannot_have_written_it(
+    name: str, common: str, rare: str, *, expected: bool
+) -> None:
+    """A second GPU that appears late is a GPU; a text that fits no grammar, or is made of another, is damage."""
+    torn = Torn().rows({name: texts(*[common] * 30, rare, *[common] * 5)})
+    assert torn.tolist() == [False] * 30 + [expected] + [False] * 5
+
+
+def test_what_is_common_is_never_torn() -> None:
+    """A text on many rows is a fact, whatever it looks like."""
+    assert not Torn().rows({"model": texts(*["NVIDIA L40"] * 30, *["NVIDIA L4"] * 30)}).any()
+
+
+def test_a_name_torn_in_a_later_section_is_found() -> None:
+    """What is common is remembered from section to section."""
+    torn = Torn()
+    torn.rows({"model": texts(*["NVIDIA L40S"] * 30)})
+    assert torn.rows({"model": texts("NVIDIA L40S", "NVIDIDIA L40S")}).tolist() == [False, True]
+
+
+def test_memory_in_all_does_not_change() -> None:
+    """A row whose memory in all differs from that of all others of its GPU is torn; another GPU's may differ."""
+    gpus = texts(*["0", "1"] * 30)
+    sizes = np.array([24.0, 80.0] * 30)
+    sizes[40] = 2.0
+    torn = Torn().rows({"index": gpus, "gpu_memory_total_bytes": Values(sizes, np.ones(60, dtype=np.bool_))})
+    assert np.flatnonzero(torn).tolist() == [40]
