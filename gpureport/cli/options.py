@@ -29,6 +29,10 @@ class SourceOptions:
         step: label of its optimization step.
         tz: zone of the stamps.
         gpus: GPU indices, comma-separated.
+        columns: query fields of a log without a header.
+        interval: seconds between ticks of a log without time stamps.
+        gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
+        source_kind: how a file is read, whatever its content looks like.
         as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
         store: the store's folder.
@@ -42,6 +46,10 @@ class SourceOptions:
     step: str | None
     tz: str | None
     gpus: tuple[int, ...] | None
+    columns: tuple[str, ...] | None
+    interval: float | None
+    gpus_per_tick: int | None
+    source_kind: str | None
     as_one_run: bool
     strict: bool
     store: Path | None
@@ -50,13 +58,33 @@ class SourceOptions:
         """Return the options that select or place rows."""
         from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
 
-        return Placement(tz=self.tz, gpus=self.gpus)
+        return Placement(
+            tz=self.tz,
+            gpus=self.gpus,
+            columns=self.columns,
+            interval=self.interval,
+            gpus_per_tick=self.gpus_per_tick,
+        )
+
+    @property
+    def kind(self) -> str | None:
+        """How files are read whatever they look like: as named, or as nvidia-smi's when their columns are."""
+        return self.source_kind or ("nvidia_smi" if self.columns else None)
 
     @property
     def placing(self) -> str | None:
         """The first option given that matters only while a log is read, None when there is none."""
         one = True if self.as_one_run else None
-        given = {"--gpus": self.gpus, "--tz": self.tz, "--host": self.host or None, "--as-one-run": one}
+        given = {
+            "--gpus": self.gpus,
+            "--tz": self.tz,
+            "--host": self.host or None,
+            "--columns": self.columns,
+            "--interval": self.interval,
+            "--gpus-per-tick": self.gpus_per_tick,
+            "--source-kind": self.source_kind,
+            "--as-one-run": one,
+        }
         return next((name for name, value in given.items() if value is not None), None)
 
     def labels(self) -> "Labels":
@@ -74,6 +102,9 @@ class SourceOptions:
 
         work = Work(amount=self.work[0], unit=self.work[1]) if self.work else None
         return Labels(name=self.name, step=self.step, params=self.param, tags=self.tag, work=work)
+
+
+_FINEST, _COARSEST = 0.001, 86_400.0
 
 
 class Pair(click.ParamType[tuple[str, str]]):
@@ -123,6 +154,37 @@ class Indices(click.ParamType[tuple[int, ...]]):
         return tuple(sorted({int(part) for part in parts}))
 
 
+class Fields(click.ParamType[tuple[str, ...]]):
+    """Comma-separated query fields."""
+
+    name = "field,…"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ANN401 - click's signature
+        """Take the fields apart."""
+        if isinstance(value, tuple):
+            return value
+        fields = tuple(field.strip() for field in str(value).split(","))
+        if not all(fields):
+            self.fail(f"{value!r} is not a list of query fields, such as timestamp,index,utilization.gpu", param, ctx)
+        return fields
+
+
+class Seconds(click.ParamType[float]):
+    """A time above 0, in seconds."""
+
+    name = "seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
+        """Read the number; a millisecond is the finest nvidia-smi can be asked for."""
+        try:
+            seconds = float(value)
+        except ValueError:
+            seconds = 0.0
+        if not _FINEST <= seconds <= _COARSEST:
+            self.fail(f"{value!r} is not a time in seconds, from 0.001 to 86400", param, ctx)
+        return seconds
+
+
 class Price(click.ParamType[float]):
     """A number from 0 on."""
 
@@ -167,6 +229,21 @@ _SOURCE_OPTIONS = (
         help="Zone of the log's time stamps, such as Europe/Berlin.",
     ),
     click.option("--gpus", type=Indices(), help="Keep only these GPUs."),
+    click.option(
+        "--columns", type=Fields(), help="Columns of a log without a header, as in --query-gpu, one for each cell."
+    ),
+    click.option(
+        "--interval", type=Seconds(), help="Seconds between samples of a log without time stamps, as given to -l."
+    ),
+    click.option(
+        "--gpus-per-tick",
+        type=click.IntRange(1, 128),
+        metavar="N",
+        help="GPUs of a log in which no column tells them apart.",
+    ),
+    click.option(
+        "--source-kind", type=click.Choice(["nvidia_smi"]), help="Read files as this, whatever they look like."
+    ),
     click.option("--as-one-run", is_flag=True, help="Take all logs for one run: rotated ones, one a GPU, one a node."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),

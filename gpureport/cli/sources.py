@@ -38,9 +38,9 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"
     for source in sources:
         _tell_skipped(source)
     if options.as_one_run:
-        runs = [together(sources, options.host)]
+        runs = [together(sources, options.host, options.kind)]
     else:
-        runs = [inputs for source in sources for inputs in find(source, options.host)]
+        runs = [inputs for source in sources for inputs in find(source, options.host, options.kind)]
     _one_name(options, len(runs))
     one, strict = options.as_one_run, options.strict
     return [Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one) for each in runs]

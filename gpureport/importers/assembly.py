@@ -21,7 +21,6 @@ from gpureport.importers.plan import Placed, Plan
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.recording import METRIC_TYPES
 
-_MESSAGES, _LONGEST_MESSAGE, _OTHERS = 10, 200, "others"
 _STRAY_SECONDS = 86_400
 
 
@@ -72,7 +71,7 @@ class Tally:
     rejected: dict[str, list[int]] = field(default_factory=dict)
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
-    messages: Counter[str] = field(default_factory=Counter)
+    misaligned: tuple[int, int] | None = None
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
 
@@ -82,6 +81,8 @@ class Tally:
         self.rows += sum(len(section.times) for section in parsed.sections)
         for line in parsed.odd:
             self._odd(line)
+            if line.cells and parsed.layout is not None and self.misaligned is None:
+                self.misaligned = len(parsed.layout.columns), line.cells
         if parsed.cut:
             self.notes.append("The log ends inside its last line.")
 
@@ -92,7 +93,6 @@ class Tally:
             self.noise += 1
         elif line.kind is LineKind.EVENT:
             self.events += 1
-            self.messages[line.text.strip()[:_LONGEST_MESSAGE] if len(self.messages) < _MESSAGES else _OTHERS] += 1
         else:
             self.reject(line.reason, 1, line.number)
             self._keep(line)
@@ -150,7 +150,7 @@ class Tally:
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
             coverage_ratio=_coverage(clocks, gaps),
-            notes=(*self.notes, *notes, *(f"Driver message, {n} times: {text}" for text, n in self.messages.items())),
+            notes=(*self.notes, *notes),
         )
 
 

@@ -73,6 +73,15 @@ class Labels:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ColumnRead:
+    """A column of a source: the name it has there, the unit its heading states, and the column it fills."""
+
+    source: str
+    unit: str
+    target: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What is known once all batches of a source are out.
@@ -83,6 +92,7 @@ class Outcome:
         span: first and last time, in microseconds.
         intervals: median seconds between samples, by device id.
         rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
+        columns: its columns, each once.
         renamed: device ids of batches handed on early, and what the devices are called in the end.
     """
 
@@ -92,6 +102,7 @@ class Outcome:
     intervals: dict[str, float] = field(default_factory=dict)
     rejects: bytes = b""
     renamed: dict[str, str] = field(default_factory=dict)
+    columns: tuple[ColumnRead, ...] = ()
 
     def noted(self, notes: tuple[str, ...]) -> "Outcome":
         """Return it with more that a reader must know."""

@@ -54,8 +54,8 @@ def _spooled(source: str, path: Path) -> Path:
     return Path(name)
 
 
-def identify(source: str, importers: Sequence[Importer] = IMPORTERS) -> Input:
-    """Return a file with the importer that recognises it by its content.
+def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
+    """Return a file with the importer that recognises it by its content, or with that of the kind a person names.
 
     Raises:
         SourceError: when it is missing, empty, cannot be read, or is of no known kind.
@@ -71,7 +71,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS) -> Input:
         raise SourceError(source, f"{file.account.damage} before its first line", "copy or compress it again")
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
-    found = [importer for importer in importers if importer.identify(head)]
+    found = [each for each in importers if (each.kind == kind if kind else each.identify(head))]
     packed = None if found else compression.archive(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it")
@@ -113,18 +113,23 @@ def unrecognised(source: str | Path) -> list[Path]:
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
 
-def find(source: str | Path, host: Sequence[str | Path] = ()) -> list[list[Input]]:
+def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None = None) -> list[list[Input]]:
     """Return the runs a source holds, each as its log followed by the files beside it.
 
     A file is one run, and so is `-`, standard input. A folder holds a run a log, found in folders below as well; a
     host CSV in the folder of a single log belongs to it. Host files named by a person win over those found.
+
+    Args:
+        source: a file, a folder, or `-`.
+        host: files with the CPU series of the machine.
+        kind: name of the importer that reads a file whatever its content looks like.
 
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
     """
     named = [identify(str(path), BESIDE) for path in host]
     if not Path(source).is_dir():
-        return [[identify(str(source)), *named]]
+        return [[identify(str(source), kind=kind), *named]]
     logs = list(_logs(Path(source)))
     if not logs:
         raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
@@ -133,15 +138,15 @@ def find(source: str | Path, host: Sequence[str | Path] = ()) -> list[list[Input
     return [[log, *(named or beside.get(log.path.parent, []))] for log in logs]
 
 
-def together(sources: Sequence[str | Path], host: Sequence[str | Path] = ()) -> list[Input]:
+def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None) -> list[Input]:
     """Return all logs of several sources, then the files beside them, as the inputs of one run.
 
-    Host files named by a person win over those found.
+    Host files named by a person win over those found; `kind` as in `find`.
 
     Raises:
         SourceError: when there is no log, a file is of no known kind, or one is named twice.
     """
-    logs = [run[0] for source in sources for run in find(source)]
+    logs = [run[0] for source in sources for run in find(source, kind=kind)]
     folders = {log.path.parent: None for log in logs if any(Path(source).is_dir() for source in sources)}
     named = [identify(str(path), BESIDE) for path in host]
     beside = named or [each for folder in folders for each in _recognised(folder, BESIDE)]

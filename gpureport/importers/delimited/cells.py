@@ -32,8 +32,10 @@ Reader = Callable[[str], Value | Absent | None]
 """Reads one stripped cell: a value, an Absent, or None when the text is not what the column holds."""
 
 EMPTY = Absent("empty")
-CUT_CELL = "[cut]"
-"""Stands for a cell of which a part may be missing."""
+CUT = "cut"
+"""Why a cell of which a part may be missing holds no value."""
+CUT_CELL = f"[{CUT}]"
+"""Stands for such a cell."""
 
 _BARE = {"N/A": Absent("N/A"), "-": Absent("-"), "ERR!": Absent("ERR!"), "nan": Absent("nan"), "": EMPTY}
 _CACHED = 200_000
@@ -136,7 +138,7 @@ class Decoded:
         found: Counter[str] = Counter()
         for reason, cells in zip(self.reasons, counts, strict=True):
             if reason is not None and cells:
-                found["cut" if reason == CUT_CELL[1:-1] else reason] += cells
+                found[reason] += cells
         return found
 
     def select(self, rows: BoolArray) -> "Decoded":

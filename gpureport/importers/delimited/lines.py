@@ -21,6 +21,7 @@ from gpureport.importers.delimited.tables import TableReader
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Cells that cannot be the beginning of a longer one."""
 _BLANK = b"\r\t "
+_MISALIGNED = "wrong number of cells"
 _NUL, _CUT, _NO_TEXT = "NUL bytes", "cut last line", "not UTF-8 text"
 
 
@@ -118,11 +119,13 @@ class Lines:
         if whole is not None:
             self._lines += 1
             rows.add(whole, fragment.number)
-        self._reject(fragment, "torn line" if whole else _why(fragment, rows.layout))
+        delimiter = rows.layout.delimiter if rows.layout else ","
+        self._reject(fragment, "torn line" if whole else _why(fragment, rows.layout), delimiter)
 
-    def _reject(self, fragment: _Fragment, reason: str) -> None:
+    def _reject(self, fragment: _Fragment, reason: str, delimiter: str = ",") -> None:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
-        self._odd.append(OddLine(fragment.number, kind, reason, fragment.text))
+        cells = fragment.text.count(delimiter) + 1 if reason == _MISALIGNED else 0
+        self._odd.append(OddLine(fragment.number, kind, reason, fragment.text, cells))
 
     def _flush(self, rows: _Rows) -> None:
         """Read the rows collected so far; those with a cell that is not what its column holds are rejected."""
@@ -195,4 +198,4 @@ def _why(fragment: _Fragment, layout: Layout | None) -> str:
     damage = fragment.unreadable or fragment.cut_start
     if damage or layout is None:
         return damage or "before any header"
-    return fragment.cut_end or "wrong number of cells"
+    return fragment.cut_end or _MISALIGNED

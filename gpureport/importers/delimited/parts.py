@@ -32,12 +32,21 @@ class Dialect(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OddLine:
-    """A line that is no row: its number, what it is, why, and its text."""
+    """A line that is no row.
+
+    Attributes:
+        number: its line.
+        kind: what it is.
+        reason: why it is no row.
+        text: what it says.
+        cells: how many cells it has, where their number is what is wrong with it; else 0.
+    """
 
     number: int
     kind: LineKind
     reason: str
     text: str
+    cells: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

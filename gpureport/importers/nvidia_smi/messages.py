@@ -72,12 +72,16 @@ class Messages:
                     self._keep(LogEvent(kind="gpu_lost", at=at, line=line, device=ids[device], text=text))
 
     def _keep(self, event: LogEvent) -> None:
-        """Keep an event that is the first of its text, or one of the first in all; a GPU is lost once."""
-        key = (event.text, event.device)
-        if key in self._texts and (event.device is not None or len(self._events) >= _KEPT):
+        """Keep an event that is the first of its text, or one of the first in all.
+
+        A message that is repeated with no row between is one event, and a GPU is lost once.
+        """
+        again = bool(self._events) and (self._events[-1].text, self._events[-1].at) == (event.text, event.at)
+        known = (event.text, event.device) in self._texts
+        if known and (again or event.device is not None or len(self._events) >= _KEPT):
             return
-        self._texts.add(key)
-        if len(self._texts) <= _KEPT:
+        if len(self._texts) < _KEPT or known:
+            self._texts.add((event.text, event.device))
             self._events.append(event)
 
     def events(self) -> tuple[LogEvent, ...]:

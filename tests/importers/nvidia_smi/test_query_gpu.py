@@ -8,13 +8,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport import columns
-from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.analysis import RULES, analyze
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers import Labels, Placement, Reading, find
 from gpureport.quality import AbsentCells, Rejected
 from gpureport.recording import Recording
-from tests.importers.logs import HEADER, log, read_text, row
+from tests.importers.logs import HEADER, log, read_text, row, stamp
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def written(folder: Path, lines: list[str]) -> Path:
+    """Return a log of these lines."""
+    path = folder / "gpu.csv"
+    path.write_text("\n".join([*lines, ""]))
+    return path
 
 
 def values(recording: Recording, metric: str, device: str = "gpu:0") -> list[float]:
@@ -164,11 +172,127 @@ def test_a_log_without_a_gpu_metric_is_refused(tmp_path: Path) -> None:
         read_text(tmp_path, "timestamp, name\n2026/03/14 09:00:00.000, NVIDIA L4\n")
 
 
-def test_gpus_that_no_column_tells_apart_are_refused(tmp_path: Path) -> None:
-    """Four rows a tick without an id are not one GPU."""
-    rows = [f"2026/03/14 09:00:{tick:02d}.{gpu:03d}, {gpu * 10} %" for tick in range(20) for gpu in range(4)]
-    with pytest.raises(SourceError, match="no column tells them apart"):
-        read_text(tmp_path, "\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
+ANONYMOUS = "timestamp, utilization.gpu [%]"
+
+
+def anonymous(ticks: int = 20, gpus: int = 4, apart: int = 1) -> list[str]:
+    """Return rows of several GPUs that no column names, some milliseconds apart in each tick."""
+    return [
+        f"2026/03/14 09:00:{tick:02d}.{gpu * apart:03d}, {gpu * 10 + tick % 3} %"
+        for tick in range(ticks)
+        for gpu in range(gpus)
+    ]
+
+
+def test_gpus_are_told_by_their_place_in_the_tick(tmp_path: Path) -> None:
+    """Four rows a tick without an id are four GPUs, and a note says how sure that is."""
+    recording = read_text(tmp_path, "\n".join([ANONYMOUS, *anonymous(), ""]))
+    assert [device.id for device in recording.run.devices] == [f"gpu:{gpu}" for gpu in range(4)]
+    assert values(recording, "gpu_utilization_ratio", "gpu:3")[:3] == pytest.approx([0.3, 0.31, 0.32])
+    (note,) = recording.run.quality.notes
+    assert "19 of 19 ticks hold 4 rows; high confidence" in note
+
+
+def test_a_tick_of_another_size_names_no_gpu(tmp_path: Path) -> None:
+    """Rows of a tick in which one is missing are rejected: nobody can say which."""
+    rows = anonymous(40)
+    del rows[41]
+    quality = read_text(tmp_path, "\n".join([ANONYMOUS, *rows, ""])).run.quality
+    assert quality.rejected == (Rejected(reason="tick with another number of rows", rows=3, first_line=42),)
+    assert quality.accounted
+
+
+def test_gpus_a_tick_can_be_said(tmp_path: Path) -> None:
+    """`--gpus-per-tick` settles what the order of rows does not show."""
+    text = "\n".join([ANONYMOUS, *anonymous(4, 2), ""])
+    recording = read_text(tmp_path, text, Placement(gpus_per_tick=2))
+    assert len(recording.run.gpus) == 2
+    assert len(read_text(tmp_path, text, Placement(gpus_per_tick=1)).run.gpus) == 1
+
+
+def test_mixed_gpus_are_one_device_of_which_nothing_is_judged(tmp_path: Path) -> None:
+    """Rows of several GPUs whose ticks differ in size stay one device, and a note says so."""
+    rows = [line for tick in range(40) for line in anonymous(40, 2 + tick % 3)[tick * (2 + tick % 3) :][: 2 + tick % 3]]
+    recording = read_text(tmp_path, "\n".join([ANONYMOUS, *rows, ""]))
+    assert [device.mixed for device in recording.run.devices] == [True]
+    found = analyze(recording)
+    assert found.findings == ()
+    assert {entry.kind for entry in found.not_judged} == {kind for rule in RULES for kind in rule.kinds}
+
+
+def test_columns_can_be_said(tmp_path: Path) -> None:
+    """A log without a header is read with the columns a person names."""
+    named = Placement(columns=("timestamp", "index", "utilization.gpu"))
+    rows = [f"2026/03/14 09:00:{second:02d}.000, 0, {second}" for second in range(9)]
+    (inputs,) = find(written(tmp_path, rows), kind="nvidia_smi")
+    recording = Reading(inputs, named, Labels()).recording()
+    assert values(recording, "gpu_utilization_ratio")[:3] == pytest.approx([0.0, 0.01, 0.02])
+
+
+def test_a_wrong_column_name_is_a_settings_error(tmp_path: Path) -> None:
+    """A name that is no query field is the person's mistake, not the log's."""
+    (inputs,) = find(written(tmp_path, ["2026/03/14 09:00:00.000, 5"]), kind="nvidia_smi")
+    with pytest.raises(SettingsError, match="no query field 'gpu util'"):
+        Reading(inputs, Placement(columns=("timestamp", "gpu util")), Labels()).recording()
+
+
+def test_columns_are_guessed_with_their_confidence(tmp_path: Path) -> None:
+    """Without a header, units and forms tell the columns; a note says what was taken for what."""
+    rows = [
+        f"{stamp(tick)}, {gpu}, NVIDIA L4, {tick * 37 % 101} %, {min(tick, 9) * 2000} MiB, 23034 MiB, {50 + tick}.50 W"
+        for tick in range(59)
+        for gpu in (0, 1)
+    ]
+    header = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W]"
+    recording, plain = (read_text(tmp_path, "\n".join([*top, *rows, ""])) for top in ([], [header]))
+    for metric in ("gpu_utilization_ratio", "gpu_power_watts", "gpu_memory_used_bytes"):
+        assert values(recording, metric) == values(plain, metric)
+    assert any("has no header" in note and "confidence" in note for note in recording.run.quality.notes)
+
+
+def test_ambiguous_columns_are_refused_with_a_hint(tmp_path: Path) -> None:
+    """Bare numbers from 0 to 100 may be anything: the columns must be named."""
+    rows = [f"2026/03/14 09:00:{second:02d}.000, {40 + second % 3}, {41 + second % 2}" for second in range(30)]
+    with pytest.raises(SourceError, match="--columns"):
+        read_text(tmp_path, "\n".join([*rows, ""]))
+
+
+def test_a_log_without_stamps_needs_its_interval(tmp_path: Path) -> None:
+    """Rows without a time get one from `--interval`, and the run says that no time was recorded."""
+    text = "index, utilization.gpu [%]\n" + "".join(f"{gpu}, {tick} %\n" for tick in range(5) for gpu in (0, 1))
+    with pytest.raises(SourceError, match="--interval"):
+        read_text(tmp_path, text)
+    run = read_text(tmp_path, text, Placement(interval=2.0)).run
+    assert (run.started, run.ended, run.interval) == (0, 8_000_000, 2.0)
+    assert (run.quality.synthetic_time, run.quality.coverage_ratio) == (True, None)
+
+
+def test_an_interval_of_a_log_with_stamps_is_not_used(tmp_path: Path) -> None:
+    """Stamps win over `--interval`, and a note says so."""
+    run = read_text(tmp_path, log(5), Placement(interval=2.0)).run
+    assert run.interval == 1.0
+    assert run.quality.notes == ("The log has time stamps: --interval was not used.",)
+
+
+def test_rows_longer_than_their_header_are_refused(tmp_path: Path) -> None:
+    """Where every row has more cells than the header has names, no cell is taken for any."""
+    text = "timestamp, utilization.gpu [%], temperature.gpu\n" + "2026/03/14 09:00:00.000, 5, 40, 41, 42\n" * 5
+    with pytest.raises(SourceError, match="names 3 columns and its rows hold 5 cells"):
+        read_text(tmp_path, text)
+
+
+def test_a_lost_gpu_is_an_event(tmp_path: Path) -> None:
+    """A GPU that fell off the bus is on the timeline, and the cells of its last row that hold values are kept."""
+    lost = row(2, gpu=1, power="[GPU is lost]")
+    message = "Unable to determine the device handle for GPU0000:0B:00.0: GPU is lost.  Reboot the system"
+    lines = [HEADER, "No devices were found", row(0), row(1, gpu=1), lost, message, message, row(3), ""]
+    recording = read_text(tmp_path, "\n".join(lines))
+    events = [(event.kind, event.device, event.line) for event in recording.run.quality.log_events]
+    assert events == [("no_devices", None, 2), ("gpu_lost", "gpu:1", 5), ("gpu_lost", None, 6)]
+    times = [event.at for event in recording.run.quality.log_events]
+    assert times == [recording.run.started, recording.run.started + 2_000_000, recording.run.started + 2_000_000]
+    assert recording.run.quality.events == 3
+    assert recording.run.quality.accounted
 
 
 def test_only_selected_gpus_are_kept(tmp_path: Path) -> None:
@@ -215,10 +339,10 @@ def test_rows_under_a_useless_header_are_rejected(tmp_path: Path) -> None:
 
 
 def test_many_driver_messages_are_counted(tmp_path: Path) -> None:
-    """The same message a thousand times is one note."""
+    """The same message a thousand times with no row between is one event; each line is counted."""
     quality = read_text(tmp_path, log(3) + "No devices were found\n" * 1000).run.quality
     assert quality.events == 1000
-    assert quality.notes == ("Driver message, 1000 times: No devices were found",)
+    assert [event.kind for event in quality.log_events] == ["no_devices"]
 
 
 def test_coverage_counts_every_gpu_over_the_whole_run(tmp_path: Path) -> None:

@@ -1,0 +1,222 @@
+"""One nvidia-smi query log being read: from its pieces to the series of its GPUs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport.columns import BoolArray, IntArray
+from gpureport.errors import SourceError
+from gpureport.importers import zones
+from gpureport.importers.assembly import Assembly, Rows, Tally, Values, columns_of, strays
+from gpureport.importers.base import HEAD_BYTES, NOT_SELECTED, ColumnRead, Outcome, Placement
+from gpureport.importers.delimited.cells import CUT
+from gpureport.importers.delimited.layout import Layout
+from gpureport.importers.delimited.parsing import Parser
+from gpureport.importers.delimited.parts import OddLine, Section
+from gpureport.importers.delimited.pieces import PIECE_BYTES, head, pieces
+from gpureport.importers.nvidia_smi import fields, places
+from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices
+from gpureport.importers.nvidia_smi.devices import NOT_SELECTED as DROPPED
+from gpureport.importers.nvidia_smi.events import expand
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.messages import Messages
+from gpureport.importers.nvidia_smi.opening import Opening, opening
+from gpureport.importers.nvidia_smi.tick_times import TickTimes
+from gpureport.importers.nvidia_smi.torn import Torn
+from gpureport.importers.plan import Plan
+from gpureport.importers.raw import RawFile
+from gpureport.importers.survey import survey
+from gpureport.importers.writers import TORN
+from gpureport.metrics import BY_NAME
+from gpureport.quality import Quality
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpureport.recording import Device
+
+_RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
+_INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
+METRICS = frozenset({*BY_NAME, fields.CLOCK_EVENTS})
+"""Targets that are series of a GPU."""
+_MIXED = (
+    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
+    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
+)
+
+
+class QueryGpuExtraction:
+    """One log being read."""
+
+    def __init__(self, file: RawFile, placement: Placement) -> None:
+        """Prepare to read; nothing is read yet."""
+        self._file = file
+        self._placement = placement
+        self._tally = Tally()
+        self._devices = Devices(placement.gpus)
+        self._zone = zones.zone(placement.tz) if placement.tz else None
+        self._assembly = Assembly(self._zone, self._survey)
+        self._torn = Torn()
+        self._places = places.Places(given=placement.gpus_per_tick, whole=file.size < PIECE_BYTES)
+        self._tick_times = TickTimes(placement.interval) if placement.interval else None
+        self._messages = Messages()
+        self._odd: list[OddLine] = []
+        self._opening = Opening(None)
+        self._columns: dict[str, ColumnRead] = {}
+        self._averaged = False
+        self._counted = False
+        self._problem: tuple[str, str] | None = None
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one GPU each.
+
+        Raises:
+            SourceError: when no row can be used, or the columns of a log without a header cannot be told.
+        """
+        for section, rows in self._rows():
+            placed = self._assembly.place(rows)
+            self._tally.settle(section, placed)
+            self._note(section, placed.devices, placed.ids, placed.times)
+            yield from self._assembly.batches(placed, _series(expand(rows.data)))
+        self._messages.add(self._odd, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        if self._tally.rows == 0:
+            raise SourceError(str(self._file.path), *self._nothing())
+
+    def _rows(self) -> Iterator[tuple[Section, Rows]]:
+        """Yield the sections of the log with the GPU each row belongs to."""
+        for section, positions in self._places.along(self._sections()):
+            yield section, self._assigned(section, positions)
+
+    def _sections(self) -> Iterator[Section]:
+        """Yield the sections of the log that can be used."""
+        text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
+        self._opening = opening(str(self._file.path), text, self._placement.columns)
+        for parsed in Parser(QueryGpuDialect(), self._opening.layout).sections(pieces(self._file)):
+            self._tally.add(parsed)
+            self._odd += parsed.odd
+            for section in parsed.sections:
+                self._problem = self._lacks(section.layout)
+                if self._problem:
+                    self._tally.drop(f"header with {self._problem[0]}", section.numbers)
+                else:
+                    self._see(section.layout)
+                    yield section
+
+    def _lacks(self, layout: Layout) -> tuple[str, str] | None:
+        """Return what a header lacks and what to do, None when its rows can be used."""
+        names = ", ".join(column.source for column in layout.columns)
+        if not layout.holds(METRICS):
+            return f"no GPU metric among the columns {names}", _RECORD
+        if layout.stamp is None and self._tick_times is None:
+            return f"no timestamp column among {names}", _INTERVAL
+        return None
+
+    def _see(self, layout: Layout) -> None:
+        """Remember the columns of a layout."""
+        for column in layout.columns:
+            if column.source not in self._columns:
+                self._columns[column.source] = ColumnRead(column.source, column.unit, column.target)
+            self._averaged |= column.source == "power.draw.average" and column.target == "gpu_power_watts"
+
+    def _survey(self) -> Plan:
+        """Read the whole log once more, to see why its stamps run backwards."""
+        again = QueryGpuExtraction(self._file.again(), self._placement)
+        return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: again._devices.sure)
+
+    def _assigned(self, section: Section, positions: IntArray | None) -> Rows:
+        """Return the rows of a section with the GPU each belongs to."""
+        data = columns_of(section)
+        torn = self._torn.rows(data)
+        self._tally.drop(TORN, section.numbers[torn])
+        odd = places.left_out(positions, len(torn)) & ~torn
+        self._tally.drop(places.WRONG_TICK, section.numbers[odd])
+        if positions is not None:
+            data["index"] = places.index(positions)
+        whole = ~(torn | odd)
+        unnamed = whole & _identity_cut(section)
+        whole &= ~unnamed
+        codes, ids = self._devices.assign(data, section.times, whole)
+        self._tally.drop("GPU not named", section.numbers[unnamed | ((codes == NOT_NAMED) & whole)])
+        self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])
+        times = section.times
+        if section.layout.stamp is None and self._tick_times is not None:
+            self._counted = True
+            times = self._tick_times.times(codes, ids)
+        stray = (codes >= 0) & strays(times, codes)
+        self._tally.drop("stamp out of sequence", section.numbers[stray])
+        codes[stray] = NOT_NAMED
+        return Rows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)
+
+    def _note(self, section: Section, devices: IntArray, ids: list[str], times: IntArray) -> None:
+        """Note what happened up to the end of a section."""
+        self._messages.add_lost(section, devices, ids, times)
+        if self._odd and len(section.numbers):
+            kept = devices >= 0
+            before = [line for line in self._odd if line.number < section.numbers[-1]]
+            self._odd = self._odd[len(before) :]
+            self._messages.add(before, section.numbers[kept], times[kept])
+
+    def _nothing(self) -> tuple[str, str]:
+        """Return why no row is left, and what to do."""
+        if self._problem:
+            return self._problem
+        reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in self._tally.rejected.items())
+        if set(self._tally.rejected) == {NOT_SELECTED}:
+            held = ", ".join(map(str, self._devices.indices))
+            return "it holds none of the GPUs selected", f"--gpus can name {held}"
+        if self._tally.misaligned:
+            header, row = self._tally.misaligned
+            what = f"its header names {header} columns and its rows hold {row} cells, so which is which cannot be told"
+            return what, "name the columns of its rows with --columns, after removing its header"
+        what = f"none of its {self._tally.lines} lines is a row that can be used"
+        return what + (f" ({reasons})" if reasons else ""), _RECORD
+
+    def outcome(self) -> Outcome:
+        """Return what is known after the last batch."""
+        clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
+        devices, notes = self._told(plan)
+        quality = self._tally.quality(clocks, (*notes, *(() if plan is None else plan.notes)))
+        return Outcome(
+            devices=devices,
+            quality=self._dated(replace(quality, log_events=self._messages.events())),
+            span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
+            intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
+            rejects=self._tally.rejects(),
+            renamed={} if plan is None else plan.renamed(),
+            columns=tuple(self._columns.values()),
+        )
+
+    def _told(self, plan: Plan | None) -> tuple[tuple["Device", ...], tuple[str, ...]]:
+        """Return the devices, and what a reader must know about how they and the columns were told."""
+        devices = self._devices.devices(averaged=self._averaged)
+        devices = devices if plan is None else tuple(plan.devices(devices))
+        notes = tuple(filter(None, (self._opening.note, *self._places.notes())))
+        together = any(clock.bunched() for clock in self._assembly.clocks.values())
+        if not together or self._devices.named or self._placement.gpus_per_tick == 1:
+            return devices, notes
+        return tuple(replace(device, mixed=True) for device in devices), (*notes, _MIXED)
+
+    def _dated(self, quality: Quality) -> Quality:
+        """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""
+        if not self._counted:
+            unused = self._tick_times is not None
+            note = ("The log has time stamps: --interval was not used.",) if unused else ()
+            return replace(quality, notes=(*quality.notes, *note))
+        return replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
+
+
+def _identity_cut(section: Section) -> BoolArray:
+    """Return rows of which the cell that names the GPU may be a part of another name."""
+    cut = np.zeros(len(section.numbers), dtype=np.bool_)
+    for position, column in section.columns.items():
+        if section.layout.columns[position].target in fields.IDENTITY.values() and CUT in column.reasons:
+            cut |= column.codes == column.reasons.index(CUT)
+    return cut
+
+
+def _series(data: dict[str, Values]) -> dict[str, Values]:
+    """Return the columns that are series, not attributes of a device."""
+    attributes = set(fields.ATTRIBUTES.values())
+    return {name: value for name, value in data.items() if name not in attributes}
