@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from gpureport.columns import IntArray
-from gpureport.importers import copies, folds, writers
+from gpureport.importers import copies, folds, streams, writers
 from gpureport.importers.track import Track, spans
 from gpureport.quality import gap_seconds
 
@@ -23,6 +23,8 @@ _RESET = 7 * 86_400 * 1_000_000
 """Recordings a week apart are not appended to each other; a clock that fell so far was reset (pragmatic)."""
 _DISJOINT = 0.1
 """Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
+_TOO_OFTEN, _SOME = 0.2, 10
+"""A log in which more rows than this share, and than these, run back is not sorted by time at all (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +48,14 @@ class Verdict:
             that two of them wrote.
         steps: reversals that are no copy's and no writer's.
         torn: damaged lines where writers alternate.
+        shuffled: reversals of a log in which they are too many to say why.
     """
 
     times: IntArray
     writers: IntArray
     steps: list[Step] = field(default_factory=list)
     torn: int = 0
+    shuffled: int = 0
 
 
 def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
@@ -68,29 +72,33 @@ def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
     if cuts is None:
         return _each(track, zone)
     doubled = folds.found(track, cuts, pace, zone)
-    copied = copies.copied(track, cuts, doubled)
+    copied = copies.copied(track, cuts, doubled, pace)
     doubled &= ~copied[cuts]
     times = folds.undone(track, cuts, doubled, pace, zone)
-    shifts = times - track.stamps if zone is None else np.zeros(len(track), dtype=np.int64)
-    steps = [step for cut in cuts[doubled].tolist() for step in _fallen(track, cut, shifts)]
+    steps: list[Step] = []
+    for cut in cuts[doubled].tolist():
+        shift = int(times[cut] - track.stamps[cut]) if zone is None else 0
+        steps += _fallen(track, track.before(), (cut, len(track)), shift, DAYLIGHT_SAVING)
     kept = np.flatnonzero(~copied)
     rest = _placed(track.taken(~copied).at(times[kept]), pace)
     whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
     whole[kept], writer[kept] = rest.times, rest.writers
     steps += [replace(step, row=int(kept[step.row])) for step in rest.steps]
-    return Verdict(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn)
+    return Verdict(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn, rest.shuffled)
 
 
 def _each(track: Track, zone: ZoneInfo | None) -> Verdict:
     """Judge devices one by one, because each has a clock of its own."""
     times, writer = track.stamps.copy(), np.ones(len(track), dtype=np.int64)
     steps: list[Step] = []
+    shuffled = 0
     for device in np.unique(track.devices).tolist():
         rows = np.flatnonzero(track.devices == device)
         verdict = classify(track.taken(track.devices == device), zone)
         times[rows], writer[rows] = verdict.times, verdict.writers
         steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
-    return Verdict(times, writer, steps)
+        shuffled += verdict.shuffled
+    return Verdict(times, writer, steps, shuffled=shuffled)
 
 
 def _placed(track: Track, pace: int) -> Verdict:
@@ -100,36 +108,34 @@ def _placed(track: Track, pace: int) -> Verdict:
     if cuts is None or not len(cuts):
         return Verdict(_steady(track, ones), ones)
     if pace and writers.several(track, cuts, pace):
-        numbers = writers.streams(track, cuts, pace)
-        found = writers.writers(track, numbers)
-        if found.max() > 1:
+        numbers = streams.streams(track, cuts, pace)
+        found = ones if numbers is None else writers.writers(track, numbers)
+        if numbers is not None and found.max() > 1:
             torn, damaged = writers.torn(track, found)
             found[torn] = TORN_ROW
             return Verdict(_steady(track, numbers), found, torn=damaged)
+    if len(cuts) > max(_TOO_OFTEN * len(track), _SOME):
+        return Verdict(track.stamps, ones, shuffled=len(cuts))
     return _in_turn(track, cuts, pace)
 
 
 def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
     """Return the times of segments of one writer: shifted after a clock was set back, kept after a restart."""
-    segments = np.searchsorted(cuts, np.arange(len(track)), "right")
-    times = _steady(track, segments)
+    times = _steady(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
+    before, seams = track.before(), track.seams()
     steps: list[Step] = []
-    shifts = np.zeros(len(track), dtype=np.int64)
     shift = 0
     for start, end in spans(cuts, len(track))[1:]:
-        restarted = _restarted(track, start, end, pace)
-        shift = 0 if restarted else _expected(track, times, start, pace) - int(track.stamps[start])
+        fall = int(track.stamps[start - 1] - track.stamps[start])
+        if (seams[start] or fall > _SERVER) and _restarted(track, start, end, pace):
+            cause, shift = RESTARTED, 0
+        else:
+            # had the clock gone on, the row would lie one interval after the one before of its device
+            last = before[start] if before[start] >= 0 else start - 1
+            cause, shift = SET_BACK, int(times[last]) + pace - int(track.stamps[start])
         times[start:end] += shift
-        shifts[start:end] = shift
-        cause = RESTARTED if restarted else SET_BACK
-        steps += [replace(step, cause=cause) for step in _fallen(track, start, shifts, end)]
+        steps += _fallen(track, before, (start, end), shift, cause)
     return Verdict(times, np.ones(len(track), dtype=np.int64), steps)
-
-
-def _expected(track: Track, times: IntArray, row: int, pace: int) -> int:
-    """Return the time of a row, had the clock gone on: one interval after the row before of its device."""
-    own = np.flatnonzero(track.devices[:row] == track.devices[row])
-    return int(times[own[-1] if len(own) else row - 1]) + pace
 
 
 def _restarted(track: Track, start: int, end: int, pace: int) -> bool:
@@ -140,21 +146,18 @@ def _restarted(track: Track, start: int, end: int, pace: int) -> bool:
     earlier = track.stamps[:start]
     away = np.maximum(head.min() - earlier, earlier - head.max())
     apart = int((away <= 0).sum()) <= _DISJOINT * min(len(head), start)
-    broken = bool(track.seams()[start]) or int(earlier[-1] - times[0]) > _SERVER
-    return apart and broken and int(away.min()) <= _RESET
+    return apart and int(away.min()) <= _RESET
 
 
-def _fallen(track: Track, cut: int, shifts: IntArray, end: int | None = None) -> list[Step]:
-    """Return the step of each device that has rows on both sides of a reversal."""
-    steps = []
-    for device in np.unique(track.devices[cut:end]).tolist():
-        before = np.flatnonzero(track.devices[:cut] == device)
-        after = np.flatnonzero(track.devices[cut:end] == device)
-        if len(before):
-            row = cut + int(after[0])
-            step = int(track.stamps[row] - track.stamps[before[-1]])
-            steps.append(Step(row, device, step, int(shifts[row]), DAYLIGHT_SAVING))
-    return steps
+def _fallen(track: Track, before: IntArray, span: tuple[int, int], shift: int, cause: str) -> list[Step]:
+    """Return the step of each device that has rows in a segment and before it."""
+    start, end = span
+    devices, first = np.unique(track.devices[start:end], return_index=True)
+    return [
+        Step(row, device, int(track.stamps[row] - track.stamps[before[row]]), shift, cause)
+        for device, row in zip(devices.tolist(), (start + first).tolist(), strict=True)
+        if before[row] >= 0
+    ]
 
 
 def _steady(track: Track, segments: IntArray) -> IntArray:

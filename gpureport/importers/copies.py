@@ -1,38 +1,60 @@
 """Stretches of a log that repeat earlier ones: a file appended to itself, whole or in part, once or often."""
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.track import Track, spans
+from gpureport.quality import gap_seconds
 
 DUPLICATE = "duplicate segment"
 """Why rows of such a stretch are not in the series."""
 _NEARLY_ALL = 0.9
 """A copy may lack rows the first time had damaged, and hold rows it had; more than a tenth is no copy (pragmatic)."""
+_DEVICES = 1024
+"""More than the GPUs of a log; times it, a stamp of this millennium still fits 64 bits."""
 _SEAM_ROWS = 2
-"""Rows the damaged line where a copy begins may cost."""
+"""Rows that damage at the beginning or the end of a copy may cost or change."""
 
 
-def copied(track: Track, cuts: IntArray, folds: BoolArray) -> BoolArray:
-    """Return the rows that say again what a row of an earlier segment said: same device, stamp and values.
+def copied(track: Track, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArray:
+    """Return the rows that say again what a row before a reversal said: same device, stamp and values.
 
     Args:
         track: rows with their stamps as written.
         cuts: rows before which the log runs back.
         folds: which of them are the end of daylight saving, after which the same stamps come again rightly.
+        pace: interval of the log, in microseconds.
     """
     copy = np.zeros(len(track), dtype=np.bool_)
-    _, firsts, inverse = np.unique(track.keys, return_index=True, return_inverse=True)
-    first = firsts[inverse]
-    again = np.searchsorted(cuts, first, "right") < np.searchsorted(cuts, np.arange(len(track)), "right")
-    starts = {0, *cuts.tolist()}
-    for (start, end), fold in zip(spans(cuts, len(track))[1:], folds.tolist(), strict=True):
-        if fold and not copy[start - 1]:
+    reversal = np.searchsorted(cuts, np.arange(len(track)), "right")
+    first = _first(track.keys)
+    again = reversal[first] < reversal
+    # a copy whose last cell was cut off is one nevertheless
+    place = reversal[_first(track.stamps * _DEVICES + track.devices)] < reversal
+    pauses = np.flatnonzero(np.diff(track.stamps) > gap_seconds(pace / 1e6) * 1e6) + 1
+    bounds = np.unique(np.concatenate([cuts, pauses, np.flatnonzero(track.seams())]))
+    starts = {0, *bounds.tolist()}
+    for start, end in spans(bounds, len(track)):
+        last = int(reversal[start]) - 1
+        if last < 0 or (folds[last] and not copy[cuts[last] - 1]):
             continue
         repeated = start + np.flatnonzero(again[start:end])
-        if len(repeated) and _is_copy(repeated, first, (start, end), starts):
-            copy[repeated] = True
+        damaged = int((place[start:end] & ~again[start:end]).sum())
+        if 0 < len(repeated) == end - start - damaged and damaged <= _SEAM_ROWS:
+            copy[start:end] = True
+        elif len(repeated) and _is_copy(repeated, first, (start, end), starts):
+            copy[start:end] = again[start:end] | place[start:end]
     return copy
+
+
+def _first(keys: npt.NDArray[np.integer[Any]]) -> IntArray:
+    """Return for each row the first one with its key."""
+    _, firsts, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    rows: IntArray = firsts[inverse]
+    return rows
 
 
 def _is_copy(repeated: IntArray, first: IntArray, span: tuple[int, int], starts: set[int]) -> bool:

@@ -9,8 +9,9 @@ import numpy.typing as npt
 
 from gpureport.columns import FloatArray
 from gpureport.importers.agreement import SLOW, same_gpus
-from gpureport.importers.assembly import Rows, Values
+from gpureport.importers.assembly import Values
 from gpureport.importers.classify import COPY, RESTARTED, Verdict, classify
+from gpureport.importers.placing import Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.track import Track
 
@@ -74,10 +75,12 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
         yield f"The log was appended to itself: {copies:,} rows that repeat earlier ones were left out."
     if any(step.cause == RESTARTED for step in verdict.steps):
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
+    if verdict.shuffled:
+        yield f"Stamps run backwards {verdict.shuffled:,} times, too often to say why: rows were put in order by them."
     count = int(verdict.writers.max(initial=0))
     if count > 1:
         rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())
-        torn = f"; where they meet, {verdict.torn:,} lines are no whole rows" if verdict.torn else ""
+        torn = f"; lines where they meet that are no whole rows: {verdict.torn:,}" if verdict.torn else ""
         yield f"{count} writers wrote to the log at once ({rows} rows){torn}. " + (
             "Nothing says that they watched the same GPUs, so the GPUs of each are kept apart."
             if apart

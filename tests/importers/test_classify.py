@@ -204,6 +204,21 @@ def test_two_writers_are_taken_apart_exactly(
     assert kept.sum() >= len(rows) - len(blocks)
 
 
+def test_a_log_with_the_newest_row_first() -> None:
+    """A log that was turned round keeps its stamps."""
+    verdict = classify(track([float(tick) for tick in reversed(range(5000))]), None)
+    assert verdict.times.tolist() == [tick * SECOND for tick in reversed(range(5000))]
+    assert (verdict.steps, verdict.shuffled) == ([], 4999)
+
+
+def test_shuffled_rows_are_given_up_soon() -> None:
+    """Rows in no order at all keep their stamps, and no time is lost over them."""
+    stamps = np.random.default_rng(1).permutation(200_000).astype(float).tolist()
+    verdict = classify(track(stamps), None)
+    assert verdict.times.tolist() == [round(stamp) * SECOND for stamp in stamps]
+    assert verdict.shuffled > 50_000
+
+
 @given(st.lists(st.floats(0, 1e6), min_size=1, max_size=80), st.data())
 @settings(max_examples=200, deadline=None)
 def test_any_stamps_get_a_place(stamps: list[float], data: st.DataObject) -> None:

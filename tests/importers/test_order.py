@@ -180,6 +180,25 @@ def test_a_log_appended_to_itself(tmp_path: Path, end: str, copies: int) -> None
     assert rises(recording)
 
 
+def test_two_recordings_appended_again_and_again(tmp_path: Path) -> None:
+    """Copies are found where no stamp falls between one and the next as well."""
+    early, late = ("\n".join([*(line for _, line in writer(1, start, 300)), ""]) for start in (0, 4000))
+    quality = read_text(tmp_path, (late + early) * 3).run.quality
+    assert [(entry.reason, entry.rows) for entry in quality.rejected] == [("duplicate segment", 1200)]
+    assert [step.cause for step in quality.clock_steps] == ["log restarted"]
+    assert quality.accounted
+
+
+@pytest.mark.parametrize("zone", ["Europe/Berlin", None])
+def test_writers_and_copies_with_and_without_a_zone(tmp_path: Path, zone: str | None) -> None:
+    """A known zone moves the times of everything that was found, and changes nothing else."""
+    content = interleaved([writer(1, 0, 300), writer(2, 20.37, 300, celsius=5)])
+    plain, placed = read_text(tmp_path, content), read_text(tmp_path, content, Placement(tz=zone))
+    assert placed.run.devices == plain.run.devices
+    assert plain.run.started - placed.run.started == (3600 * 1_000_000 if zone else 0)
+    assert placed.run.quality.accounted
+
+
 @BOUNDED
 @given(first=st.integers(0, 398), last=st.integers(1, 400))
 def test_any_part_of_a_log_appended_to_it(tmp_path: Path, first: int, last: int) -> None:
@@ -187,7 +206,10 @@ def test_any_part_of_a_log_appended_to_it(tmp_path: Path, first: int, last: int)
     lines = [line for _, line in writer(1, 0, 400)][1:]
     part = lines[first : max(last, first + 2)]
     head = "timestamp, index, utilization.gpu [%], memory.used [MiB], temperature.gpu, power.draw [W]"
-    quality = read_text(tmp_path, "\n".join([head, *lines, *part, ""])).run.quality
+    content = "\n".join([head, *lines, *part, ""])
+    cut = read_text(tmp_path, content[:-4]).run.quality
+    assert (cut.rows_kept, cut.clock_steps) == (400, ())
+    quality = read_text(tmp_path, content).run.quality
     assert quality.rejected == (Rejected(reason="duplicate segment", rows=len(part), first_line=402),)
     assert (quality.rows_kept, quality.clock_steps) == (400, ())
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Assembly, Rows, Tally, columns_of
+from gpureport.importers.assembly import Tally, columns_of
 from gpureport.importers.base import Outcome, Placement
 from gpureport.importers.delimited.cells import Column, number_column
 from gpureport.importers.delimited.layout import STAMP, Layout, cells, extra_name, layout
@@ -18,6 +18,7 @@ from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section
 from gpureport.importers.delimited.pieces import head_text, pieces
+from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.survey import survey

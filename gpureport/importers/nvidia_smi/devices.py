@@ -50,8 +50,8 @@ class Devices:
 
     @property
     def sure(self) -> bool:
-        """Whether each GPU is told by a name that no other GPU has."""
-        names = {"uuid", "bus_id", "serial"} - self._ambiguous
+        """Whether each GPU is told by a name that no other GPU has; two machines of a kind share bus ids."""
+        names = {"uuid", "serial"} - self._ambiguous
         return all(names & seen.attributes.keys() for seen in self._gpus)
 
     def assign(

@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Assembly, Rows, Tally, Values, columns_of, strays
+from gpureport.importers.assembly import Tally, Values, columns_of, strays
 from gpureport.importers.base import HEAD_BYTES, NOT_SELECTED, ColumnRead, Outcome, Placement
 from gpureport.importers.delimited.cells import CUT
 from gpureport.importers.delimited.layout import Layout
@@ -25,6 +25,7 @@ from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
 from gpureport.importers.nvidia_smi.tick_times import TickTimes
 from gpureport.importers.nvidia_smi.torn import Torn
+from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.survey import survey

@@ -1,0 +1,111 @@
+"""Rows to batches of one device each, every row in its place in time."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.columns import IntArray
+from gpureport.importers import zones
+from gpureport.importers.assembly import Values
+from gpureport.importers.clock import Clock
+from gpureport.importers.plan import Placed, Plan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Rows of one layout, and the device each belongs to.
+
+    Attributes:
+        lines: line of each row in the log.
+        stamps: stamps as written, in microseconds.
+        devices: index into `ids` for each row; negative for a row to leave out.
+        ids: device ids.
+        data: columns of the rows.
+    """
+
+    lines: IntArray
+    stamps: IntArray
+    devices: IntArray
+    ids: list[str]
+    data: dict[str, Values]
+
+
+class Assembly:
+    """Turns rows of several devices into batches of one device each, every row in its place in time.
+
+    As long as stamps rise, a row's stamp is its place. When one falls for the first time, the whole log is
+    surveyed, and the survey knows the place of every row.
+    """
+
+    def __init__(self, zone: ZoneInfo | None, survey: Callable[[], Plan]) -> None:
+        """Start without devices.
+
+        Args:
+            zone: zone of the stamps, None when unknown.
+            survey: reads the whole log once more.
+        """
+        self._zone = zone
+        self._survey = survey
+        self._newest: int | None = None
+        self._last: dict[str, int] = {}
+        self.plan: Plan | None = None
+        self.clocks: dict[str, Clock] = {}
+
+    def place(self, rows: Rows) -> Placed:
+        """Return the rows with their place in time."""
+        if self.plan is None and self._falls(rows):
+            self.plan = self._survey()
+            self.clocks = self.plan.clocks()
+        if self.plan is None:
+            return Placed(times=self._as_written(rows), devices=rows.devices, ids=rows.ids)
+        return self.plan.placed(rows.lines, rows.devices)
+
+    def _falls(self, rows: Rows) -> bool:
+        """Return whether the stamp of any device is below the one before it."""
+        used = rows.devices >= 0
+        stamps = rows.stamps if used.all() else rows.stamps[used]
+        if not len(stamps):
+            return False
+        rises = (self._newest is None or stamps[0] >= self._newest) and bool((stamps[1:] >= stamps[:-1]).all())
+        self._newest = int(stamps.max()) if self._newest is None else max(int(stamps.max()), self._newest)
+        if rises:
+            return False
+        for code in np.unique(rows.devices[used]).tolist():
+            own = rows.stamps[rows.devices == code]
+            if own[0] < self._last.get(rows.ids[code], own[0]) or (own[1:] < own[:-1]).any():
+                return True
+        return False
+
+    def _as_written(self, rows: Rows) -> IntArray:
+        """Return the times of rows whose stamps rise; in UTC where the zone is known."""
+        times = rows.stamps.copy()
+        if self._zone is not None:
+            times = zones.to_utc(times, self._zone, np.zeros(len(times), dtype=np.bool_))
+        for code in np.unique(rows.devices[rows.devices >= 0]).tolist():
+            own = np.flatnonzero(rows.devices == code)
+            device = rows.ids[code]
+            times[own] = self.clocks.setdefault(device, Clock(device)).read(times[own])
+            self._last[device] = int(rows.stamps[own[-1]])
+        return times
+
+    @staticmethod
+    def batches(placed: Placed, data: dict[str, Values]) -> Iterator["pa.Table"]:
+        """Yield one table a device.
+
+        Args:
+            placed: rows with their place in time.
+            data: columns of the rows.
+        """
+        for code in np.unique(placed.devices[placed.devices >= 0]).tolist():
+            rows = np.flatnonzero(placed.devices == code)
+            keys = {
+                "device": columns.categories(np.zeros(len(rows), dtype=np.int64), [placed.ids[code]]),
+                "timestamp": columns.array(placed.times[rows], pa.timestamp("us")),
+                "imputed": columns.array(np.zeros(len(rows), dtype=np.bool_), pa.bool_()),
+            }
+            arrays = keys | {name: value.arrow(name, rows) for name, value in data.items()}
+            yield pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
