@@ -4,6 +4,7 @@ pyarrow's own conversions import pandas wherever it is installed, which costs mo
 these few functions keep it out. Null becomes NaN on the way out of numeric columns and null again on the way in.
 """
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,19 @@ def codes(indices: "pa.Array[Any]") -> npt.NDArray[np.int32]:
     if data is None or len(indices) == 0:
         return np.zeros(0, dtype=np.int32)
     return np.frombuffer(data, dtype=np.int32, count=len(indices), offset=indices.offset * 4)
+
+
+def present(codes: npt.NDArray[Any]) -> list[int]:
+    """Return the codes from 0 that occur, lowest first; negative ones stand for nothing."""
+    return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
+
+
+@lru_cache(64)
+def everywhere(length: int) -> BoolArray:
+    """Return true for each of so many rows, as an array that cannot be written to."""
+    rows = np.ones(length, dtype=np.bool_)
+    rows.flags.writeable = False
+    return rows
 
 
 def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None = None) -> "pa.Array[Any]":

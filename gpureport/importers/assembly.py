@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.clock import Clock
 from gpureport.importers.delimited.cells import Decoded
 from gpureport.importers.delimited.parts import LineKind, OddLine, Parsed, Section
@@ -29,11 +29,14 @@ class Values:
     valid: BoolArray
     texts: list[str] | None = None
 
-    def taken(self, rows: BoolArray) -> "Values":
+    def taken(self, rows: BoolArray | IntArray) -> "Values":
         """Return the values of some rows."""
-        return Values(self.data[rows], self.valid[rows], self.texts)
+        if rows.dtype == np.bool_:
+            return Values(self.data[rows], self.valid[rows], self.texts)
+        valid = columns.everywhere(len(rows)) if self.valid.all() else self.valid.take(rows)
+        return Values(self.data.take(rows), valid, self.texts)
 
-    def arrow(self, name: str, rows: npt.NDArray[Any]) -> "pa.Array[Any]":
+    def arrow(self, name: str, rows: slice) -> "pa.Array[Any]":
         """Return the values of some rows as the Arrow type of the column."""
         if self.texts is not None:
             return columns.categories(self.data[rows], self.texts, self.valid[rows])
@@ -163,7 +166,9 @@ def strays(stamps: IntArray, devices: IntArray) -> BoolArray:
     """Return rows whose stamp lies a day or more off both its neighbours' of the same device: a damaged date."""
     stray = np.zeros(len(stamps), dtype=np.bool_)
     limit = _STRAY_SECONDS * 1_000_000
-    for device in np.unique(devices).tolist():
+    if not len(stamps) or stamps.max() - stamps.min() <= limit:
+        return stray
+    for device in present(devices):
         rows = np.flatnonzero(devices == device)
         steps = np.diff(stamps[rows])
         off = (np.abs(steps[:-1]) > limit) & (np.abs(steps[1:]) > limit)

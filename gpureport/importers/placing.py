@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import IntArray
+from gpureport.columns import IntArray, present
 from gpureport.importers import zones
 from gpureport.importers.assembly import Values
 from gpureport.importers.clock import Clock
@@ -74,7 +74,7 @@ class Assembly:
         self._newest = int(stamps.max()) if self._newest is None else max(int(stamps.max()), self._newest)
         if rises:
             return False
-        for code in np.unique(rows.devices[used]).tolist():
+        for code in present(rows.devices):
             own = rows.stamps[rows.devices == code]
             if own[0] < self._last.get(rows.ids[code], own[0]) or (own[1:] < own[:-1]).any():
                 return True
@@ -85,7 +85,7 @@ class Assembly:
         times = rows.stamps.copy()
         if self._zone is not None:
             times = zones.to_utc(times, self._zone, np.zeros(len(times), dtype=np.bool_))
-        for code in np.unique(rows.devices[rows.devices >= 0]).tolist():
+        for code in present(rows.devices):
             own = np.flatnonzero(rows.devices == code)
             device = rows.ids[code]
             times[own] = self.clocks.setdefault(device, Clock(device)).read(times[own])
@@ -100,12 +100,19 @@ class Assembly:
             placed: rows with their place in time.
             data: columns of the rows.
         """
-        for code in np.unique(placed.devices[placed.devices >= 0]).tolist():
-            rows = np.flatnonzero(placed.devices == code)
+        codes = present(placed.devices)
+        # a stable sort of small integers counts them instead of comparing
+        order = np.argsort(placed.devices.astype(np.int16), kind="stable")
+        bounds = np.searchsorted(placed.devices[order], [*codes, len(placed.ids)])
+        alone = len(codes) == 1 and bounds[0] == 0
+        times = placed.times if alone else placed.times[order]
+        sorted_data = data if alone else {name: value.taken(order) for name, value in data.items()}
+        for code, start, end in zip(codes, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            length, rows = end - start, slice(start, end)
             keys = {
-                "device": columns.categories(np.zeros(len(rows), dtype=np.int64), [placed.ids[code]]),
-                "timestamp": columns.array(placed.times[rows], pa.timestamp("us")),
-                "imputed": columns.array(np.zeros(len(rows), dtype=np.bool_), pa.bool_()),
+                "device": columns.categories(np.zeros(length, dtype=np.int32), [placed.ids[code]]),
+                "timestamp": columns.array(times[rows], pa.timestamp("us")),
+                "imputed": columns.array(np.zeros(length, dtype=np.bool_), pa.bool_()),
             }
-            arrays = keys | {name: value.arrow(name, rows) for name, value in data.items()}
+            arrays = keys | {name: value.arrow(name, rows) for name, value in sorted_data.items()}
             yield pa.Table.from_arrays(list(arrays.values()), names=list(arrays))

@@ -1,7 +1,9 @@
 """The bytes of a file as they were when reading began, hashed in the same read."""
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -68,6 +70,7 @@ class RawFile:
         self.watch: Callable[[int], None] | None = None
         self._state: _State | None = None
         self._hasher = sha256()
+        self._hashing: Future[None] | None = None
         self._hashed = 0
         self._ended = False
         self._again = False
@@ -106,8 +109,16 @@ class RawFile:
         known = self._hashed - at
         self._again |= known > 0
         if known < len(block):
-            self._hasher.update(memoryview(block)[max(known, 0) :])
+            self._wait()
+            # aside, while the block is parsed; the interpreter is not held meanwhile
+            self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[max(known, 0) :])
             self._hashed = at + len(block)
+
+    def _wait(self) -> None:
+        """Wait until the block before is hashed."""
+        if self._hashing is not None:
+            self._hashing.result()
+            self._hashing = None
 
     def sha256(self) -> str:
         """Return the hash of its bytes, after reading those that were not read yet."""
@@ -117,6 +128,7 @@ class RawFile:
                 while block := file.read(min(BLOCK, self.size - self._hashed)):
                     self._hash(block, self._hashed)
         self._ended = True
+        self._wait()
         return self._hasher.hexdigest()
 
     @property
@@ -136,6 +148,11 @@ class RawFile:
         now._state = self._state
         if now.sha256() != self.sha256():
             raise SourceError(str(self.path), "it changed while it was read", "copy it and read the copy")
+
+
+@cache
+def _hashers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="sha256")
 
 
 def _state(path: Path) -> _State:

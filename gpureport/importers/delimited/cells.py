@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpureport.columns import BoolArray, array, codes
+from gpureport.columns import BoolArray, array, codes, everywhere
 from gpureport.importers.delimited.numbers import Number, read_all
 
 
@@ -101,7 +101,7 @@ class Decoded:
     def values(self, dtype: str) -> npt.NDArray[Any]:
         """Return one value a row."""
         if self.plain is None:
-            return np.array(self.distinct, dtype=dtype)[self.codes] if self.distinct else np.zeros(0, dtype=dtype)
+            return np.array(self.distinct, dtype=dtype).take(self.codes) if self.distinct else np.zeros(0, dtype=dtype)
         values = self.plain.astype(dtype)
         coded = np.flatnonzero(self.codes >= 0)
         if len(coded):
@@ -110,7 +110,7 @@ class Decoded:
 
     def valid(self) -> BoolArray:
         """Return where a row holds a value."""
-        return np.ones(len(self.codes), dtype=np.bool_) if self.present.all() else self._of(self.present, plain=True)
+        return everywhere(len(self.codes)) if self.present.all() else self._of(self.present, plain=True)
 
     def wrong(self) -> BoolArray:
         """Return where the text of a row is not what the column holds."""
@@ -126,7 +126,7 @@ class Decoded:
     def _of(self, states: BoolArray, *, plain: bool) -> BoolArray:
         """Return the state of each row."""
         if self.plain is None:
-            return states[self.codes]
+            return states.take(self.codes)
         return np.append(states, plain)[self.codes]
 
     def absences(self, rows: BoolArray) -> Counter[str]:

@@ -66,14 +66,14 @@ class Parser:
         """Parse a piece in one go, None when it is not clean."""
         data, first = piece.data, piece.first_line
         odd: tuple[OddLine, ...] = ()
-        head, _, body = data.partition(b"\n")
-        declared = self._dialect.header(head.decode(errors="replace").strip())
+        end = data.find(b"\n") + 1
+        declared = self._dialect.header(data[:end].decode(errors="replace").strip())
         if declared is not None:
-            layout, data, first = declared, body, first + 1
+            layout, data, first = declared, data[end:], first + 1
             odd = (OddLine(piece.first_line, LineKind.HEADER, "", ""),)
         if layout is None or not data.endswith(b"\n") or b"\0" in data:
             return None
-        numbers = np.arange(first, first + data.count(b"\n"), dtype=np.int64)
+        numbers = np.arange(first, piece.first_line + piece.lines, dtype=np.int64)
         found = self._tables.read(data, layout, numbers)
         if found is None or found[1]:
             return None

@@ -24,11 +24,13 @@ class Piece:
             return may stand. A run of NUL bytes is a single one.
         first_line: number of its first line in the log, from 1; lines end with LF, CRLF or a lone CR.
         last: whether the log ends here.
+        lines: number of its lines that end.
     """
 
     data: bytes
     first_line: int
     last: bool
+    lines: int
 
 
 def head_text(head: bytes) -> str:
@@ -76,7 +78,7 @@ def pieces(file: RawFile, size: int = PIECE_BYTES) -> Iterator[Piece]:
             lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == _NEWLINE))
         rest.add(block[cut:])
         if held >= size:
-            yield Piece(b"".join(whole), line, last=False)
+            yield Piece(b"".join(whole), line, last=False, lines=lines)
             line, lines, held, whole = line + lines, 0, 0, []
     whole.append(rest.ended())
-    yield Piece(b"".join(whole), line, last=True)
+    yield Piece(b"".join(whole), line, last=True, lines=lines)

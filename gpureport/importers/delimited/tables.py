@@ -82,7 +82,10 @@ def _read_csv(data: bytes, layout: Layout, kinds: dict[str, Any]) -> "pa.Table |
             parse_options=csv.ParseOptions(
                 delimiter=layout.delimiter, quote_char=False, double_quote=False, ignore_empty_lines=len(kinds) > 1
             ),
-            convert_options=csv.ConvertOptions(column_types=kinds, strings_can_be_null=False),
+            # ASCII needs no look at every cell
+            convert_options=csv.ConvertOptions(
+                column_types=kinds, strings_can_be_null=False, check_utf8=not data.isascii()
+            ),
         )
     except pa.ArrowInvalid:
         return None

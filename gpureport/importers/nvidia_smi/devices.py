@@ -1,13 +1,11 @@
 """Which GPU a row belongs to, and what the log says about each."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpureport import gpus
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.assembly import Values
 from gpureport.importers.nvidia_smi.fields import ATTRIBUTES, IDENTITY
 from gpureport.recording import Device
@@ -71,7 +69,7 @@ class Devices:
             return codes, ids
         for key in self._keys(data, times):
             values = data[key]
-            for code in _present(values.data[values.valid & (codes == NOT_NAMED)]):
+            for code in present(values.data[values.valid & (codes == NOT_NAMED)]):
                 rows = values.valid & (codes == NOT_NAMED) & (values.data == code)
                 codes[rows] = self._place(key, (values.texts or [])[code], rows, data)
         unnamed = codes == NOT_NAMED
@@ -127,16 +125,15 @@ class Devices:
         return tuple(_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
 
 
-def _present(codes: npt.NDArray[Any]) -> list[int]:
-    """Return the codes that occur, lowest first."""
-    return np.flatnonzero(np.bincount(codes)).tolist() if len(codes) else []
-
-
 def _shared(key: Values, index: Values | None, times: IntArray) -> bool:
     """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
     if index is None:
         return False
     rows = np.flatnonzero(key.valid & index.valid)
+    pairs = key.data.take(rows) * np.int64(len(index.texts or [])) + index.data.take(rows)
+    if len(present(pairs)) == len(present(key.data.take(rows))):
+        # each name has one index
+        return False
     rows = rows[np.argsort(key.data[rows], kind="stable")]
     same = np.diff(key.data[rows]) == 0
     close = np.abs(np.diff(times[rows])) < _TICK
