@@ -19,14 +19,19 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.recording import KEY_FIELDS, METRIC_TYPES, arranged, in_time_order
 
-ROW_GROUP = 131_072
+ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
+_STAGGERED = 8
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=False)
 
 
 class SeriesWriter:
-    """Writes batches of one device each; holds at most a row group a device in memory."""
+    """Writes batches of one device each; holds at most a row group a device in memory.
+
+    The first row groups of several devices are of different sizes, so that devices whose rows come side by side are
+    not all held whole at the same moment.
+    """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
         """Prepare to write; the file is made, and the run's id asked for, with the first row group."""
@@ -35,6 +40,7 @@ class SeriesWriter:
         self._writer: parquet.ParquetWriter | None = None
         self._schema: pa.Schema | None = None
         self._held: dict[str, list[pa.Table]] = {}
+        self._enough: dict[str, int] = {}
         self._newest: dict[str, int] = {}
         self._ordered = True
         self._columns: dict[str, None] = dict.fromkeys(_KEYS)
@@ -45,7 +51,10 @@ class SeriesWriter:
         self._columns |= dict.fromkeys(batch.column_names)
         held = self._held.setdefault(device, [])
         held.append(batch)
-        if sum(len(table) for table in held) >= ROW_GROUP:
+        place = len(self._enough) % _STAGGERED
+        enough = self._enough.setdefault(device, ROW_GROUP - ROW_GROUP // 2 * place // _STAGGERED)
+        if sum(len(table) for table in held) >= enough:
+            self._enough[device] = ROW_GROUP
             self._write(device)
 
     def close(self, devices: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:

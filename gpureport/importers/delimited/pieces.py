@@ -9,8 +9,8 @@ import numpy as np
 from gpureport.importers.delimited import cleaning, compression, encoding
 from gpureport.importers.raw import BLOCK, Account, RawFile
 
-PIECE_BYTES = 8 * 2**20
-"""Size of a piece: larger ones are no faster and cost memory (measured 8, 16 and 64 MiB)."""
+PIECE_BYTES = 4 * 2**20
+"""Size of a piece: larger ones are no faster and cost memory (measured 2, 4, 8, 16 and 64 MiB)."""
 _HEAD_BLOCKS = 256
 _NEWLINE = ord("\n")
 
