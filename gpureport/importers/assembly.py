@@ -1,6 +1,7 @@
 """Parsed rows to columns of the series, every line accounted for."""
 
 import json
+from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,8 +73,14 @@ class Tally:
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     misaligned: tuple[int, int] | None = None
+    _lost: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
+
+    @property
+    def lost(self) -> IntArray:
+        """Numbers of the lines that were rejected as a whole, rising."""
+        return np.unique(np.frombuffer(self._lost.tobytes(), dtype=np.int64))
 
     def add(self, parsed: Parsed) -> None:
         """Count the lines of one piece."""
@@ -94,6 +101,8 @@ class Tally:
         elif line.kind is LineKind.EVENT:
             self.events += 1
         else:
+            if not self._lost or self._lost[-1] != line.number:
+                self._lost.append(line.number)
             self.reject(line.reason, 1, line.number)
             self._keep(line)
 

@@ -53,7 +53,7 @@ class Clock:
         """
         if not len(times):
             return times
-        floor = times[0] if self.last is None else max(self.last, 0)
+        floor = times[0] if self.last is None else self.last
         times = np.maximum.accumulate(np.maximum(times, floor))
         self._measure(times)
         return times

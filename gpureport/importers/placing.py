@@ -39,6 +39,11 @@ class Assembly:
 
     As long as stamps rise, a row's stamp is its place. When one falls for the first time, the whole log is
     surveyed, and the survey knows the place of every row.
+
+    Attributes:
+        zone: zone of the stamps, None when unknown.
+        plan: what the survey found, None while stamps rise.
+        clocks: what was seen of the clock of each device.
     """
 
     def __init__(self, zone: ZoneInfo | None, survey: Callable[[], Plan]) -> None:
@@ -48,7 +53,7 @@ class Assembly:
             zone: zone of the stamps, None when unknown.
             survey: reads the whole log once more.
         """
-        self._zone = zone
+        self.zone = zone
         self._survey = survey
         self._newest: int | None = None
         self._last: dict[str, int] = {}
@@ -83,8 +88,8 @@ class Assembly:
     def _as_written(self, rows: Rows) -> IntArray:
         """Return the times of rows whose stamps rise; in UTC where the zone is known."""
         times = rows.stamps.copy()
-        if self._zone is not None:
-            times = zones.to_utc(times, self._zone, np.zeros(len(times), dtype=np.bool_))
+        if self.zone is not None:
+            times = zones.to_utc(times, self.zone, np.zeros(len(times), dtype=np.bool_))
         for code in present(rows.devices):
             own = np.flatnonzero(rows.devices == code)
             device = rows.ids[code]

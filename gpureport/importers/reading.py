@@ -147,21 +147,21 @@ class Reading:
         devices = sorted((device for outcome in outcomes for device in outcome.devices), key=_place)
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
-        labels = self._labels
+        labels, quality = self._labels, joined([outcome.quality for outcome in outcomes])
         return Run(
             id=self.run_id,
             name=labels.name or _name(self._inputs),
             step=labels.step,
             started=outcomes[0].span[0],
             ended=outcomes[0].span[1],
-            timezone=self._placement.tz,
+            timezone=None if quality.synthetic_time else self._placement.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),
             params=labels.params,
             tags=labels.tags,
             work=labels.work,
-            quality=joined([outcome.quality for outcome in outcomes]),
+            quality=quality,
         )
 
     def renamed(self) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -88,6 +88,7 @@ class Decoded:
         bare: for each distinct value, whether it is a number without a unit.
         reasons: for each distinct value, why it is absent, else None.
         plain: values of rows that were read without their distinct texts; None when there are none.
+        plain_bare: whether these are numbers without a unit.
     """
 
     codes: npt.NDArray[np.int32]
@@ -97,6 +98,7 @@ class Decoded:
     bare: BoolArray
     reasons: list[str | None]
     plain: npt.NDArray[Any] | None = None
+    plain_bare: BoolArray | None = None
 
     def values(self, dtype: str) -> npt.NDArray[Any]:
         """Return one value a row."""
@@ -118,10 +120,13 @@ class Decoded:
 
     def without_unit(self) -> BoolArray | None:
         """Return where a number has no unit of its own, in a column where others have; None where all are alike."""
-        numbers = self.present
-        if self.plain is None and (not self.bare.any() or self.bare[numbers].all()):
+        if self.plain_bare is not None:
+            bare = np.where(self.codes < 0, self.plain_bare, self._of(self.bare, plain=False))
+            numbers = self.valid()
+            return None if not (bare & numbers).any() or bare[numbers].all() else bare & numbers
+        if not self.bare.any() or self.bare[self.present].all():
             return None
-        return self._of(self.bare, plain=False) if self.bare.any() else None
+        return self._of(self.bare, plain=False)
 
     def _of(self, states: BoolArray, *, plain: bool) -> BoolArray:
         """Return the state of each row."""
@@ -151,6 +156,7 @@ class Decoded:
             bare=self.bare,
             reasons=self.reasons,
             plain=None if self.plain is None else self.plain[rows],
+            plain_bare=None if self.plain_bare is None else self.plain_bare[rows],
         )
 
 
@@ -166,14 +172,14 @@ class CellReader:
         if hasattr(cells, "dictionary"):
             return self._coded(column, cells.dictionary.to_pylist(), codes(cells.indices))
         assert column.number is not None  # noqa: S101 - only columns of numbers are parsed as plain text
-        values, known = read_all(cells, column.number)
+        values, known, bare = read_all(cells, column.number)
         rest = np.flatnonzero(~known)
         places = np.full(len(values), -1, dtype=np.int32)
         if not len(rest):
-            return self._coded(column, [], places, values)
+            return replace(self._coded(column, [], places, values), plain_bare=bare)
         coded = cells.take(array(rest, pa.int64())).dictionary_encode()
         places[rest] = codes(coded.indices)
-        return self._coded(column, coded.dictionary.to_pylist(), places, values)
+        return replace(self._coded(column, coded.dictionary.to_pylist(), places, values), plain_bare=bare)
 
     def _coded(
         self, column: Column, texts: list[str], codes: npt.NDArray[np.int32], plain: npt.NDArray[Any] | None = None

@@ -75,8 +75,10 @@ _EXACT_DIGITS = 15
 """Decimal digits that a float64 holds exactly."""
 
 
-def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
-    """Return the numbers of a column, and where they could be read at once; the other cells need a closer look.
+def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+    """Return the numbers of a column, where they could be read at once, and which of these have no unit of their own.
+
+    The other cells need a closer look.
 
     Args:
         texts: an Arrow string array without nulls.
@@ -84,7 +86,8 @@ def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray]:  # n
     """
     data, offsets = text_bytes(texts)
     lengths = np.diff(offsets)
-    values, known = np.zeros(len(lengths)), np.zeros(len(lengths), dtype=np.bool_)
+    values = np.zeros(len(lengths))
+    known, bare = np.zeros(len(lengths), dtype=np.bool_), np.zeros(len(lengths), dtype=np.bool_)
     for width in np.flatnonzero(np.bincount(lengths)).tolist() if len(lengths) else ():
         rows = np.flatnonzero(lengths == width)
         for _ in range(_PATTERNS):
@@ -93,9 +96,10 @@ def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray]:  # n
             found, alike = _alike(data[offsets[rows][:, None] + np.arange(width)], number)
             if alike.sum() >= _FEWEST:
                 values[rows[alike]], known[rows[alike]] = found[alike], True
+                bare[rows[alike]] = ord("0") <= data[offsets[rows[0]] + width - 1] <= ord("9")
             rows = rows[~alike]
     limit = np.nextafter(1, 2) if number.part else MOST
-    return np.rint(values) if number.whole else values, known & (np.abs(values) < limit)
+    return np.rint(values) if number.whole else values, known & (np.abs(values) < limit), bare
 
 
 def _alike(cells: npt.NDArray[np.uint8], number: Number) -> tuple[FloatArray, BoolArray]:

@@ -14,7 +14,7 @@ from gpureport.importers.base import HEAD_BYTES, NOT_SELECTED, ColumnRead, Outco
 from gpureport.importers.delimited.cells import CUT
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
-from gpureport.importers.delimited.parts import OddLine, Section
+from gpureport.importers.delimited.parts import LineKind, OddLine, Section
 from gpureport.importers.delimited.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.nvidia_smi import fields, places
 from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices
@@ -42,10 +42,6 @@ _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gp
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 METRICS = frozenset({*BY_NAME, fields.CLOCK_EVENTS})
 """Targets that are series of a GPU."""
-_MIXED = (
-    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
-    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
-)
 
 
 class QueryGpuExtraction:
@@ -60,14 +56,15 @@ class QueryGpuExtraction:
         self._zone = zones.zone(placement.tz) if placement.tz else None
         self._assembly = Assembly(self._zone, self._survey)
         self._torn = Torn()
-        self._places = places.Places(given=placement.gpus_per_tick, whole=file.size < PIECE_BYTES)
+        whole = file.size < PIECE_BYTES
+        self._places = places.Places(given=placement.gpus_per_tick, whole=whole, lost=lambda: self._tally.lost)
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._messages = Messages()
-        self._odd: list[OddLine] = []
+        self._events: list[OddLine] = []
         self._opening = Opening(None)
         self._columns: dict[str, ColumnRead] = {}
         self._averaged = False
-        self._counted = False
+        self._stamped: bool | None = None
         self._problem: tuple[str, str] | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -81,7 +78,7 @@ class QueryGpuExtraction:
             self._tally.settle(section, placed)
             self._note(section, placed.devices, placed.ids, placed.times)
             yield from self._assembly.batches(placed, _series(expand(rows.data)))
-        self._messages.add(self._odd, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._messages.add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
             raise SourceError(str(self._file.path), *self._nothing())
 
@@ -96,7 +93,7 @@ class QueryGpuExtraction:
         self._opening = opening(str(self._file.path), text, self._placement.columns)
         for parsed in Parser(QueryGpuDialect(), self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
-            self._odd += parsed.odd
+            self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._lacks(section.layout)
                 if self._problem:
@@ -110,8 +107,12 @@ class QueryGpuExtraction:
         names = ", ".join(column.source for column in layout.columns)
         if not layout.holds(METRICS):
             return f"no GPU metric among the columns {names}", _RECORD
-        if layout.stamp is None and self._tick_times is None:
+        if self._stamped is None:
+            self._stamped = layout.stamp is not None or self._opening.stamped
+        if layout.stamp is None and (self._tick_times is None or self._stamped):
             return f"no timestamp column among {names}", _INTERVAL
+        if layout.stamp is not None and not self._stamped:
+            return "time stamps below rows without any", "split the log where its columns change"
         return None
 
     def _see(self, layout: Layout) -> None:
@@ -143,8 +144,9 @@ class QueryGpuExtraction:
         self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])
         times = section.times
         if section.layout.stamp is None and self._tick_times is not None:
-            self._counted = True
             times = self._tick_times.times(codes, ids)
+            # counted times are no local ones
+            self._assembly.zone = None
         stray = (codes >= 0) & strays(times, codes)
         self._tally.drop("stamp out of sequence", section.numbers[stray])
         codes[stray] = NOT_NAMED
@@ -153,11 +155,10 @@ class QueryGpuExtraction:
     def _note(self, section: Section, devices: IntArray, ids: list[str], times: IntArray) -> None:
         """Note what happened up to the end of a section."""
         self._messages.add_lost(section, devices, ids, times)
-        if self._odd and len(section.numbers):
-            kept = devices >= 0
-            before = [line for line in self._odd if line.number < section.numbers[-1]]
-            self._odd = self._odd[len(before) :]
-            self._messages.add(before, section.numbers[kept], times[kept])
+        kept = devices >= 0
+        before = [line for line in self._events if line.number < section.numbers[-1]]
+        self._events = self._events[len(before) :]
+        self._messages.add(before, section.numbers[kept], times[kept])
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no row is left, and what to do."""
@@ -195,13 +196,14 @@ class QueryGpuExtraction:
         devices = devices if plan is None else tuple(plan.devices(devices))
         notes = tuple(filter(None, (self._opening.note, *self._places.notes())))
         together = any(clock.bunched() for clock in self._assembly.clocks.values())
-        if not together or self._devices.named or self._placement.gpus_per_tick == 1:
+        alone = self._devices.named or self._placement.gpus_per_tick == 1
+        if alone or not (together or self._places.mixed):
             return devices, notes
-        return tuple(replace(device, mixed=True) for device in devices), (*notes, _MIXED)
+        return tuple(replace(device, mixed=True) for device in devices), (*notes, places.MIXED)
 
     def _dated(self, quality: Quality) -> Quality:
         """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""
-        if not self._counted:
+        if self._stamped:
             unused = self._tick_times is not None
             note = ("The log has time stamps: --interval was not used.",) if unused else ()
             return replace(quality, notes=(*quality.notes, *note))

@@ -21,10 +21,12 @@ class Opening:
     Attributes:
         layout: their columns; None when the log begins with a header.
         note: what a reader must know about it, empty when there is nothing.
+        stamped: whether a header among the first lines names a time stamp.
     """
 
     layout: Layout | None
     note: str = ""
+    stamped: bool = False
 
 
 def opening(where: str, head: str, names: Sequence[str] | None) -> Opening:
@@ -42,8 +44,9 @@ def opening(where: str, head: str, names: Sequence[str] | None) -> Opening:
     lines = [line.strip() for line in head.splitlines()[:LINES] if line.strip()]
     if names is not None:
         return Opening(_named(names, lines))
-    if any(QueryGpuDialect().header(line) is not None for line in lines) or not headerless(lines):
-        return Opening(None)
+    headers = [header for line in lines if (header := QueryGpuDialect().header(line)) is not None]
+    if headers or not headerless(lines):
+        return Opening(None, stamped=any(header.stamp is not None for header in headers))
     return _guessed(where, lines)
 
 

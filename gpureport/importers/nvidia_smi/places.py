@@ -1,8 +1,9 @@
 """Rows of a query log in which no column names a GPU: told apart by their place in the tick."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, takewhile
 
 import numpy as np
 
@@ -16,6 +17,14 @@ from gpureport.importers.nvidia_smi.ticks import Ticks, infer
 WRONG_TICK = "tick with another number of rows"
 _HEAD = 50_000
 """Rows that are looked at for ticks."""
+_NAMES = tuple(name for name in IDENTITY.values() if name != "model")
+MIXED = (
+    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
+    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
+)
+_ONE = (
+    "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
+)
 
 
 @dataclass(slots=True)
@@ -25,49 +34,97 @@ class Places:
     Attributes:
         given: rows a tick as a person says, None when nobody does.
         whole: whether the first section is all of the log.
+        lost: returns the numbers of the lines rejected so far, rising; where rows are counted, each was a row.
+        mixed: whether some rows come several at a time although the first ones did not.
+        assumed: whether nothing could tell how many GPUs there are.
     """
 
     given: int | None
     whole: bool
-    ticks: Ticks | None = None
-    _positions: TickPositions | None = None
+    lost: Callable[[], IntArray]
+    mixed: bool = False
+    assumed: bool = False
+    _seen: list[tuple[Ticks, TickPositions]] = field(default_factory=list)
 
     def along(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
-        """Yield the sections with the place of each row, None where columns name the GPUs."""
-        first = next(sections, None)
-        if first is None:
+        """Yield the sections with the place of each row, None where columns name the GPUs or one GPU is logged.
+
+        Rows up to the next section in which a column names GPUs are told by one kind of tick.
+        """
+        for first in sections:
+            if _named(first):
+                yield first, None
+                continue
+            after: list[Section] = []
+            unnamed = chain([first], takewhile(partial(_goes_on, after=after), sections))
+            yield from self._unnamed(first, unnamed)
+            yield from ((section, None) for section in after)
+
+    def _unnamed(self, first: Section, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
+        """Yield sections in which no column names a GPU."""
+        ticks = self._ticks(first)
+        if ticks is None:
+            for section in sections:
+                later = section is not first and self.given is None and section.layout.stamp is not None
+                self.mixed |= later and infer(section.times[:_HEAD], whole=False) is not None
+                yield section, None
             return
-        self.ticks = self._ticks(first)
-        everything = chain([first], sections)
-        if self.ticks is None:
-            yield from ((section, None) for section in everything)
-            return
-        self._positions = TickPositions(self.ticks)
-        yield from along(self._positions, everything, lambda section: section.times)
+        positions = TickPositions(ticks)
+        self._seen.append((ticks, positions))
+        if ticks.gap is None:
+            yield from self._counted(ticks, sections)
+        else:
+            yield from along(positions, sections, lambda section: section.times)
+
+    def _counted(self, ticks: Ticks, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray]]:
+        """Yield sections whose rows are counted through, lines that were rejected among them."""
+        rows = 0
+        for section in sections:
+            before = np.searchsorted(self.lost(), section.numbers)
+            yield section, (rows + np.arange(len(section.numbers)) + before) % ticks.size
+            rows += len(section.numbers)
 
     def _ticks(self, section: Section) -> Ticks | None:
         """Return the ticks of a log by its first section."""
-        data = columns_of(section)
-        if self.given == 1 or any(name in data and data[name].valid.any() for name in _NAMES):
+        if self.given == 1:
             return None
         found = None
         if section.layout.stamp is not None:
-            shown = [values.data[:_HEAD] for values in data.values()]
+            shown = [values.data[:_HEAD] for values in columns_of(section).values()]
             found = infer(section.times[:_HEAD], shown, whole=self.whole and len(section.times) <= _HEAD)
+        elif self.given is None:
+            self.assumed = True
         if self.given is None:
             return found
-        gap = found.gap if found is not None and found.size == self.given else None
-        return Ticks(size=self.given, confidence="high", evidence=f"--gpus-per-tick {self.given}", gap=gap)
+        if found is not None and found.size == self.given and found.gap is not None:
+            return replace(found, confidence="high", evidence=f"--gpus-per-tick {self.given}, and {found.evidence}")
+        said = f"--gpus-per-tick {self.given}, rows counted through"
+        return Ticks(size=self.given, confidence="low", evidence=said)
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about how GPUs were told apart."""
-        if self.ticks is None or self._positions is None:
-            return ()
-        told = f"No column tells the GPUs apart: each is a place in the tick ({self.ticks.evidence}; "
-        return (f"{told}{self.ticks.confidence} confidence).",)
+        found = [
+            f"No column tells the GPUs apart: each is a place in the tick ({ticks.evidence}; "
+            f"{ticks.confidence} confidence)."
+            for ticks, _ in self._seen
+        ]
+        return (*dict.fromkeys(found), *((_ONE,) if self.assumed else ()))
 
 
-_NAMES = tuple(name for name in IDENTITY.values() if name != "model")
+def _named(section: Section) -> bool:
+    """Return whether a column names the GPU of any row."""
+    for position, column in section.columns.items():
+        if section.layout.columns[position].target in _NAMES and column.valid().any():
+            return True
+    return False
+
+
+def _goes_on(section: Section, *, after: list[Section]) -> bool:
+    """Return whether no column of a section names GPUs; one that does is kept for what comes after."""
+    if _named(section):
+        after.append(section)
+        return False
+    return True
 
 
 def index(places: IntArray) -> Values:

@@ -6,7 +6,7 @@ such as the memory in use repeats itself after as many rows as there are GPUs.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +34,8 @@ class Ticks:
 
     Attributes:
         size: rows a tick, which is the number of GPUs.
-        confidence: high where gaps in the stamps show the ticks, low where a column only repeats itself.
+        confidence: high where gaps in the stamps show the ticks and values differ between their places; low where
+            one GPU that was sampled in bursts would look alike, or where a column only repeats itself.
         evidence: what shows it, in words.
         gap: microseconds between two rows beyond which they are of different ticks, None where gaps do not tell.
     """
@@ -59,7 +60,10 @@ def infer(times: IntArray, columns: Sequence[npt.NDArray[Any]] = (), *, whole: b
     informative = [column for column in columns if (column != column[0]).any()]
     found = _by_gaps(times, gaps)
     if found is not None:
-        return None if _copies(gaps > (found.gap or 0), informative) else found
+        apart = gaps > (found.gap or 0)
+        if _copies(apart, informative):
+            return None
+        return found if _differ(apart, found.size, informative) else replace(found, confidence="low")
     return _by_repetition(gaps, informative, whole=whole)
 
 
@@ -94,6 +98,18 @@ def _at(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | No
 def _copies(apart: BoolArray, columns: list[npt.NDArray[Any]]) -> bool:
     """Return whether rows of a tick never differ while those of different ticks do: one GPU, written twice."""
     return bool(columns) and not any((column[1:] != column[:-1])[~apart].any() for column in columns)
+
+
+def _differ(apart: BoolArray, size: int, columns: list[npt.NDArray[Any]]) -> bool:
+    """Return whether some column tells two places of a tick apart nearly always, as two GPUs are and one is not."""
+    starts = np.flatnonzero(np.concatenate([[True], apart]))
+    starts = starts[:-1][np.diff(starts) == size]
+    for column in columns:
+        ticks = column[starts[:, None] + np.arange(size)].astype(np.float64)
+        above, below = (ticks[:, 1:] > ticks[:, :1]).mean(axis=0), (ticks[:, 1:] < ticks[:, :1]).mean(axis=0)
+        if max(above.max(), below.max()) >= _ALIKE:
+            return True
+    return False
 
 
 def _by_repetition(gaps: IntArray, columns: list[npt.NDArray[Any]], *, whole: bool) -> Ticks | None:

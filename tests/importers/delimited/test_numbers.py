@@ -26,15 +26,18 @@ unit = st.sampled_from(["", " W", " %", " MiB", "MiB", " kW", " C", " parsec"])
 def test_a_column_at_once_equals_cell_by_cell(number: Number, cells: list[str], times: int) -> None:
     """Whatever is read at once has exactly the value of its cell read alone; the rest is left to that."""
     texts = [f" {text}" for text in cells] * times
-    values, known = read_all(strings(texts), number)
-    for text, value, sure in zip(texts, values.tolist(), known.tolist(), strict=True):
+    values, known, bare = read_all(strings(texts), number)
+    for text, value, sure, alone in zip(texts, values.tolist(), known.tolist(), bare.tolist(), strict=True):
         if sure:
             assert value == number.read(text.strip())
+            assert alone == text.strip()[-1:].isdigit()
 
 
 def test_cells_of_one_pattern_are_read_at_once() -> None:
     """Readings of two decimals and one unit need no closer look; one without the unit does."""
-    values, known = read_all(strings([f" {watts:.2f} W" for watts in np.arange(100, 200, 0.37)] + [" 150.37"]), WATTS)
+    values, known, _ = read_all(
+        strings([f" {watts:.2f} W" for watts in np.arange(100, 200, 0.37)] + [" 150.37"]), WATTS
+    )
     assert known[:-1].all()
     assert not known[-1]
     assert values[1] == 100.37

@@ -18,10 +18,19 @@ def memory(ticks: int, size: int) -> IntArray:
 
 
 def test_ticks_of_four_rows() -> None:
-    """Four GPUs a millisecond apart are seen by the gaps alone; the last tick may be cut and counts for nothing."""
-    found = infer(stamps(98, 4)[:-1])
+    """Four GPUs a millisecond apart are seen by the gaps; the last tick may be cut and counts for nothing."""
+    used = np.tile([100.0, 200.0, 300.0, 400.0], 98) + np.arange(98 * 4) % 7
+    found = infer(stamps(98, 4)[:-1], [used[:-1]])
     assert found is not None
     assert (found.size, found.confidence, found.evidence) == (4, "high", "97 of 97 ticks hold 4 rows")
+
+
+def test_bursts_of_one_gpu_are_no_sure_ticks() -> None:
+    """Three samples in a burst look like three GPUs; where no column tells the places apart, that is not sure."""
+    chance = np.random.default_rng(1)
+    found = infer(stamps(98, 3, inside=50, every=5000), [chance.integers(0, 100, 98 * 3)])
+    assert found is not None
+    assert (found.size, found.confidence) == (3, "low")
 
 
 def test_some_ticks_may_lack_a_row() -> None:
