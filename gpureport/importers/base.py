@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.importers.raw import RawFile
+from gpureport.importers.understanding import ColumnRead, Understanding
 from gpureport.quality import Quality
 from gpureport.recording import Device, Run, Work
 
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""
-
-
-NOT_SELECTED = "GPU not selected"
-"""Why rows of GPUs that were not asked for are not in the series; no fault of the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,15 +70,6 @@ class Labels:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ColumnRead:
-    """A column of a source: the name it has there, the unit its heading states, and the column it fills."""
-
-    source: str
-    unit: str
-    target: str
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What is known once all batches of a source are out.
@@ -94,6 +82,7 @@ class Outcome:
         rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
         columns: its columns, each once.
         renamed: device ids of batches handed on early, and what the devices are called in the end.
+        understanding: what they and the rest were told by.
     """
 
     devices: tuple[Device, ...]
@@ -103,6 +92,7 @@ class Outcome:
     rejects: bytes = b""
     renamed: dict[str, str] = field(default_factory=dict)
     columns: tuple[ColumnRead, ...] = ()
+    understanding: Understanding = field(default_factory=Understanding)
 
     def noted(self, notes: tuple[str, ...]) -> "Outcome":
         """Return it with more that a reader must know."""

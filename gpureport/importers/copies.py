@@ -9,8 +9,6 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.track import Track, spans
 from gpureport.quality import gap_seconds
 
-DUPLICATE = "duplicate segment"
-"""Why rows of such a stretch are not in the series."""
 _NEARLY_ALL = 0.9
 """A copy may lack rows the first time had damaged, and hold rows it had; more than a tenth is no copy (pragmatic)."""
 _DEVICES = 1024

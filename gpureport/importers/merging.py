@@ -13,12 +13,11 @@ from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers.base import Extraction, Input, Outcome, Placement
 from gpureport.importers.raw import RawFile
+from gpureport.importers.reasons import TWICE
 from gpureport.importers.together import Logged, Plan, Span, plan
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds
 from gpureport.recording import in_time_order
 
-TWICE = "recorded in the log before as well"
-"""Why rows that two rotated logs share are taken once."""
 _FINEST = 1e-3
 
 
@@ -129,7 +128,10 @@ class Merged:
 
     def _quality(self, intervals: dict[str, float]) -> Quality:
         """Return the account of all logs together."""
-        accounts = [self._account(place) for place in self._plan.order]
+        accounts = [
+            replace(account, notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes))
+            for place, account in ((place, self._account(place)) for place in self._plan.order)
+        ]
         gaps = (*(gap for account in accounts for gap in account.gaps), *self._between(intervals))
         rejected: dict[str, Rejected] = {}
         absent = Counter[tuple[str, str]]()
@@ -147,7 +149,7 @@ class Merged:
         )
 
     def _account(self, place: int) -> Quality:
-        """Return the account of one log, its devices called as in the run, its notes under its name."""
+        """Return the account of one log, its devices called as in the run."""
         names, account = self._plan.names[place], self._outcomes[place].quality
         twice = self._twice[place]
         rejected = (Rejected(reason=TWICE, rows=twice, first_line=1),) if twice else ()
@@ -160,7 +162,19 @@ class Merged:
             log_events=tuple(
                 replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events
             ),
-            notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes),
+        )
+
+    def outcomes(self) -> list[Outcome]:
+        """Return what is known of each log as given, devices called as in the run, after the last batch."""
+        return [self._outcome(place) for place in range(len(self._inputs))]
+
+    def _outcome(self, place: int) -> Outcome:
+        names, outcome = self._plan.names[place], self._outcomes[place]
+        return replace(
+            outcome,
+            devices=tuple(replace(each, id=names.get(each.id, each.id)) for each in outcome.devices),
+            intervals={names[device]: interval for device, interval in outcome.intervals.items()},
+            quality=self._account(place),
         )
 
     def _between(self, intervals: dict[str, float]) -> Iterator[LogGap]:

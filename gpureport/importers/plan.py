@@ -8,9 +8,8 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.classify import COPY, TORN_ROW, Verdict
 from gpureport.importers.clock import Clock
-from gpureport.importers.copies import DUPLICATE
+from gpureport.importers.reasons import DUPLICATE, TORN
 from gpureport.importers.track import Track
-from gpureport.importers.writers import TORN
 from gpureport.quality import ClockStep
 from gpureport.recording import Device
 

@@ -23,6 +23,13 @@ class Account:
         long_lines: lines that were shortened.
         longest: length of the longest of them, in bytes.
         damage: why a compressed log could be read in part only, empty when it could be read whole.
+        compression: what it is compressed with, empty when it is not.
+        encoding: encoding of its text.
+        marked: whether a byte order mark says so.
+        newlines: lines that ended, however they did.
+        pairs: those that ended with a carriage return and a newline.
+        returns: those that ended with a lone carriage return.
+        delimiter: what parts the cells of its last rows.
     """
 
     nul_bytes: int = 0
@@ -30,6 +37,13 @@ class Account:
     long_lines: int = 0
     longest: int = 0
     damage: str = ""
+    compression: str = ""
+    encoding: str = "utf-8"
+    marked: bool = False
+    newlines: int = 0
+    pairs: int = 0
+    returns: int = 0
+    delimiter: str = ","
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know, one sentence each."""

@@ -8,9 +8,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import NOT_SELECTED, Extraction, Input, Labels, Outcome, Placement
+from gpureport.importers.base import Extraction, Input, Labels, Outcome, Placement
 from gpureport.importers.merging import Merged, joined
 from gpureport.importers.raw import RawFile
+from gpureport.importers.reasons import NOT_SELECTED
+from gpureport.importers.source_read import SourceRead
 from gpureport.importers.together import bare
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order
@@ -58,6 +60,7 @@ class Reading:
         self._placement = placement
         self._labels = labels
         self._extractions: list[Extraction] = []
+        self._several: Merged | None = None
 
     @property
     def locator(self) -> str:
@@ -108,7 +111,8 @@ class Reading:
                 not understood and reading is strict.
         """
         if self._merged:
-            yield from self._read(Merged(self._inputs, self._files, self._placement), None)
+            self._several = Merged(self._inputs, self._files, self._placement)
+            yield from self._read(self._several, None)
         else:
             for each, file in zip(self._inputs, self._files, strict=True):
                 yield from self._read(each.importer.extract(file, self._placement), each.locator)
@@ -163,6 +167,11 @@ class Reading:
             work=labels.work,
             quality=quality,
         )
+
+    def sources_read(self) -> tuple[SourceRead, ...]:
+        """Return each source as given with what is known of it, after the last batch."""
+        outcomes = self._outcomes() if self._several is None else self._several.outcomes()
+        return tuple(map(SourceRead, self._inputs, self._files, outcomes))
 
     def renamed(self) -> dict[str, str]:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""

@@ -10,8 +10,6 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.track import Track, joined, spans
 from gpureport.quality import gap_seconds
 
-TORN = "torn line"
-"""Why a row is rejected that is the beginning of one line and the end of another."""
 _OVERLAP = 0.1
 """Share of the rows after the first reversal that lie in time already covered: about a third in a genuine log of two
 writers, half in theory; what a time server sets back is far less (pragmatic)."""

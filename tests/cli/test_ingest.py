@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpureport.cli.ingest import summary
+from gpureport.cli.account import summary
 from tests.builders import event, recording, with_quality
 from tests.cli.program import Program
 from tests.importers.logs import HEADER, log, row
@@ -32,7 +32,7 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
         "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 event\n"
         "  rejected 1: wrong number of cells (first at line 5)\n"
         "  no value in 1 cells of power.draw: N/A\n"
-        "  Driver message, 1 times: No devices were found\n"
+        "  no devices, 1 s after the first sample: No devices were found (line 7)\n"
     )
     assert gpureport("runs").out.startswith(f"{run_id}  2026-03-14 09:00  first")
 

@@ -11,7 +11,7 @@ import pytest
 import gpureport
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Placement, Reading, find, together
-from gpureport.importers.merging import TWICE
+from gpureport.importers.reasons import TWICE
 from gpureport.quality import AbsentCells, LogGap, Rejected
 from gpureport.recording import Recording
 from tests.importers.logs import HEADER, log, read, row

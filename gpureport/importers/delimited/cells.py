@@ -60,6 +60,7 @@ class Column:
         decimal: character before the decimals of a number.
         read: reader of one cell; it follows from the rest.
         number: what its numbers are, None when it holds none.
+        heading: the heading as written.
     """
 
     target: str
@@ -69,6 +70,7 @@ class Column:
     decimal: str = "."
     read: Reader = field(compare=False)
     number: Number | None = field(default=None, compare=False)
+    heading: str = field(default="", compare=False)
 
 
 def number_column(target: str, source: str, dtype: str, number: Number, unit: str = "") -> Column:

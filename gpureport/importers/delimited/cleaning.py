@@ -25,10 +25,11 @@ def clean(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
         if nul or b"\0" in block:
             block, nul = _collapsed(block, account, inside=nul)
         if b"\r" in block:
-            block = _newlines(block)
+            block = _newlines(block, account)
         if block:
             yield block
     if held:
+        account.returns += 1
         yield b"\n"
 
 
@@ -44,9 +45,13 @@ def _collapsed(block: bytes, account: Account, *, inside: bool) -> tuple[bytes, 
     return block, block.endswith(b"\0")
 
 
-def _newlines(block: bytes) -> bytes:
+def _newlines(block: bytes, account: Account) -> bytes:
     """Return a block in which carriage returns without a newline after them are newlines."""
-    if block.count(b"\r") == block.count(b"\r\n"):
+    pairs = block.count(b"\r\n")
+    lone = block.count(b"\r") - pairs
+    account.pairs += pairs
+    account.returns += lone
+    if not lone:
         return block
     return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 

@@ -133,6 +133,9 @@ _METHODS: dict[bytes, _Method] = {
 }
 
 
+_NAMES = dict(zip(_METHODS, ("gzip", "zstd", "bzip2", "xz"), strict=True))
+
+
 def archive(file: RawFile) -> str | None:
     """Return what kind of archive of several files, compressed or not, a file is, None when it is none."""
     head, inner = file.begins(), next(plain(file, _HEADER), b"")
@@ -147,11 +150,12 @@ def plain(file: RawFile, size: int) -> Iterator[bytes]:
     A file that is cut or damaged gives what can be read before; its account says so.
     """
     head = file.begins()
-    method = next((method for magic, method in _METHODS.items() if head.startswith(magic)), None)
-    if method is None:
+    magic = next((magic for magic in _METHODS if head.startswith(magic)), None)
+    if magic is None:
         yield from file.blocks(size)
         return
-    done = 0
+    method, done = _METHODS[magic], 0
+    file.account.compression = _NAMES[magic]
     try:
         for block in method(file.blocks(_CHUNK), size, 0):
             done += len(block)

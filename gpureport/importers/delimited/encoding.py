@@ -6,6 +6,8 @@ from itertools import chain
 
 import numpy as np
 
+from gpureport.importers.raw import Account
+
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -36,11 +38,11 @@ def sniff(head: bytes) -> tuple[int, str]:
     return 0, "utf-16-be" if big and big > telling else "utf-8"
 
 
-def utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
+def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[bytes]:
     """Yield text in UTF-8 without a byte order mark.
 
     Bytes that are no UTF-8 stay as they are: they are a matter of their line. Half a character at the end of cut
-    UTF-16 is left out.
+    UTF-16 is left out. The account is told what the encoding is.
     """
     head = b""
     for block in blocks:
@@ -48,6 +50,8 @@ def utf8(blocks: Iterator[bytes]) -> Iterator[bytes]:
         if len(head) >= _SNIFFED:
             break
     mark, encoding = sniff(head[:_SNIFFED])
+    if account is not None:
+        account.encoding, account.marked = encoding, mark > 0
     text = chain((head[mark:],) if head[mark:] else (), blocks)
     if encoding == "utf-8":
         yield from text

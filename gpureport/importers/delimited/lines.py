@@ -17,12 +17,11 @@ from gpureport.importers.delimited.parts import Dialect, LineKind, OddLine, Pars
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.delimited.stamps import STAMP
 from gpureport.importers.delimited.tables import TableReader
+from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, NOT_TEXT, NUL_BYTES, TORN, WRONG_CELLS
 
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Cells that cannot be the beginning of a longer one."""
 _BLANK = b"\r\t "
-_MISALIGNED = "wrong number of cells"
-_NUL, _CUT, _NO_TEXT = "NUL bytes", "cut last line", "not UTF-8 text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,11 +119,11 @@ class Lines:
             self._lines += 1
             rows.add(whole, fragment.number)
         delimiter = rows.layout.delimiter if rows.layout else ","
-        self._reject(fragment, "torn line" if whole else _why(fragment, rows.layout), delimiter)
+        self._reject(fragment, TORN if whole else _why(fragment, rows.layout), delimiter)
 
     def _reject(self, fragment: _Fragment, reason: str, delimiter: str = ",") -> None:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
-        cells = fragment.text.count(delimiter) + 1 if reason == _MISALIGNED else 0
+        cells = fragment.text.count(delimiter) + 1 if reason == WRONG_CELLS else 0
         self._odd.append(OddLine(fragment.number, kind, reason, fragment.text, cells))
 
     def _flush(self, rows: _Rows) -> None:
@@ -158,8 +157,10 @@ def _fragments(raw: bytes, number: int, *, last: bool) -> list[_Fragment]:
     for place, part in enumerate(parts):
         if part.strip(_BLANK):
             text = part.decode(errors="replace").strip("\r\ufeff")
-            cut_end = _NUL if place < len(parts) - 1 else _CUT if last else ""
-            found.append(_Fragment(number, text, "" if is_text(part) else _NO_TEXT, _NUL if place else "", cut_end))
+            cut_end = NUL_BYTES if place < len(parts) - 1 else CUT_LAST_LINE if last else ""
+            found.append(
+                _Fragment(number, text, "" if is_text(part) else NOT_TEXT, NUL_BYTES if place else "", cut_end)
+            )
     return found
 
 
@@ -197,5 +198,5 @@ def _torn_off(fragment: _Fragment, layout: Layout | None) -> str | None:
 def _why(fragment: _Fragment, layout: Layout | None) -> str:
     damage = fragment.unreadable or fragment.cut_start
     if damage or layout is None:
-        return damage or "before any header"
-    return fragment.cut_end or _MISALIGNED
+        return damage or BEFORE_HEADER
+    return fragment.cut_end or WRONG_CELLS

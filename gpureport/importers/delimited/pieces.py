@@ -53,7 +53,7 @@ def head(file: RawFile, length: int) -> bytes:
 
 def _decoded(file: RawFile, size: int) -> Iterator[bytes]:
     """Yield text in UTF-8, in blocks of about `size` bytes."""
-    return encoding.utf8(compression.plain(file, size))
+    return encoding.utf8(compression.plain(file, size), file.account)
 
 
 def pieces(file: RawFile, size: int = PIECE_BYTES) -> Iterator[Piece]:
@@ -81,4 +81,5 @@ def pieces(file: RawFile, size: int = PIECE_BYTES) -> Iterator[Piece]:
             yield Piece(b"".join(whole), line, last=False, lines=lines)
             line, lines, held, whole = line + lines, 0, 0, []
     whole.append(rest.ended())
+    file.account.newlines = line + lines - 1
     yield Piece(b"".join(whole), line, last=True, lines=lines)

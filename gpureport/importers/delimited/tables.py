@@ -11,6 +11,7 @@ from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.cells import CellReader, Decoded
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parts import Section
+from gpureport.importers.reasons import MALFORMED, TORN
 
 _MANY = 0.05
 """Share of distinct texts among the cells of a column above which a dictionary of them costs more than it saves.
@@ -47,14 +48,14 @@ class TableReader:
             columns[position] = self._cells.decode(column, texts)
             self._watch(position, column.target, texts, plain=column.number is not None)
             if (wrong := columns[position].wrong()).any():
-                faults[f"malformed {column.source}"] = wrong
+                faults[f"{MALFORMED} {column.source}"] = wrong
         times = np.zeros(len(numbers), dtype=np.int64)
         if layout.stamp is not None:
             times, good = stamps.parse(table.column(layout.stamp).chunk(0), day_first=layout.day_first)
             if not good.all():
-                faults[f"malformed {layout.columns[layout.stamp].source}"] = ~good
+                faults[f"{MALFORMED} {layout.columns[layout.stamp].source}"] = ~good
         if (torn := _torn(columns, len(layout.columns) - 1)) is not None:
-            faults["torn line"] = torn
+            faults[TORN] = torn
         return Section(layout=layout, numbers=numbers, times=times, columns=columns), faults
 
     def _kinds(self, layout: Layout) -> dict[str, Any]:

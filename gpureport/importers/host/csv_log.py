@@ -11,17 +11,19 @@ import numpy as np
 from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, columns_of
-from gpureport.importers.base import Outcome, Placement
+from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
+from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited.cells import Column, number_column
 from gpureport.importers.delimited.layout import STAMP, Layout, cells, extra_name, layout
 from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section
-from gpureport.importers.delimited.pieces import head_text, pieces
+from gpureport.importers.delimited.pieces import head, head_text, pieces
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.survey import survey
+from gpureport.importers.understanding import Understanding
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
 
@@ -93,6 +95,7 @@ class HostExtraction:
         self._tally = Tally()
         self._zone = zones.zone(placement.tz) if placement.tz else None
         self._assembly = Assembly(self._zone, self._survey)
+        self._columns = ColumnsRead("", {})
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of the host.
@@ -109,9 +112,13 @@ class HostExtraction:
             raise SourceError(str(self._file.path), "no row of host metrics that can be used", hint)
 
     def _rows(self) -> Iterator[tuple[Section, Rows]]:
+        text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
+        self._columns = ColumnsRead(text, {})
         for parsed in Parser(HostDialect()).sections(pieces(self._file)):
             self._tally.add(parsed)
             for section in parsed.sections:
+                self._columns.see(section)
+                self._file.account.delimiter = section.layout.delimiter
                 hosts = np.zeros(len(section.times), dtype=np.int64)
                 data = columns_of(section)
                 yield section, Rows(lines=section.numbers, stamps=section.times, devices=hosts, ids=[HOST], data=data)
@@ -124,10 +131,13 @@ class HostExtraction:
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
         (clock,) = self._assembly.clocks.values()
+        plan = self._assembly.plan
         return Outcome(
             devices=(Device(id=HOST),),
-            quality=self._tally.quality([clock], () if self._assembly.plan is None else self._assembly.plan.notes),
+            quality=self._tally.quality([clock], () if plan is None else plan.notes),
             span=(clock.first or 0, clock.last or 0),
             intervals={} if clock.interval is None else {HOST: clock.interval},
             rejects=self._tally.rejects(),
+            columns=self._columns.columns(),
+            understanding=Understanding(order_notes=None if plan is None else plan.notes),
         )

@@ -10,7 +10,8 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, Values, columns_of, strays
-from gpureport.importers.base import HEAD_BYTES, NOT_SELECTED, ColumnRead, Outcome, Placement
+from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
+from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited.cells import CUT
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
@@ -28,8 +29,16 @@ from gpureport.importers.nvidia_smi.torn import Torn
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
+from gpureport.importers.reasons import (
+    GPU_NOT_NAMED,
+    NOT_SELECTED,
+    OUT_OF_SEQUENCE,
+    TORN,
+    UNUSABLE_HEADER,
+    WRONG_TICK,
+)
 from gpureport.importers.survey import survey
-from gpureport.importers.writers import TORN
+from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
 from gpureport.metrics import BY_NAME
 from gpureport.quality import Quality
 
@@ -38,6 +47,11 @@ if TYPE_CHECKING:
 
     from gpureport.recording import Device
 
+_ROLES = {
+    **dict.fromkeys(fields.ATTRIBUTES.values(), Role.ATTRIBUTE),
+    **dict.fromkeys(fields.IDENTITY.values(), Role.IDENTITY),
+    fields.CLOCK_EVENTS: Role.CLOCK_EVENTS,
+}
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 METRICS = frozenset({*BY_NAME, fields.CLOCK_EVENTS})
@@ -62,8 +76,7 @@ class QueryGpuExtraction:
         self._messages = Messages()
         self._events: list[OddLine] = []
         self._opening = Opening(None)
-        self._columns: dict[str, ColumnRead] = {}
-        self._averaged = False
+        self._columns = ColumnsRead("", _ROLES)
         self._stamped: bool | None = None
         self._problem: tuple[str, str] | None = None
 
@@ -91,15 +104,17 @@ class QueryGpuExtraction:
         """Yield the sections of the log that can be used."""
         text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
         self._opening = opening(str(self._file.path), text, self._placement.columns)
+        self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(QueryGpuDialect(), self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._lacks(section.layout)
                 if self._problem:
-                    self._tally.drop(f"header with {self._problem[0]}", section.numbers)
+                    self._tally.drop(f"{UNUSABLE_HEADER} {self._problem[0]}", section.numbers)
                 else:
-                    self._see(section.layout)
+                    self._columns.see(section)
+                    self._file.account.delimiter = section.layout.delimiter
                     yield section
 
     def _lacks(self, layout: Layout) -> tuple[str, str] | None:
@@ -115,13 +130,6 @@ class QueryGpuExtraction:
             return "time stamps below rows without any", "split the log where its columns change"
         return None
 
-    def _see(self, layout: Layout) -> None:
-        """Remember the columns of a layout."""
-        for column in layout.columns:
-            if column.source not in self._columns:
-                self._columns[column.source] = ColumnRead(column.source, column.unit, column.target)
-            self._averaged |= column.source == "power.draw.average" and column.target == "gpu_power_watts"
-
     def _survey(self) -> Plan:
         """Read the whole log once more, to see why its stamps run backwards."""
         again = QueryGpuExtraction(self._file.again(), self._placement)
@@ -133,14 +141,14 @@ class QueryGpuExtraction:
         torn = self._torn.rows(data)
         self._tally.drop(TORN, section.numbers[torn])
         odd = places.left_out(positions, len(torn)) & ~torn
-        self._tally.drop(places.WRONG_TICK, section.numbers[odd])
+        self._tally.drop(WRONG_TICK, section.numbers[odd])
         if positions is not None:
             data["index"] = places.index(positions)
         whole = ~(torn | odd)
         unnamed = whole & _identity_cut(section)
         whole &= ~unnamed
         codes, ids = self._devices.assign(data, section.times, whole)
-        self._tally.drop("GPU not named", section.numbers[unnamed | ((codes == NOT_NAMED) & whole)])
+        self._tally.drop(GPU_NOT_NAMED, section.numbers[unnamed | ((codes == NOT_NAMED) & whole)])
         self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])
         times = section.times
         if section.layout.stamp is None and self._tick_times is not None:
@@ -148,7 +156,7 @@ class QueryGpuExtraction:
             # counted times are no local ones
             self._assembly.zone = None
         stray = (codes >= 0) & strays(times, codes)
-        self._tally.drop("stamp out of sequence", section.numbers[stray])
+        self._tally.drop(OUT_OF_SEQUENCE, section.numbers[stray])
         codes[stray] = NOT_NAMED
         return Rows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)
 
@@ -187,12 +195,24 @@ class QueryGpuExtraction:
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
-            columns=tuple(self._columns.values()),
+            columns=self._columns.columns(),
+            understanding=self._understanding(plan),
+        )
+
+    def _understanding(self, plan: Plan | None) -> Understanding:
+        """Return what the columns, the GPUs and the times were told by."""
+        header = ("header",) if self._tally.headers else ()
+        return Understanding(
+            columns_by=(*filter(None, (self._opening.told_by,)), *header),
+            columns_notes=tuple(filter(None, (self._opening.note,))),
+            gpus_by=(PLACE_IN_TICK,) if self._places.told else self._devices.told_by,
+            gpus_notes=self._places.notes(),
+            order_notes=None if plan is None else plan.notes,
         )
 
     def _told(self, plan: Plan | None) -> tuple[tuple["Device", ...], tuple[str, ...]]:
         """Return the devices, and what a reader must know about how they and the columns were told."""
-        devices = self._devices.devices(averaged=self._averaged)
+        devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
         notes = tuple(filter(None, (self._opening.note, *self._places.notes())))
         together = any(clock.bunched() for clock in self._assembly.clocks.values())

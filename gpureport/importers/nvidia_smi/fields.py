@@ -5,6 +5,7 @@ the present ones. A field that is not in the table is kept as text in `extra_<na
 """
 
 import re
+from dataclasses import replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -149,9 +150,10 @@ def column(heading: str) -> Column | None:
         heading: a query field, with its unit in brackets or without.
     """
     match = _HEADING.fullmatch(heading.strip())
-    if match is None:
-        return None
-    field, unit = canonical(match[1]), match[2] or ""
+    return None if match is None else replace(_column(canonical(match[1]), match[2] or ""), heading=heading.strip())
+
+
+def _column(field: str, unit: str) -> Column:
     name = target(field)
     if name is None:
         return Column(target=extra_name(field), source=field, dtype="str", unit=unit, read=_text)

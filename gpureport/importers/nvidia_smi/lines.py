@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import takewhile
 
 from gpureport.importers.delimited.cells import Column
@@ -40,7 +41,10 @@ class QueryGpuDialect:
         if not any(map(about_gpus, headings)):
             return None
         written = _columns([translated(heading) or heading for heading in headings])
-        return None if written is None else layout(written, fields.PREFERRED, delimiter)
+        if written is None:
+            return None
+        named = [replace(column, heading=heading) for column, heading in zip(written, headings, strict=True)]
+        return layout(named, fields.PREFERRED, delimiter)
 
     def classify(self, line: str) -> LineKind:
         """Return whether a line that is no row is a driver message, noise, or simply rejected."""

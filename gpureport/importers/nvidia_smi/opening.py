@@ -22,11 +22,13 @@ class Opening:
         layout: their columns; None when the log begins with a header.
         note: what a reader must know about it, empty when there is nothing.
         stamped: whether a header among the first lines names a time stamp.
+        told_by: who told them, `--columns` or `content`; empty when the header does.
     """
 
     layout: Layout | None
     note: str = ""
     stamped: bool = False
+    told_by: str = ""
 
 
 def opening(where: str, head: str, names: Sequence[str] | None) -> Opening:
@@ -43,7 +45,7 @@ def opening(where: str, head: str, names: Sequence[str] | None) -> Opening:
     """
     lines = [line.strip() for line in head.splitlines()[:LINES] if line.strip()]
     if names is not None:
-        return Opening(_named(names, lines))
+        return Opening(_named(names, lines), told_by="--columns")
     headers = [header for line in lines if (header := QueryGpuDialect().header(line)) is not None]
     if headers or not headerless(lines):
         return Opening(None, stamped=any(header.stamp is not None for header in headers))
@@ -73,4 +75,4 @@ def _guessed(where: str, lines: Sequence[str]) -> Opening:
         for heading, sure, reason in zip(found.headings, found.confidences, found.reasons, strict=True)
     )
     note = f"The log has no header; its columns are taken for {said}. --columns names them otherwise."
-    return Opening(layout(columns, fields.PREFERRED, delimiter), note)
+    return Opening(layout(columns, fields.PREFERRED, delimiter), note, told_by="content")

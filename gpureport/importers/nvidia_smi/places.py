@@ -14,7 +14,6 @@ from gpureport.importers.nvidia_smi.fields import IDENTITY
 from gpureport.importers.nvidia_smi.tick_positions import LEFT_OUT, TickPositions, along
 from gpureport.importers.nvidia_smi.ticks import Ticks, infer
 
-WRONG_TICK = "tick with another number of rows"
 _HEAD = 50_000
 """Rows that are looked at for ticks."""
 _NAMES = tuple(name for name in IDENTITY.values() if name != "model")
@@ -100,6 +99,11 @@ class Places:
             return replace(found, confidence="high", evidence=f"--gpus-per-tick {self.given}, and {found.evidence}")
         said = f"--gpus-per-tick {self.given}, rows counted through"
         return Ticks(size=self.given, confidence="low", evidence=said)
+
+    @property
+    def told(self) -> bool:
+        """Whether a place in the tick told GPUs apart."""
+        return bool(self._seen)
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know about how GPUs were told apart."""

@@ -1,0 +1,81 @@
+"""What was read of a run and what became of every line, as lines of text."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpureport.quality import Quality
+    from gpureport.recording import Run
+
+_LISTED = 8
+"""Events of a log that are printed."""
+
+
+def summary(run: "Run", done: str = "") -> list[str]:
+    """Return what was read, and what became of every line of it.
+
+    Args:
+        run: the run as stored.
+        done: what else happened to it, as the end of the first line.
+    """
+    return [f"{run.id}  {overview(run)}{done}", *account(run.quality, run.started)]
+
+
+def overview(run: "Run") -> str:
+    """Return what a run is, on one line."""
+    gpus = f"{len(run.gpus)} GPU{s(len(run.gpus))}"
+    every = f"every {run.interval:.3g} s" if run.interval else "one sample"
+    return f"{run.name}: {gpus}, {(run.ended - run.started) / 1e6:.0f} s, {every}"
+
+
+def account(quality: "Quality", started: int, quoted: Mapping[str, str] | None = None) -> list[str]:
+    """Return what became of every line.
+
+    Args:
+        quality: the account.
+        started: first sample of the run, in microseconds.
+        quoted: the first rejected line, by reason.
+    """
+    lines = [equation(quality)]
+    for entry in quality.rejected:
+        lines.append(f"  rejected {entry.rows}: {entry.reason} (first at line {entry.first_line})")
+        lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
+    lines += [f"  no value in {e.cells} cells of {e.column}: {e.reason}" for e in quality.absent_cells]
+    lines += [f"  clock of {s.device} stepped by {s.step_seconds:.1f} s: {s.cause}" for s in quality.clock_steps]
+    if quality.gaps:
+        lines.append(f"  {gaps(quality)}")
+    if quality.duplicates:
+        lines.append(f"  {quality.duplicates} rows share the time stamp of the row before (kept)")
+    if quality.synthetic_time:
+        lines.append("  the log has no time stamps; times count from --interval")
+    return lines + list(_events(quality, started)) + [f"  {note}" for note in quality.notes]
+
+
+def equation(quality: "Quality") -> str:
+    """Return the sum that every line is part of."""
+    rejected = sum(entry.rows for entry in quality.rejected)
+    others = f"{rejected} rejected + {quality.headers} header{s(quality.headers)}"
+    others += f" + {quality.noise} noise + {quality.events} event{s(quality.events)}"
+    return f"  {quality.lines} lines = {quality.rows_kept} rows kept + {others}"
+
+
+def gaps(quality: "Quality") -> str:
+    """Return how many gaps there are, and how long they are together."""
+    total = sum(gap.end - gap.start for gap in quality.gaps) / 1e6
+    return f"{len(quality.gaps)} gap{s(len(quality.gaps))} without samples, {total:.0f} s over all GPUs"
+
+
+def _events(quality: "Quality", started: int) -> Iterator[str]:
+    """Yield what the log says happened, a few in full; plain messages last."""
+    events = sorted(quality.log_events, key=lambda event: event.kind == "driver_message")
+    for event in events[:_LISTED]:
+        when = "" if event.at is None else f", {(event.at - started) / 1e6:.0f} s after the first sample"
+        where = f" of {event.device}" if event.device else ""
+        yield f"  {event.kind.replace('_', ' ')}{where}{when}: {event.text} (line {event.line})"
+    if len(events) > _LISTED:
+        yield f"  {len(events) - _LISTED} more events"
+
+
+def s(count: int) -> str:
+    """Return the end of a noun that is counted."""
+    return "" if count == 1 else "s"

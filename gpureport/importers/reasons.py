@@ -1,0 +1,40 @@
+"""Why a line that was read is not in the series: every reason the account of a run can name.
+
+`docs/how-to/read-logs.md` says of each what it means.
+"""
+
+WRONG_CELLS = "wrong number of cells"
+MALFORMED = "malformed"
+"""Followed by the name of the column."""
+TORN = "torn line"
+NUL_BYTES = "NUL bytes"
+CUT_LAST_LINE = "cut last line"
+NOT_TEXT = "not UTF-8 text"
+BEFORE_HEADER = "before any header"
+UNUSABLE_HEADER = "header with"
+"""Followed by what it lacks."""
+GPU_NOT_NAMED = "GPU not named"
+NOT_SELECTED = "GPU not selected"
+"""Rows of GPUs that were not asked for: no fault of the log."""
+OUT_OF_SEQUENCE = "stamp out of sequence"
+WRONG_TICK = "tick with another number of rows"
+DUPLICATE = "duplicate segment"
+TWICE = "recorded in the log before as well"
+"""Rows that two rotated logs share are taken once."""
+
+REASONS = (
+    WRONG_CELLS,
+    MALFORMED,
+    TORN,
+    NUL_BYTES,
+    CUT_LAST_LINE,
+    NOT_TEXT,
+    BEFORE_HEADER,
+    UNUSABLE_HEADER,
+    GPU_NOT_NAMED,
+    NOT_SELECTED,
+    OUT_OF_SEQUENCE,
+    WRONG_TICK,
+    DUPLICATE,
+    TWICE,
+)

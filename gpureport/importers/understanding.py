@@ -1,0 +1,69 @@
+"""How a source was understood, kept for a person who wants to check it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpureport.importers.delimited.cells import Value
+
+PLACE_IN_TICK = "place in the tick"
+"""Told GPUs apart where no column does."""
+
+
+class Role(StrEnum):
+    """What becomes of a column."""
+
+    TIME = "time"
+    IDENTITY = "identity"
+    ATTRIBUTE = "attribute"
+    SERIES = "series"
+    CLOCK_EVENTS = "clock events"
+    EXTRA = "extra"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnRead:
+    """A column of a source, and one cell of it as an example.
+
+    Attributes:
+        heading: its heading as written, or as it was told.
+        source: the name it has where it comes from, in present spelling.
+        unit: the unit its heading states, empty when it states none.
+        assumed: the unit of a cell that states none; empty for what is no number.
+        target: the column of the series or attribute it fills.
+        role: what becomes of it.
+        cell: a cell near the beginning of the log; empty where there is none that holds a value.
+        value: what the cell became; microseconds for a time; None where there is no cell.
+    """
+
+    heading: str
+    source: str
+    unit: str
+    assumed: str
+    target: str
+    role: Role
+    cell: str = ""
+    value: Value | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understanding:
+    """What the columns, the GPUs and the times of a source were told by.
+
+    Attributes:
+        columns_by: `header`, `--columns` or `content`.
+        columns_notes: notes of the account that say more of it.
+        gpus_by: fields that told GPUs apart, or PLACE_IN_TICK; none where there is one GPU only.
+        gpus_notes: notes of the account that say more of it.
+        order_notes: notes on why stamps run backwards; None when they never do.
+    """
+
+    columns_by: tuple[str, ...] = ("header",)
+    columns_notes: tuple[str, ...] = ()
+    gpus_by: tuple[str, ...] = ()
+    gpus_notes: tuple[str, ...] = ()
+    order_notes: tuple[str, ...] | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Notes of the account that are said here."""
+        return (*self.columns_notes, *self.gpus_notes, *(self.order_notes or ()))
