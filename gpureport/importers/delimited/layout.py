@@ -1,7 +1,7 @@
 """The columns of a table in a log, as its header declares them."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from gpureport.importers.delimited.cells import Column
 
@@ -18,15 +18,29 @@ class Layout:
         stamp: position of the time stamp, None when there is none.
         delimiter: character between cells. With a semicolon the decimal sign is a comma and dates begin with the
             day, as spreadsheets write them where the comma is the decimal sign.
+        header: the line that declares them, empty when none does.
     """
 
     columns: tuple[Column, ...]
     stamp: int | None
     delimiter: str = ","
+    header: str = field(default="", compare=False)
 
     def holds(self, targets: Collection[str]) -> bool:
         """Return whether a column fills any of the targets."""
         return any(column.target in targets for column in self.columns)
+
+    def replaces(self, other: "Layout | None") -> bool:
+        """Return whether a header that declares this layout below another one is believed.
+
+        A word that happens to be a heading, and what is left of a torn header, are not: they name no time where
+        rows had one, a single column where there were more, or a column twice.
+        """
+        if other is None or self == other:
+            return True
+        names = [column.source for column in self.columns]
+        alone = len(names) == 1 < len(other.columns)
+        return not alone and len(set(names)) == len(names) and (self.stamp is not None or other.stamp is None)
 
     @property
     def day_first(self) -> bool:
@@ -34,13 +48,16 @@ class Layout:
         return self.delimiter == ";"
 
 
-def layout(columns: Sequence[Column], preferred: Collection[str] = (), delimiter: str = ",") -> Layout:
+def layout(
+    columns: Sequence[Column], preferred: Collection[str] = (), delimiter: str = ",", header: str = ""
+) -> Layout:
     """Return a layout in which every target is filled once; what else names one becomes an extra column.
 
     Args:
         columns: columns in the order of the header.
         preferred: sources that win over others for the same target, else the first one does.
         delimiter: character between cells.
+        header: the line that declares them.
     """
     chosen: dict[str, int] = {}
     for place, column in enumerate(columns):
@@ -54,7 +71,7 @@ def layout(columns: Sequence[Column], preferred: Collection[str] = (), delimiter
         unique.append(column if chosen[column.target] == place else _extra(column, taken))
     if delimiter == ";":
         unique = [replace(column, decimal=",") for column in unique]
-    return Layout(columns=tuple(unique), stamp=chosen.get(STAMP), delimiter=delimiter)
+    return Layout(columns=tuple(unique), stamp=chosen.get(STAMP), delimiter=delimiter, header=header)
 
 
 def cells(line: str) -> tuple[str, list[str]]:

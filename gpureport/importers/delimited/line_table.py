@@ -1,6 +1,5 @@
 """Where the lines of a piece begin and end, and which of them do not look like rows."""
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,13 +8,12 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.pieces import Piece
 
-_LONE_RETURN = re.compile(rb"\r(?!\n)")
 _ASCII = 127
 
 
 @dataclass(frozen=True, slots=True)
 class LineTable:
-    """The lines of a piece; a carriage return without a newline ends one as well.
+    """The lines of a piece.
 
     Attributes:
         data: bytes of the piece.
@@ -35,8 +33,6 @@ class LineTable:
     def of(cls, piece: Piece) -> "LineTable":
         """Return the lines of a piece."""
         data = piece.data
-        if data.count(b"\r") != data.count(b"\r\n"):
-            data = _LONE_RETURN.sub(b"\n", data)
         cut = piece.last and bool(data) and not data.endswith(b"\n")
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
         ends = np.append(ends, len(data)) if cut else ends
@@ -59,12 +55,12 @@ class LineTable:
         """Return the line numbers of several lines in the log."""
         return np.arange(self.first + begin, self.first + end, dtype=np.int64)
 
-    def odd(self, begin: int, layout: Layout | None) -> IntArray:
-        """Return the lines from `begin` on that do not look like rows of the layout."""
+    def odd(self, layout: Layout | None) -> IntArray:
+        """Return the lines that do not look like rows of the layout."""
         if layout is None:
-            return np.arange(begin, len(self))
+            return np.arange(len(self))
         text = np.frombuffer(self.data, dtype=np.uint8)
-        starts, ends = self.starts[begin:], self.ends[begin:]
+        starts, ends = self.starts, self.ends
         first = np.where(ends > starts, text[np.minimum(starts, len(text) - 1)], 0)
         letter = ((first | 0x20) >= ord("a")) & ((first | 0x20) <= ord("z"))
         odd = (_counted(text == ord(layout.delimiter), starts, ends) != len(layout.columns) - 1) | (ends - starts <= 1)
@@ -76,7 +72,7 @@ class LineTable:
         if not is_text(self.data):
             odd |= _counted(text > _ASCII, starts, ends) > 0
         odd[-1] |= self.cut
-        return begin + np.flatnonzero(odd)
+        return np.flatnonzero(odd)
 
 
 def is_text(data: bytes) -> bool:

@@ -5,7 +5,7 @@ NUL bytes breaks a line in two, and what is left on either side is believed only
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class Lines:
         self._sections: list[Section] = []
         self._odd: list[OddLine] = []
         self._lines = 0
+        self._looked_at: dict[Layout | None, IntArray] = {}
 
     def parse(self, piece: Piece, layout: Layout | None) -> Parsed:
         """Return what the piece holds, given the layout in force before it."""
@@ -82,11 +83,14 @@ class Lines:
     def _until_header(self, table: LineTable, begin: int, rows: _Rows) -> int:
         """Sort lines until a header changes the layout; return the line after it."""
         layout = rows.layout
-        for place in table.odd(begin, layout).tolist():
-            self._take(table, begin, place, rows)
-            begin = place + 1
+        if layout not in self._looked_at:
+            self._looked_at[layout] = table.odd(layout)
+        odd = self._looked_at[layout]
+        for place in odd[np.searchsorted(odd, begin) :]:
+            self._take(table, begin, int(place), rows)
+            begin = int(place) + 1
             last = table.cut and begin == len(table)
-            for fragment in _fragments(table.raw(place), table.first + place, last=last):
+            for fragment in _fragments(table.raw(begin - 1), table.first + begin - 1, last=last):
                 self._sort(fragment, rows)
             if rows.layout != layout:
                 return begin
@@ -103,12 +107,17 @@ class Lines:
     def _sort(self, fragment: _Fragment, rows: _Rows) -> None:
         """Put one line, or what is left of it, where it belongs."""
         self._lines += 1
-        header = None if fragment.unreadable or fragment.cut_start else self._dialect.header(fragment.text.strip())
+        header = self._header(fragment, rows.layout)
         if header is not None:
             if header != rows.layout:
                 self._flush(rows)
                 rows.layout = header
             self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", fragment.text))
+            return
+        front = _before_header(fragment, rows.layout)
+        if front is not None and rows.layout is not None:
+            self._sort(front, rows)
+            self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", rows.layout.header))
             return
         row = None if fragment.unreadable or rows.layout is None else _row(fragment, rows.layout)
         if row is not None:
@@ -120,6 +129,13 @@ class Lines:
             rows.add(whole, fragment.number)
         delimiter = rows.layout.delimiter if rows.layout else ","
         self._reject(fragment, TORN if whole else _why(fragment, rows.layout), delimiter)
+
+    def _header(self, fragment: _Fragment, layout: Layout | None) -> Layout | None:
+        """Return the layout a line declares, None when it is no header that is whole and can be believed."""
+        if fragment.unreadable or fragment.cut_start or fragment.cut_end in {NUL_BYTES, TORN}:
+            return None
+        header = self._dialect.header(fragment.text.strip())
+        return header if header is not None and header.replaces(layout) else None
 
     def _reject(self, fragment: _Fragment, reason: str, delimiter: str = ",") -> None:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
@@ -162,6 +178,14 @@ def _fragments(raw: bytes, number: int, *, last: bool) -> list[_Fragment]:
                 _Fragment(number, text, "" if is_text(part) else NOT_TEXT, NUL_BYTES if place else "", cut_end)
             )
     return found
+
+
+def _before_header(fragment: _Fragment, layout: Layout | None) -> _Fragment | None:
+    """Return what stands in a line before the header that is repeated at its end, None where none is."""
+    text = fragment.text.rstrip()
+    if layout is None or not layout.header or not text.endswith(layout.header) or text == layout.header:
+        return None
+    return replace(fragment, text=text.removesuffix(layout.header), cut_end=TORN)
 
 
 def _row(fragment: _Fragment, layout: Layout) -> str | None:

@@ -69,6 +69,8 @@ class Parser:
         end = data.find(b"\n") + 1
         declared = self._dialect.header(data[:end].decode(errors="replace").strip())
         if declared is not None:
+            if not declared.replaces(layout):
+                return None
             layout, data, first = declared, data[end:], first + 1
             odd = (OddLine(piece.first_line, LineKind.HEADER, "", ""),)
         if layout is None or not data.endswith(b"\n") or b"\0" in data:

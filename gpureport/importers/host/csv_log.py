@@ -64,7 +64,7 @@ class HostDialect:
         delimiter, names = cells(line)
         if STAMP not in names or not set(names) & _COLUMNS.keys():
             return None
-        return layout([_column(name) for name in names], delimiter=delimiter)
+        return layout([_column(name) for name in names], delimiter=delimiter, header=line)
 
     def classify(self, line: str) -> LineKind:
         """Return that any other line is rejected."""

@@ -37,14 +37,14 @@ class QueryGpuDialect:
         delimiter, headings = cells(line)
         own = _columns(headings)
         if own is not None and any(map(fields.known, own)):
-            return layout(own, fields.PREFERRED, delimiter)
+            return layout(own, fields.PREFERRED, delimiter, line)
         if not any(map(about_gpus, headings)):
             return None
         written = _columns([translated(heading) or heading for heading in headings])
         if written is None:
             return None
         named = [replace(column, heading=heading) for column, heading in zip(written, headings, strict=True)]
-        return layout(named, fields.PREFERRED, delimiter)
+        return layout(named, fields.PREFERRED, delimiter, line)
 
     def classify(self, line: str) -> LineKind:
         """Return whether a line that is no row is a driver message, noise, or simply rejected."""

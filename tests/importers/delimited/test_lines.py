@@ -118,3 +118,35 @@ def test_a_dirty_piece_equals_a_clean_one() -> None:
             == other.columns[position].values(one.layout.columns[position].dtype).tolist()
         )
     assert [line.number for line in dirty.odd] == [1, 31, 32, 33]
+
+
+@pytest.mark.parametrize("word", ["gpu", "name", "index", "uuid", "pstate", "gpu_util"])
+def test_a_word_that_is_a_heading_is_no_header(tmp_path: Path, word: str) -> None:
+    """A line of one word between rows does not change their columns."""
+    account = quality(tmp_path, row(0), word, row(1), row(2))
+    assert (account.rows_kept, account.headers) == (3, 1)
+
+
+def test_a_damaged_header_is_no_header(tmp_path: Path) -> None:
+    """A repeated header that is broken, cut or torn does not change the columns of what follows."""
+    broken = HEADER[:30] + "\0" + HEADER[30:]
+    account = quality(tmp_path, row(0), broken, row(1), HEADER[:30] + HEADER, row(2), HEADER[25:], row(3))
+    assert (account.rows_kept, account.headers) == (4, 2)
+
+
+def test_a_header_at_the_end_of_a_row_is_taken_off(tmp_path: Path) -> None:
+    """Where a log without a final newline was appended to, the row before the header stays."""
+    account = quality(tmp_path, row(0), row(1) + HEADER, row(2))
+    assert (account.rows_kept, account.headers, account.rejected) == (3, 2, ())
+
+
+def test_one_odd_reading_in_a_log_without_units_is_a_reading(tmp_path: Path) -> None:
+    """A shorter number in a long log without units is no torn cell."""
+    header = "timestamp, power.draw [W]\n"
+    stamps = [
+        f"2026/03/14 {second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}.000" for second in range(9000)
+    ]
+    watts = [f"{300 + second * 7 % 10000 / 100:.2f}" for second in range(9000)]
+    watts[8000] = "99.05"
+    text = header + "".join(f"{stamp}, {power}\n" for stamp, power in zip(stamps, watts, strict=True))
+    assert read_text(tmp_path, text).run.quality.rows_kept == 9000

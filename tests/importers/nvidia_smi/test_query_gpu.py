@@ -330,11 +330,11 @@ def test_one_wrong_date_does_not_move_the_log(tmp_path: Path) -> None:
 
 
 def test_rows_under_a_useless_header_are_rejected(tmp_path: Path) -> None:
-    """A later header without a time costs its rows, not the log."""
+    """A later header without a time is not believed: it costs itself and its rows, not the log."""
     text = log(5) + "index, utilization.gpu [%]\n0, 5 %\n0, 6 %\n"
     quality = read_text(tmp_path, text).run.quality
     assert quality.rows_kept == 5
-    assert [(entry.rows, entry.first_line) for entry in quality.rejected] == [(2, 8)]
+    assert [(entry.rows, entry.first_line) for entry in quality.rejected] == [(3, 7)]
     assert quality.accounted
 
 
