@@ -148,7 +148,7 @@ class Decoded:
                 found[reason] += cells
         return found
 
-    def select(self, rows: BoolArray) -> "Decoded":
+    def select(self, rows: BoolArray | slice) -> "Decoded":
         """Return some rows of the column."""
         return Decoded(
             codes=self.codes[rows],

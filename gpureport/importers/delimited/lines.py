@@ -5,6 +5,7 @@ NUL bytes breaks a line in two, and what is left on either side is believed only
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -45,16 +46,42 @@ class _Fragment:
 
 @dataclass(slots=True)
 class _Rows:
-    """Rows collected for one layout, in the order of the log."""
+    """Rows of one layout, in the order of the log."""
 
-    layout: Layout | None
     data: list[bytes] = field(default_factory=list)
     numbers: list[IntArray] = field(default_factory=list)
 
-    def add(self, text: str, number: int) -> None:
-        """Take one row."""
-        self.data.append(text.encode() + b"\n")
-        self.numbers.append(np.array([number], dtype=np.int64))
+    def add(self, data: bytes, numbers: IntArray) -> None:
+        """Take rows."""
+        self.data.append(data)
+        self.numbers.append(numbers)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """The rows of a piece by their layout.
+
+    Attributes:
+        layout: layout in force.
+        rows: the rows of each.
+        runs: layout and last line of each run of rows between two headers that change the layout.
+    """
+
+    layout: Layout | None
+    rows: dict[Layout, _Rows] = field(default_factory=dict)
+    runs: list[tuple[Layout, int]] = field(default_factory=list)
+
+    def add(self, data: bytes, numbers: IntArray) -> None:
+        """Take rows of the layout in force."""
+        if self.layout is None:
+            msg = "rows have a layout"
+            raise AssertionError(msg)
+        self.rows.setdefault(self.layout, _Rows()).add(data, numbers)
+        last = int(numbers[-1])
+        if self.runs and self.runs[-1][0] == self.layout:
+            self.runs[-1] = self.layout, last
+        else:
+            self.runs.append((self.layout, last))
 
 
 class Lines:
@@ -64,23 +91,21 @@ class Lines:
         """Start without lines."""
         self._dialect = dialect
         self._tables = tables
-        self._sections: list[Section] = []
         self._odd: list[OddLine] = []
         self._lines = 0
         self._looked_at: dict[Layout | None, IntArray] = {}
 
     def parse(self, piece: Piece, layout: Layout | None) -> Parsed:
         """Return what the piece holds, given the layout in force before it."""
-        table, rows = LineTable.of(piece), _Rows(layout)
+        table, rows = LineTable.of(piece), _Collected(layout)
         line = 0
         while line < len(table):
             line = self._until_header(table, line, rows)
-        self._flush(rows)
-        return Parsed(
-            layout=rows.layout, sections=tuple(self._sections), odd=tuple(self._odd), lines=self._lines, cut=table.cut
-        )
+        sections = tuple(self._read(rows))
+        odd = tuple(sorted(self._odd, key=lambda line: line.number))
+        return Parsed(layout=rows.layout, sections=sections, odd=odd, lines=self._lines, cut=table.cut)
 
-    def _until_header(self, table: LineTable, begin: int, rows: _Rows) -> int:
+    def _until_header(self, table: LineTable, begin: int, rows: _Collected) -> int:
         """Sort lines until a header changes the layout; return the line after it."""
         layout = rows.layout
         if layout not in self._looked_at:
@@ -97,21 +122,18 @@ class Lines:
         self._take(table, begin, len(table), rows)
         return len(table)
 
-    def _take(self, table: LineTable, begin: int, end: int, rows: _Rows) -> None:
+    def _take(self, table: LineTable, begin: int, end: int, rows: _Collected) -> None:
         """Take lines that look like rows as they are."""
         if begin < end:
-            rows.data.append(table.block(begin, end))
-            rows.numbers.append(table.numbers(begin, end))
+            rows.add(table.block(begin, end), table.numbers(begin, end))
             self._lines += end - begin
 
-    def _sort(self, fragment: _Fragment, rows: _Rows) -> None:
+    def _sort(self, fragment: _Fragment, rows: _Collected) -> None:
         """Put one line, or what is left of it, where it belongs."""
         self._lines += 1
         header = self._header(fragment, rows.layout)
         if header is not None:
-            if header != rows.layout:
-                self._flush(rows)
-                rows.layout = header
+            rows.layout = header
             self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", fragment.text))
             return
         front = _before_header(fragment, rows.layout)
@@ -121,12 +143,12 @@ class Lines:
             return
         row = None if fragment.unreadable or rows.layout is None else _row(fragment, rows.layout)
         if row is not None:
-            rows.add(row, fragment.number)
+            rows.add(*_one(row, fragment.number))
             return
         whole = _torn_off(fragment, rows.layout)
         if whole is not None:
             self._lines += 1
-            rows.add(whole, fragment.number)
+            rows.add(*_one(whole, fragment.number))
         delimiter = rows.layout.delimiter if rows.layout else ","
         self._reject(fragment, TORN if whole else _why(fragment, rows.layout), delimiter)
 
@@ -142,13 +164,23 @@ class Lines:
         cells = fragment.text.count(delimiter) + 1 if reason == WRONG_CELLS else 0
         self._odd.append(OddLine(fragment.number, kind, reason, fragment.text, cells))
 
-    def _flush(self, rows: _Rows) -> None:
-        """Read the rows collected so far; those with a cell that is not what its column holds are rejected."""
-        if not rows.data or rows.layout is None:
+    def _read(self, rows: _Collected) -> Iterator[Section]:
+        """Yield the rows in the order of the log, each layout parsed at once."""
+        read = {layout: self._table(layout, found) for layout, found in rows.rows.items()}
+        if len(read) == 1:
+            yield from (section for section in read.values() if len(section.times))
             return
+        done = dict.fromkeys(read, 0)
+        for layout, last in rows.runs:
+            section, start = read[layout], done[layout]
+            done[layout] = end = int(np.searchsorted(section.numbers, last, side="right"))
+            if start < end:
+                yield section.select(slice(start, end))
+
+    def _table(self, layout: Layout, rows: _Rows) -> Section:
+        """Read the rows of a layout; those with a cell that is not what its column holds are rejected."""
         data, numbers = b"".join(rows.data), np.concatenate(rows.numbers)
-        rows.data, rows.numbers = [], []
-        found = self._tables.read(data, rows.layout, numbers)
+        found = self._tables.read(data, layout, numbers)
         if found is None:
             msg = "lines with the right number of cells must parse"
             raise AssertionError(msg)
@@ -157,13 +189,17 @@ class Lines:
         for reason, wrong in faults.items():
             self._reject_rows(data, numbers, np.flatnonzero(wrong & ~bad), reason)
             bad |= wrong
-        if not bad.all():
-            self._sections.append(section.select(~bad) if bad.any() else section)
+        return section.select(~bad) if bad.any() else section
 
     def _reject_rows(self, data: bytes, numbers: IntArray, places: IntArray, reason: str) -> None:
         texts = data.split(b"\n") if len(places) else []
         for place in places.tolist():
             self._reject(_Fragment(int(numbers[place]), texts[place].decode(errors="replace").strip("\r")), reason)
+
+
+def _one(text: str, number: int) -> tuple[bytes, IntArray]:
+    """Return one row as bytes, and its line."""
+    return text.encode() + b"\n", np.array([number], dtype=np.int64)
 
 
 def _fragments(raw: bytes, number: int, *, last: bool) -> list[_Fragment]:

@@ -65,7 +65,7 @@ class Section:
     times: IntArray
     columns: dict[int, Decoded]
 
-    def select(self, rows: BoolArray) -> "Section":
+    def select(self, rows: BoolArray | slice) -> "Section":
         """Return some of the rows."""
         return Section(
             layout=self.layout,
