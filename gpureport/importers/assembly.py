@@ -72,7 +72,7 @@ class Tally:
     rejected: dict[str, list[int]] = field(default_factory=dict)
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
-    misaligned: tuple[int, int] | None = None
+    misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
     _lost: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
@@ -88,8 +88,8 @@ class Tally:
         self.rows += sum(len(section.times) for section in parsed.sections)
         for line in parsed.odd:
             self._odd(line)
-            if line.cells and parsed.layout is not None and self.misaligned is None:
-                self.misaligned = len(parsed.layout.columns), line.cells
+            if line.cells and parsed.layout is not None:
+                self.misaligned[len(parsed.layout.columns), line.cells] += 1
         if parsed.cut:
             self.notes.append("The log ends inside its last line.")
 

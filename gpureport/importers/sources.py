@@ -69,6 +69,8 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     head = _head(file)
     if not head and file.account.damage:
         raise SourceError(source, f"{file.account.damage} before its first line", "copy or compress it again")
+    if head and len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
+        raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", "record again")
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = [each for each in importers if (each.kind == kind if kind else each.identify(head))]

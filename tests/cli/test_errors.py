@@ -38,7 +38,7 @@ CASES = {
     ("analyze", "sales.csv"): (3, "sales.csv: not a known log (it begins 'region,sales'); "),
     ("analyze", "names.csv"): (3, "names.csv: no GPU metric among the columns timestamp, name; "),
     ("analyze", "untimed.csv"): (3, "untimed.csv: no timestamp column among utilization.gpu; "),
-    ("analyze", "headonly.csv"): (3, "headonly.csv: none of its 1 lines is a row that can be used; "),
+    ("analyze", "headonly.csv"): (3, "headonly.csv: it holds a header and no row; "),
     ("analyze", "hostile.csv"): (3, "hostile.csv: not a text log; "),
     ("analyze", "unknown-run"): (3, "unknown-run: no such file, and no such run in "),
     ("ingest", "absent.csv"): (3, "absent.csv: no such file; check the path"),

@@ -158,7 +158,7 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
     run = json.loads(done.stdout)["runs"][0]
     assert (run["run"]["name"], run["quality"]["rows_kept"]) == ("standard input", 60)
     done = subprocess.run(command, input="timestamp, name\n", cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stderr.startswith("gpureport: -: none of its 1 lines")
+    assert done.stderr.startswith("gpureport: -: it holds a header and no row")
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(
         [*command[:4], "pipe", *command[5:]], cwd=tmp_path, stdout=subprocess.PIPE, text=True

@@ -1,5 +1,6 @@
 """Where the lines of a piece begin and end, and which of them do not look like rows."""
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,8 @@ from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.pieces import Piece
 
 _ASCII = 127
+_IN_HEADERS = re.compile(rb"timestamp")
+"""What stands in headers and in no row: a line with it may end in a header, whatever the number of its cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,8 @@ class LineTable:
             odd |= _counted(text == 0, starts, ends) > 0
         if not is_text(self.data):
             odd |= _counted(text > _ASCII, starts, ends) > 0
+        for header in re.finditer(_IN_HEADERS, self.data):
+            odd[np.searchsorted(ends, header.start())] = True
         odd[-1] |= self.cut
         return np.flatnonzero(odd)
 

@@ -23,6 +23,8 @@ from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, NOT_TEXT, 
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Cells that cannot be the beginning of a longer one."""
 _BLANK = b"\r\t "
+_LONGEST = 4096
+"""A line longer than this does not end in a header."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,11 @@ class Lines:
             rows.layout = header
             self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", fragment.text))
             return
-        front = _before_header(fragment, rows.layout)
-        if front is not None and rows.layout is not None:
-            self._sort(front, rows)
-            self._odd.append(OddLine(fragment.number, LineKind.HEADER, "", rows.layout.header))
+        begins = self._header_behind(fragment, rows.layout)
+        if begins:
+            self._sort(replace(fragment, text=fragment.text[:begins], cut_end=TORN), rows)
+            self._sort(replace(fragment, text=fragment.text[begins:]), rows)
+            self._lines -= 1
             return
         row = None if fragment.unreadable or rows.layout is None else _row(fragment, rows.layout)
         if row is not None:
@@ -158,6 +161,18 @@ class Lines:
             return None
         header = self._dialect.header(fragment.text.strip())
         return header if header is not None and header.replaces(layout) else None
+
+    def _header_behind(self, fragment: _Fragment, layout: Layout | None) -> int:
+        """Return where a header begins behind something else, 0 where none does.
+
+        A log that was killed inside a line and appended to has its next header there.
+        """
+        text = fragment.text
+        if fragment.unreadable or len(text) > _LONGEST:
+            return 0
+        words = ["timestamp", *([layout.header.split(layout.delimiter)[0]] if layout and layout.header else [])]
+        places = {match.start() for word in words for match in re.finditer(re.escape(word), text)} - {0}
+        return next((at for at in sorted(places) if self._header(replace(fragment, text=text[at:]), layout)), 0)
 
     def _reject(self, fragment: _Fragment, reason: str, delimiter: str = ",") -> None:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())
@@ -214,14 +229,6 @@ def _fragments(raw: bytes, number: int, *, last: bool) -> list[_Fragment]:
                 _Fragment(number, text, "" if is_text(part) else NOT_TEXT, NUL_BYTES if place else "", cut_end)
             )
     return found
-
-
-def _before_header(fragment: _Fragment, layout: Layout | None) -> _Fragment | None:
-    """Return what stands in a line before the header that is repeated at its end, None where none is."""
-    text = fragment.text.rstrip()
-    if layout is None or not layout.header or not text.endswith(layout.header) or text == layout.header:
-        return None
-    return replace(fragment, text=text.removesuffix(layout.header), cut_end=TORN)
 
 
 def _row(fragment: _Fragment, layout: Layout) -> str | None:

@@ -13,6 +13,8 @@ from gpureport.recording import Device
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
+_NAMED = 3
+"""Names of one GPU that are told at most."""
 NOT_NAMED = -1
 NOT_SELECTED = -2
 
@@ -24,6 +26,7 @@ class _Seen:
     index: int
     attributes: dict[str, str] = field(default_factory=dict)
     extremes: dict[str, float] = field(default_factory=dict)
+    models: dict[str, None] = field(default_factory=dict)
 
 
 class Devices:
@@ -125,6 +128,17 @@ class Devices:
             return wanted
         return next(index for index in range(len(taken) + 1) if index not in taken)
 
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know of GPUs that an index alone tells, and that are called in several ways."""
+        return tuple(
+            f"Rows of gpu:{seen.index} name {' and '.join(list(seen.models)[:_NAMED])}: one GPU under the names of "
+            "several drivers, or one put in place of another; a uuid in the log would tell."
+            for seen in self._gpus
+            if (self._keep is None or seen.index in self._keep)
+            and len(seen.models) > 1
+            and not {"uuid", "bus_id", "serial"} & seen.attributes.keys()
+        )
+
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""
         kept = [seen for seen in self._gpus if self._keep is None or seen.index in self._keep]
@@ -159,6 +173,9 @@ def _note(seen: _Seen, rows: BoolArray, data: dict[str, Values]) -> None:
         values = data.get(name)
         if values is not None and name not in seen.attributes and (rows & values.valid).any():
             seen.attributes[name] = (values.texts or [])[values.data[np.argmax(rows & values.valid)]]
+    models = data.get("model")
+    if models is not None:
+        seen.models |= {(models.texts or [])[code]: None for code in present(models.data[rows & models.valid])}
     for name, pick in (
         ("gpu_memory_total_bytes", max),
         ("gpu_memory_reserved_bytes", max),

@@ -176,8 +176,10 @@ class QueryGpuExtraction:
         if set(self._tally.rejected) == {NOT_SELECTED}:
             held = ", ".join(map(str, self._devices.indices))
             return "it holds none of the GPUs selected", f"--gpus can name {held}"
-        if self._tally.misaligned:
-            header, row = self._tally.misaligned
+        if self._tally.lines == self._tally.headers:
+            return "it holds a header and no row", "record again, and stop nvidia-smi with Ctrl-C or SIGTERM"
+        ((header, row), lines), *_ = self._tally.misaligned.most_common(1) or [((0, 0), 0)]
+        if 2 * lines > sum(rows for rows, _ in self._tally.rejected.values()):
             what = f"its header names {header} columns and its rows hold {row} cells, so which is which cannot be told"
             return what, "name the columns of its rows with --columns, after removing its header"
         what = f"none of its {self._tally.lines} lines is a row that can be used"
@@ -214,7 +216,7 @@ class QueryGpuExtraction:
         """Return the devices, and what a reader must know about how they and the columns were told."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
-        notes = tuple(filter(None, (self._opening.note, *self._places.notes())))
+        notes = tuple(filter(None, (self._opening.note, *self._places.notes(), *self._devices.notes())))
         together = any(clock.bunched() for clock in self._assembly.clocks.values())
         alone = self._devices.named or self._placement.gpus_per_tick == 1
         if alone or not (together or self._places.mixed):

@@ -98,6 +98,8 @@ class Places:
         if found is not None and found.size == self.given and found.gap is not None:
             return replace(found, confidence="high", evidence=f"--gpus-per-tick {self.given}, and {found.evidence}")
         said = f"--gpus-per-tick {self.given}, rows counted through"
+        if found is not None:
+            said = f"--gpus-per-tick {self.given}, although {found.evidence}"
         return Ticks(size=self.given, confidence="low", evidence=said)
 
     @property
