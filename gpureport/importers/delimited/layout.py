@@ -75,9 +75,13 @@ def layout(
 
 
 def cells(line: str) -> tuple[str, list[str]]:
-    """Return the delimiter of a header line, and its cells; one of `,`, `;` and a tabulator."""
+    """Return the delimiter of a header line, and its cells; one of `,`, `;` and a tabulator.
+
+    What stands behind a delimiter at the end has no heading, and gets one by its place.
+    """
     delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
-    return delimiter, [cell.strip() for cell in line.split(delimiter)]
+    found = [cell.strip() for cell in line.split(delimiter)]
+    return delimiter, found if found[-1] or len(found) == 1 else [*found[:-1], f"column_{len(found)}"]
 
 
 def extra_name(source: str) -> str:

@@ -241,6 +241,9 @@ def _row(fragment: _Fragment, layout: Layout) -> str | None:
     surplus = len(cells) - len(layout.columns)
     if surplus > 0 and layout.stamp is not None and not _is_stamp(cells[layout.stamp]):
         cells = cells[surplus:] if _is_stamp(cells[layout.stamp + surplus]) else cells
+    if len(cells) == len(layout.columns) + 1 and not cells[-1].strip():
+        # a delimiter behind the last cell
+        cells.pop()
     if len(cells) != len(layout.columns):
         return None
     if fragment.cut_end and not _COMPLETE.fullmatch(cells[-1].strip()):

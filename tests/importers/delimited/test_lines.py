@@ -150,3 +150,13 @@ def test_one_odd_reading_in_a_log_without_units_is_a_reading(tmp_path: Path) -> 
     watts[8000] = "99.05"
     text = header + "".join(f"{stamp}, {power}\n" for stamp, power in zip(stamps, watts, strict=True))
     assert read_text(tmp_path, text).run.quality.rows_kept == 9000
+
+
+@pytest.mark.parametrize("header", [HEADER, HEADER + ","])
+def test_a_delimiter_at_the_end_is_no_cell(tmp_path: Path, header: str) -> None:
+    """Rows that end with a comma are read, whether their header ends with one or not."""
+    plain = read_text(tmp_path, log(9))
+    text = "\n".join([header, *(f"{line}," for line in log(9).splitlines()[1:]), ""])
+    found = read_text(tmp_path, text)
+    assert found.series.select(plain.series.column_names).equals(plain.series)
+    assert found.run.quality.accounted
