@@ -47,8 +47,18 @@ class Values:
 def values(decoded: Decoded, dtype: str) -> Values:
     """Return a decoded column as values."""
     if dtype == "str":
-        return Values(decoded.codes, decoded.valid(), [str(value) for value in decoded.distinct])
+        return _texts(decoded)
     return Values(decoded.values(dtype), decoded.valid())
+
+
+def _texts(decoded: Decoded) -> Values:
+    """Return a column of texts, each text once: cells that differ in blanks or hold nothing may be equal."""
+    texts = [str(value) for value in decoded.distinct]
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    if len(places) == len(texts):
+        return Values(decoded.codes, decoded.valid(), texts)
+    table = np.array([places[text] for text in texts], dtype=decoded.codes.dtype)
+    return Values(table.take(decoded.codes), decoded.valid(), list(places))
 
 
 def columns_of(section: Section) -> dict[str, Values]:

@@ -36,6 +36,14 @@ class ColumnsRead:
         """Return whether a column of some name fills a target."""
         return any((column.source, column.target) == (source, target) for column in self._columns.values())
 
+    def translated(self) -> list[str]:
+        """Return for each heading that was taken for another one, which."""
+        return [
+            f"{column.heading} is taken for {column.source}{f' [{column.unit}]' if column.unit else ''}"
+            for column in self._columns.values()
+            if column.translated
+        ]
+
     def see(self, section: Section) -> None:
         """Take the columns of a section."""
         if section.layout is not self._layout:
@@ -52,6 +60,7 @@ class ColumnsRead:
             unit=column.unit,
             assumed="" if column.number is None else column.number.unit,
             target=column.target,
+            translated=column.translated,
             role=self._role(column.target),
         )
 

@@ -30,6 +30,7 @@ class Account:
         pairs: those that ended with a carriage return and a newline.
         returns: those that ended with a lone carriage return.
         delimiter: what parts the cells of its last rows.
+        trailing: whether bytes of something else follow a compressed log.
     """
 
     nul_bytes: int = 0
@@ -44,12 +45,15 @@ class Account:
     pairs: int = 0
     returns: int = 0
     delimiter: str = ","
+    trailing: bool = False
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know, one sentence each."""
         found = []
         if self.damage:
             found.append(f"The compressed log is {self.damage}: read up to there.")
+        if self.trailing:
+            found.append("The compressed log is followed by other bytes: they are ignored.")
         if self.nul_bytes:
             found.append(f"{_counted(self.nul_bytes, 'NUL byte')} in {_counted(self.nul_runs, 'run')} skipped.")
         if self.long_lines:

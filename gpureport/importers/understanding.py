@@ -31,6 +31,7 @@ class ColumnRead:
         assumed: the unit of a cell that states none; empty for what is no number.
         target: the column of the series or attribute it fills.
         role: what becomes of it.
+        translated: whether a person wrote its heading, and `source` is what it was taken for.
         cell: a cell near the beginning of the log; empty where there is none that holds a value.
         value: what the cell became; microseconds for a time; None where there is no cell.
     """
@@ -41,6 +42,7 @@ class ColumnRead:
     assumed: str
     target: str
     role: Role
+    translated: bool = False
     cell: str = ""
     value: Value | None = None
 

@@ -16,7 +16,7 @@ def prepare(folder: Path) -> None:
     (folder / "empty.csv").touch()
     (folder / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
     (folder / "sales.csv").write_text("region,sales\nnorth,3\n")
-    (folder / "names.csv").write_text("timestamp, name\n2026/03/14 09:00:00.000, NVIDIA L4\n")
+    (folder / "names.csv").write_text("timestamp, uuid\n2026/03/14 09:00:00.000, NVIDIA L4\n")
     (folder / "untimed.csv").write_text("utilization.gpu [%]\n5 %\n")
     (folder / "hostile.csv").write_text("\x1b[31mred\x1b[0m,b\n1,2\n")
     (folder / "headonly.csv").write_text("timestamp, utilization.gpu [%]\n")
@@ -36,7 +36,7 @@ CASES = {
     ("analyze", "picture.png"): (3, "picture.png: not a text log; "),
     ("analyze", "folder"): (3, "folder: the folder holds no log of a known kind; "),
     ("analyze", "sales.csv"): (3, "sales.csv: not a known log (it begins 'region,sales'); "),
-    ("analyze", "names.csv"): (3, "names.csv: no GPU metric among the columns timestamp, name; "),
+    ("analyze", "names.csv"): (3, "names.csv: no GPU metric among the columns timestamp, uuid; "),
     ("analyze", "untimed.csv"): (3, "untimed.csv: no timestamp column among utilization.gpu; "),
     ("analyze", "headonly.csv"): (3, "headonly.csv: it holds a header and no row; "),
     ("analyze", "hostile.csv"): (3, "hostile.csv: not a text log; "),

@@ -122,7 +122,7 @@ def test_a_stored_run_takes_labels_but_no_placement(gpureport: Program, tmp_path
 def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: Path) -> None:
     """Of a folder every log that can be read is stored; the other is named, and so is what is no log."""
     (tmp_path / "logs").mkdir()
-    (tmp_path / "logs" / "a.csv").write_text("timestamp, name\n2026/03/14 09:00:00.000, x\n")
+    (tmp_path / "logs" / "a.csv").write_text("timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
     (tmp_path / "logs" / "b.csv").write_text(log(5))
     (tmp_path / "logs" / "c.txt").write_text("notes")
     (tmp_path / "logs" / "host.csv").write_text("timestamp,cpu_percent\n2026-03-14T09:00:00,5\n")
@@ -130,7 +130,7 @@ def test_one_bad_log_does_not_keep_the_others_out(gpureport: Program, tmp_path: 
     assert (outcome.code, len(gpureport("runs").out.splitlines())) == (3, 1)
     skipped, failed = outcome.err.splitlines()
     assert skipped == "gpureport: logs: not read, no known log or not to be told whose: logs/c.txt, logs/host.csv"
-    assert failed.startswith("gpureport: logs/a.csv: no GPU metric among the columns timestamp, name; ")
+    assert failed.startswith("gpureport: logs/a.csv: no GPU metric among the columns timestamp, uuid; ")
 
 
 def test_hostile_names_do_not_steer_the_terminal(gpureport: Program, tmp_path: Path) -> None:
@@ -157,7 +157,7 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
     done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, check=True)
     run = json.loads(done.stdout)["runs"][0]
     assert (run["run"]["name"], run["quality"]["rows_kept"]) == ("standard input", 60)
-    done = subprocess.run(command, input="timestamp, name\n", cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, input="timestamp, uuid\n", cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stderr.startswith("gpureport: -: it holds a header and no row")
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(

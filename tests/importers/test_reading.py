@@ -188,7 +188,7 @@ def test_a_log_named_twice_is_refused(tmp_path: Path) -> None:
 
 def test_a_bad_log_among_several_is_named(tmp_path: Path) -> None:
     """Of several logs the one that cannot be used is the one named."""
-    paths = write(tmp_path, a=log(), b="timestamp, name\n2026/03/14 09:00:00.000, x\n")
+    paths = write(tmp_path, a=log(), b="timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
     with pytest.raises(SourceError, match=r"b\.csv: no GPU metric among the columns"):
         one(*paths).recording()
     late = write(tmp_path, late=HOST.replace("2026", "2027"))

@@ -82,3 +82,13 @@ def test_a_host_log_between_two_logs_belongs_to_none(tmp_path: Path) -> None:
         (tmp_path / name).write_text(log())
     (tmp_path / "host.csv").write_text(HOST)
     assert [len(inputs) for inputs in find(tmp_path)] == [1, 1]
+
+
+@pytest.mark.parametrize("header", ["timestamp,name,value", "timestamp,index,loss", "timestamp,index,name,serial"])
+def test_a_table_of_something_else_beside_a_log(tmp_path: Path, header: str) -> None:
+    """A CSV with columns that any table may have is no log, and does not keep the host CSV from joining."""
+    (tmp_path / "gpu.csv").write_text(log())
+    (tmp_path / "host.csv").write_text(HOST)
+    (tmp_path / "train.csv").write_text(f"{header}\n2026/03/14 09:00:00.000,0,1\n")
+    (run,) = find(tmp_path)
+    assert [each.path.name for each in run] == ["gpu.csv", "host.csv"]

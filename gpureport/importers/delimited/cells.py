@@ -1,5 +1,6 @@
 """One cell of text to a value, decided cell by cell; a column at a time through its distinct texts."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -39,6 +40,8 @@ CUT_CELL = f"[{CUT}]"
 
 _BARE = {"N/A": Absent("N/A"), "-": Absent("-"), "ERR!": Absent("ERR!"), "nan": Absent("nan"), "": EMPTY}
 _CACHED = 200_000
+GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
+"""A whole number with a dot before every three digits."""
 
 
 def absent(text: str) -> Absent | None:
@@ -58,9 +61,11 @@ class Column:
         dtype: NumPy type of its values; `str` for text.
         unit: unit its heading states, empty when it states none.
         decimal: character before the decimals of a number.
+        thousands: whether dots part the thousands of a number, where the decimal sign is a comma.
         read: reader of one cell; it follows from the rest.
         number: what its numbers are, None when it holds none.
         heading: the heading as written.
+        translated: whether a person wrote it, and `source` is what it was taken for.
     """
 
     target: str
@@ -68,9 +73,11 @@ class Column:
     dtype: str
     unit: str = ""
     decimal: str = "."
+    thousands: bool = False
     read: Reader = field(compare=False)
     number: Number | None = field(default=None, compare=False)
     heading: str = field(default="", compare=False)
+    translated: bool = field(default=False, compare=False)
 
 
 def number_column(target: str, source: str, dtype: str, number: Number, unit: str = "") -> Column:
@@ -171,6 +178,8 @@ class CellReader:
 
     def decode(self, column: Column, cells: Any) -> Decoded:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
         """Return a column of texts, an Arrow dictionary array or a plain one, as values."""
+        if column.thousands and not hasattr(cells, "dictionary"):
+            cells = cells.dictionary_encode()
         if hasattr(cells, "dictionary"):
             return self._coded(column, cells.dictionary.to_pylist(), codes(cells.indices))
         assert column.number is not None  # noqa: S101 - only columns of numbers are parsed as plain text
@@ -209,7 +218,12 @@ class CellReader:
         found = known.get(raw, _UNREAD)
         if isinstance(found, _Unread):
             text = raw.strip()
-            if column.decimal != "." and column.number is not None:
-                text = text.replace(column.decimal, ".")
-            found = known[raw] = absent(text) or column.read(text)
+            found = known[raw] = absent(text) or column.read(text if column.number is None else _dotted(column, text))
         return found
+
+
+def _dotted(column: Column, text: str) -> str:
+    """Return a number with a dot as its decimal sign, and nothing between its thousands."""
+    if column.thousands and (match := GROUPED.match(text)):
+        text = match[0].replace(".", "") + text[match.end() :]
+    return text if column.decimal == "." else text.replace(column.decimal, ".")

@@ -14,6 +14,7 @@ from gpureport.importers.raw import RawFile
 
 _CHUNK, _FINE = 64 * 1024, 256
 _XZ_MEMORY = 256 * 2**20
+_GZIP, _BZIP2, _XZ = b"\x1f\x8b\x08", b"BZh", b"\xfd7zXZ\0"
 _ARCHIVES = {b"PK\x03\x04": "a zip archive", b"PK\x05\x06": "a zip archive", b"7z\xbc\xaf\x27\x1c": "a 7-Zip archive"}
 _TAR, _TAR_AT, _HEADER = b"ustar", 257, 512
 
@@ -29,6 +30,10 @@ class _DamageError(Exception):
     def __init__(self, what: str, *, lossy: bool) -> None:
         super().__init__(what)
         self.lossy = lossy
+
+
+class _TrailingError(_DamageError):
+    """After the end of a whole stream comes something that is none."""
 
 
 class _Decoder(Protocol):
@@ -71,7 +76,7 @@ Chunks = Iterator[bytes]
 _Method = Callable[[Chunks, int, int], Iterator[bytes]]
 
 
-def _members(make: Callable[[], _Decoder], chunks: Chunks, size: int, _: int = 0) -> Iterator[bytes]:
+def _members(make: Callable[[], _Decoder], magic: bytes, chunks: Chunks, size: int, _: int = 0) -> Iterator[bytes]:
     """Yield what concatenated members hold, in blocks of `size` at most; NUL bytes between them are padding."""
     decoder = make()
     for data in chunks:
@@ -80,6 +85,9 @@ def _members(make: Callable[[], _Decoder], chunks: Chunks, size: int, _: int = 0
                 data = data.lstrip(b"\0")  # noqa: PLW2901 - what is left of the chunk
                 if not data:
                     break
+                if not magic.startswith(data[: len(magic)]):
+                    what = "followed by other bytes"
+                    raise _TrailingError(what, lossy=False)
                 decoder = make()
             try:
                 out = decoder.decompress(data, size)
@@ -126,10 +134,10 @@ def _zstd(chunks: Chunks, size: int, known: int) -> Iterator[bytes]:
 
 
 _METHODS: dict[bytes, _Method] = {
-    b"\x1f\x8b\x08": partial(_members, _Gzip),
+    _GZIP: partial(_members, _Gzip, _GZIP),
     b"\x28\xb5\x2f\xfd": _zstd,
-    b"BZh": partial(_members, bz2.BZ2Decompressor),
-    b"\xfd7zXZ\0": partial(_members, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY)),
+    _BZIP2: partial(_members, bz2.BZ2Decompressor, _BZIP2),
+    _XZ: partial(_members, partial(lzma.LZMADecompressor, lzma.FORMAT_XZ, _XZ_MEMORY), _XZ),
 }
 
 
@@ -160,6 +168,8 @@ def plain(file: RawFile, size: int) -> Iterator[bytes]:
         for block in method(file.blocks(_CHUNK), size, 0):
             done += len(block)
             yield block
+    except _TrailingError:
+        file.account.trailing = True
     except _DamageError as error:
         file.account.damage = str(error)
         if error.lossy:

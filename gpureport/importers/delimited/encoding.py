@@ -1,6 +1,10 @@
-"""Text of any common encoding as UTF-8: told by a byte order mark, or by the zeros of UTF-16."""
+"""Text of any common encoding as UTF-8: told by a byte order mark, or by the zeros of UTF-16.
+
+The encoding may change on the way: what PowerShell appends with `>>` is UTF-16, whatever was there before.
+"""
 
 import codecs
+import re
 from collections.abc import Iterator
 from itertools import chain
 
@@ -8,21 +12,34 @@ import numpy as np
 
 from gpureport.importers.raw import Account
 
+_UTF8, _LITTLE, _BIG = "utf-8", "utf-16-le", "utf-16-be"
 _BOMS = (
-    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF8, _UTF8),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
     (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
+    (codecs.BOM_UTF16_LE, _LITTLE),
+    (codecs.BOM_UTF16_BE, _BIG),
 )
 _SNIFFED = 4096
 _MOST = 0.7
 _FEWEST = 16
 """Pairs of bytes that must tell: fewer are the end of a NUL run, not text."""
+_PLAIN = re.compile(rb"[\t\r\n -~]{24}")
+_CHANGES = {
+    _UTF8: re.compile(rb"(?:\xff\xfe)?(?P<little>[^\0\n]\0(?:[^\0]\0){15})|(?:\xfe\xff)?(?P<big>(?:\0[^\0]){16})"),
+    _LITTLE: re.compile(rb"\n\0(?P<plain>(?:\xef\xbb\xbf)?[\t\r\n -~]{24})"),
+    _BIG: re.compile(rb"\0\n(?P<plain>(?:\xef\xbb\xbf)?[\t\r\n -~]{24})"),
+}
+"""Where text of one encoding ends: UTF-16 of Latin letters and digits, or plain ASCII after the end of a line."""
+_ENCODINGS = {"little": _LITTLE, "big": _BIG, "plain": _UTF8}
+_HALVES = (b"\xfe", b"\xff")
+"""Bytes of a byte order mark of UTF-16."""
+_HELD = 36
+"""Bytes within which a change shows."""
 
 
 def sniff(head: bytes) -> tuple[int, str]:
-    """Return how many bytes a byte order mark takes, and the encoding.
+    """Return how many bytes a byte order mark takes, and the encoding the text begins with.
 
     Without a mark, text in which most pairs of bytes hold one zero, always on the same side, is UTF-16: that is what
     Latin letters, digits and commas look like. A run of NUL bytes fills both sides of its pairs and says nothing.
@@ -30,12 +47,14 @@ def sniff(head: bytes) -> tuple[int, str]:
     marked = next(((len(mark), name) for mark, name in _BOMS if head.startswith(mark)), None)
     if marked:
         return marked
+    if _PLAIN.match(head):
+        return 0, _UTF8
     zero = np.frombuffer(head[: len(head) // 2 * 2], dtype=np.uint8).reshape(-1, 2) == 0
     little, big = int((~zero[:, 0] & zero[:, 1]).sum()), int((zero[:, 0] & ~zero[:, 1]).sum())
     telling = max(_MOST * int((~zero.all(axis=1)).sum()), _FEWEST)
     if little and little > telling:
-        return 0, "utf-16-le"
-    return 0, "utf-16-be" if big and big > telling else "utf-8"
+        return 0, _LITTLE
+    return 0, _BIG if big and big > telling else _UTF8
 
 
 def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[bytes]:
@@ -53,9 +72,67 @@ def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[by
     if account is not None:
         account.encoding, account.marked = encoding, mark > 0
     text = chain((head[mark:],) if head[mark:] else (), blocks)
-    if encoding == "utf-8":
-        yield from text
+    if encoding in _CHANGES:
+        yield from _changing(text, encoding)
         return
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
     for block in text:
         yield decoder.decode(block).encode()
+
+
+def _changing(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Yield text in UTF-8 that begins in an encoding and goes on in others; UTF-8 without NUL bytes as it is."""
+    text = _Text(encoding)
+    held = b""
+    for block in blocks:
+        if text.encoding == _UTF8 and not held and b"\0" not in block and not block.endswith(_HALVES):
+            yield text.utf8(block)
+            continue
+        data = held + block
+        while change := text.change(data):
+            yield text.utf8(data[: change[0]])
+            data = data[change[1] :]
+            text = _Text(change[2])
+        held = text.undecided(data)
+        yield text.utf8(data[: len(data) - len(held)])
+    yield text.utf8(held)
+
+
+class _Text:
+    """Text of one encoding, from block to block."""
+
+    def __init__(self, encoding: str) -> None:
+        self.encoding = encoding
+        self._open = False
+        self._decoder = None if encoding == _UTF8 else codecs.getincrementaldecoder(encoding)(errors="replace")
+
+    def utf8(self, data: bytes) -> bytes:
+        """Return more of the text."""
+        self._open = not data.endswith(b"\n") if data else self._open
+        return data if self._decoder is None else self._decoder.decode(data).encode()
+
+    def undecided(self, data: bytes) -> bytes:
+        """Return the end of what follows, where a change may show in what comes after it."""
+        end = data[-_HELD:]
+        return end if self.encoding != _UTF8 or b"\0" in end else data[len(data.rstrip(b"\xfe\xff")) :]
+
+    def change(self, data: bytes) -> tuple[int, int, str] | None:
+        """Return where in what follows the text ends, where text of another encoding begins, and which."""
+        begin = _alternating(data) if self.encoding == _UTF8 else 0
+        # a mark may stand before it
+        match = None if begin is None else _CHANGES[self.encoding].search(data, max(begin - 2, 0))
+        if match is None or match.lastgroup is None:
+            return None
+        begin, encoding = match.start(match.lastgroup), _ENCODINGS[match.lastgroup]
+        if encoding == _BIG and match.start() == 0 and self._open:
+            # the first half of a pair was the end of the block before
+            return 0, 1, _LITTLE
+        return begin if encoding == _UTF8 else match.start(), begin, encoding
+
+
+def _alternating(data: bytes) -> int | None:
+    """Return where zeros begin to alternate with other bytes long enough to be UTF-16, None where they never do."""
+    zero = np.frombuffer(data, dtype=np.uint8) == 0
+    edges = np.concatenate([[-1], np.flatnonzero(zero[1:] == zero[:-1]), [len(zero) - 1]])
+    long = np.flatnonzero(np.diff(edges) >= 2 * _FEWEST)
+    return int(edges[long[0]]) + 1 if len(long) else None

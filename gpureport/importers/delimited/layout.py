@@ -42,6 +42,10 @@ class Layout:
         alone = len(names) == 1 < len(other.columns)
         return not alone and len(set(names)) == len(names) and (self.stamp is not None or other.stamp is None)
 
+    def grouped(self) -> "Layout":
+        """Return it with dots between the thousands of its numbers."""
+        return replace(self, columns=tuple(replace(column, thousands=True) for column in self.columns))
+
     @property
     def day_first(self) -> bool:
         """Whether dates may begin with the day."""

@@ -1,5 +1,6 @@
 """Which GPU a row belongs to, and what the log says about each."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpureport.importers.nvidia_smi.fields import ATTRIBUTES, IDENTITY
 from gpureport.recording import Device
 
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
+_SMALL = 2**16
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
 _NAMED = 3
@@ -41,6 +43,9 @@ class Devices:
         self._keep = keep
         self._gpus: list[_Seen] = []
         self._places: dict[tuple[str, str], int] = {}
+        self._named: dict[tuple[str, str], int] = {}
+        self._indexed: dict[int, int] = {}
+        self._lowest = 0
         self._ambiguous: set[str] = set()
         self.named = False
 
@@ -78,11 +83,10 @@ class Devices:
             return codes, ids
         for key in self._keys(data, times):
             values = data[key]
-            for code in present(values.data[values.valid & (codes == NOT_NAMED)]):
-                rows = values.valid & (codes == NOT_NAMED) & (values.data == code)
+            for code, rows in _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED))):
                 codes[rows] = self._place(key, (values.texts or [])[code], rows, data)
-        unnamed = codes == NOT_NAMED
-        if unnamed.any() and len(self._gpus) <= 1:
+        unnamed = np.flatnonzero(codes == NOT_NAMED)
+        if len(unnamed) and len(self._gpus) <= 1:
             codes[unnamed] = self._place("", "", unnamed, data)
         dropped = [place for place, seen in enumerate(self._gpus) if self._keep and seen.index not in self._keep]
         codes[np.isin(codes, dropped)] = NOT_SELECTED
@@ -98,7 +102,7 @@ class Devices:
         # a model names nothing where another column names GPUs
         return [name for name in keys if name != "model" or not self.named]
 
-    def _place(self, key: str, name: str, rows: BoolArray, data: dict[str, Values]) -> int:
+    def _place(self, key: str, name: str, rows: IntArray, data: dict[str, Values]) -> int:
         """Return the position of a GPU among those seen, after noting what these rows say of it."""
         place = self._places.get((key, name))
         if place is None:
@@ -107,26 +111,27 @@ class Devices:
             if place is None:
                 place = len(self._gpus)
                 self._gpus.append(_Seen(self._free(index)))
+                self._indexed[self._gpus[place].index] = place
             self._places[key, name] = place
-        _note(self._gpus[place], rows, data)
+        for attribute in _note(self._gpus[place], rows, data):
+            self._named[attribute] = min(self._named.get(attribute, place), place)
         return place
 
     def _known(self, key: str, name: str, index: int | None) -> int | None:
         """Return the GPU that rows before named in another way: by this name as well, or by this index alone."""
-        for place, seen in enumerate(self._gpus):
-            if key != "model" and seen.attributes.get(key) == name:
-                return place
-        free = [place for place, seen in enumerate(self._gpus) if key not in seen.attributes]
-        if index is None and len(self._gpus) == 1 and free:
-            return 0
-        return next((place for place in free if self._gpus[place].index == index), None)
+        if key != "model" and (key, name) in self._named:
+            return self._named[key, name]
+        alone = index is None and len(self._gpus) == 1
+        place = 0 if alone else None if index is None else self._indexed.get(index)
+        return None if place is None or key in self._gpus[place].attributes else place
 
     def _free(self, wanted: int | None) -> int:
         """Return the wanted index if it is free, else the lowest that is."""
-        taken = {seen.index for seen in self._gpus}
-        if wanted is not None and wanted not in taken:
+        if wanted is not None and wanted not in self._indexed:
             return wanted
-        return next(index for index in range(len(taken) + 1) if index not in taken)
+        while self._lowest in self._indexed:
+            self._lowest += 1
+        return self._lowest
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know of GPUs that an index alone tells, and that are called in several ways."""
@@ -145,6 +150,22 @@ class Devices:
         return tuple(_device(seen, averaged=averaged) for seen in sorted(kept, key=lambda entry: entry.index))
 
 
+def _groups(codes: IntArray, rows: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each code some rows have, the lowest first, with those rows in their order."""
+    found = codes[rows]
+    if not len(rows):
+        return
+    if found.max() == found.min():
+        yield int(found[0]), rows
+        return
+    # a radix sort, where codes are small enough
+    small = found.astype(np.uint16) if found.max() < _SMALL else found
+    order = np.argsort(small, kind="stable")
+    ends = np.flatnonzero(np.diff(small[order])) + 1
+    for group in np.split(order, ends):
+        yield int(found[group[0]]), rows[group]
+
+
 def _shared(key: Values, index: Values | None, times: IntArray) -> bool:
     """Return whether rows of one tick share a name and differ in their index, so that the name is not one GPU's."""
     if index is None:
@@ -160,22 +181,34 @@ def _shared(key: Values, index: Values | None, times: IntArray) -> bool:
     return bool((same & close & (np.diff(index.data[rows]) != 0)).any())
 
 
-def _logged_index(rows: BoolArray, data: dict[str, Values]) -> int | None:
+def _logged_index(rows: IntArray, data: dict[str, Values]) -> int | None:
     index = data.get("index")
-    if index is None or index.texts is None or not (rows & index.valid).any():
-        return None
-    return int(index.texts[index.data[np.argmax(rows & index.valid)]])
+    text = None if index is None else _first(index, rows)
+    return None if text is None else int(text)
 
 
-def _note(seen: _Seen, rows: BoolArray, data: dict[str, Values]) -> None:
-    """Keep what some rows say of a GPU: each attribute once, limits and sizes at their extremes."""
+def _first(values: Values, rows: IntArray) -> str | None:
+    """Return the first text that some rows hold."""
+    valid = values.valid[rows]
+    return (values.texts or [])[values.data[rows[np.argmax(valid)]]] if valid.any() else None
+
+
+def _note(seen: _Seen, rows: IntArray, data: dict[str, Values]) -> list[tuple[str, str]]:
+    """Keep what some rows say of a GPU: each attribute once, limits and sizes at their extremes.
+
+    Returns:
+        the attributes that were not known before.
+    """
+    fresh = []
     for name in ATTRIBUTES.values():
-        values = data.get(name)
-        if values is not None and name not in seen.attributes and (rows & values.valid).any():
-            seen.attributes[name] = (values.texts or [])[values.data[np.argmax(rows & values.valid)]]
+        values = data.get(name) if name not in seen.attributes else None
+        text = None if values is None else _first(values, rows)
+        if text is not None:
+            seen.attributes[name] = text
+            fresh.append((name, text))
     models = data.get("model")
     if models is not None:
-        seen.models |= {(models.texts or [])[code]: None for code in present(models.data[rows & models.valid])}
+        seen.models |= {(models.texts or [])[code]: None for code in present(models.data[rows[models.valid[rows]]])}
     for name, pick in (
         ("gpu_memory_total_bytes", max),
         ("gpu_memory_reserved_bytes", max),
@@ -183,10 +216,11 @@ def _note(seen: _Seen, rows: BoolArray, data: dict[str, Values]) -> None:
         *((limit, min) for limit in _LIMITS),
     ):
         values = data.get(name)
-        if values is not None and (rows & values.valid).any():
-            held = values.data[rows & values.valid]
+        held = np.zeros(0) if values is None else values.data[rows][values.valid[rows]]
+        if len(held):
             value = float(held.max() if pick is max else held.min())
             seen.extremes[name] = pick(seen.extremes.get(name, value), value)
+    return fresh
 
 
 def _device(seen: _Seen, *, averaged: bool) -> Device:

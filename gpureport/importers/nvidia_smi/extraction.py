@@ -21,7 +21,6 @@ from gpureport.importers.nvidia_smi import fields, places
 from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices
 from gpureport.importers.nvidia_smi.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi.events import expand
-from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
 from gpureport.importers.nvidia_smi.tick_times import TickTimes
@@ -53,6 +52,7 @@ _ROLES = {
     fields.CLOCK_EVENTS: Role.CLOCK_EVENTS,
 }
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
+_UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 METRICS = frozenset({*BY_NAME, fields.CLOCK_EVENTS})
 """Targets that are series of a GPU."""
@@ -75,7 +75,7 @@ class QueryGpuExtraction:
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._messages = Messages()
         self._events: list[OddLine] = []
-        self._opening = Opening(None)
+        self._opening = Opening()
         self._columns = ColumnsRead("", _ROLES)
         self._stamped: bool | None = None
         self._problem: tuple[str, str] | None = None
@@ -103,9 +103,9 @@ class QueryGpuExtraction:
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
         text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
-        self._opening = opening(str(self._file.path), text, self._placement.columns)
+        self._opening = opening(str(self._file.path), text, self._placement.columns, self._lines)
         self._columns = ColumnsRead(text, _ROLES)
-        for parsed in Parser(QueryGpuDialect(), self._opening.layout).sections(pieces(self._file)):
+        for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
@@ -117,11 +117,16 @@ class QueryGpuExtraction:
                     self._file.account.delimiter = section.layout.delimiter
                     yield section
 
+    def _lines(self) -> Iterator[str]:
+        """Yield the lines of the log, read on the side."""
+        for piece in pieces(self._file.again()):
+            yield from piece.data.decode(errors="replace").splitlines()
+
     def _lacks(self, layout: Layout) -> tuple[str, str] | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
         names = ", ".join(column.source for column in layout.columns)
         if not layout.holds(METRICS):
-            return f"no GPU metric among the columns {names}", _RECORD
+            return f"no GPU metric among the columns {names}", _UNIT if self._opening.dialect.fractions else _RECORD
         if self._stamped is None:
             self._stamped = layout.stamp is not None or self._opening.stamped
         if layout.stamp is None and (self._tick_times is None or self._stamped):
@@ -181,7 +186,7 @@ class QueryGpuExtraction:
         ((header, row), lines), *_ = self._tally.misaligned.most_common(1) or [((0, 0), 0)]
         if 2 * lines > sum(rows for rows, _ in self._tally.rejected.values()):
             what = f"its header names {header} columns and its rows hold {row} cells, so which is which cannot be told"
-            return what, "name the columns of its rows with --columns, after removing its header"
+            return what, "name the columns of its rows with --columns"
         what = f"none of its {self._tally.lines} lines is a row that can be used"
         return what + (f" ({reasons})" if reasons else ""), _RECORD
 
@@ -206,7 +211,7 @@ class QueryGpuExtraction:
         header = ("header",) if self._tally.headers else ()
         return Understanding(
             columns_by=(*filter(None, (self._opening.told_by,)), *header),
-            columns_notes=tuple(filter(None, (self._opening.note,))),
+            columns_notes=self._opening.notes,
             gpus_by=(PLACE_IN_TICK,) if self._places.told else self._devices.told_by,
             gpus_notes=self._places.notes(),
             order_notes=None if plan is None else plan.notes,
@@ -216,12 +221,17 @@ class QueryGpuExtraction:
         """Return the devices, and what a reader must know about how they and the columns were told."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
-        notes = tuple(filter(None, (self._opening.note, *self._places.notes(), *self._devices.notes())))
+        notes = (*self._opening.notes, *self._translated(), *self._places.notes(), *self._devices.notes())
         together = any(clock.bunched() for clock in self._assembly.clocks.values())
         alone = self._devices.named or self._placement.gpus_per_tick == 1
         if alone or not (together or self._places.mixed):
             return devices, notes
         return tuple(replace(device, mixed=True) for device in devices), (*notes, places.MIXED)
+
+    def _translated(self) -> tuple[str, ...]:
+        """Return what headings that people wrote were taken for."""
+        taken = ", ".join(self._columns.translated())
+        return (f"Headings that nvidia-smi does not write: {taken}.",) if taken else ()
 
     def _dated(self, quality: Quality) -> Quality:
         """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""

@@ -32,7 +32,6 @@ _ALIASES = {
     "gpu_serial": "serial",
     "gpu_uuid": "uuid",
     "gpu_bus_id": "pci.bus_id",
-    "gpu": "index",
     "inforom.image": "inforom.img",
     "inforom.power": "inforom.pwr",
     "retired_pages.sbe": "retired_pages.single_bit_ecc.count",
@@ -47,9 +46,9 @@ _ALIASES = {
     "clocks.mem": "clocks.current.memory",
     "clocks.video": "clocks.current.video",
     "clocks.gr": "clocks.current.graphics",
-    "gpu_util": "utilization.gpu",
-    "mem_util": "utilization.memory",
 }
+_COMMON = {"index", "name", "serial"}
+"""Fields whose names are those of columns of many a table."""
 _PREFIXES = {
     "clocks_throttle_reasons.": "clocks_event_reasons.",
     "gpu_operation_mode.": "gom.",
@@ -166,6 +165,16 @@ def _column(field: str, unit: str) -> Column:
 def known(column: Column) -> bool:
     """Return whether a column is one nvidia-smi is known to write; a time stamp alone tells nothing."""
     return column.target != STAMP and not column.target.startswith("extra_")
+
+
+def telling(column: Column) -> bool:
+    """Return whether a column is one that no table but a log of GPUs has."""
+    return known(column) and column.source not in _COMMON
+
+
+def share(column: Column) -> bool:
+    """Return whether a column holds parts of a whole, in per cent unless a unit says otherwise."""
+    return column.target in _PARTS_OF_ONE and not column.unit
 
 
 def _dtype(name: str) -> str:

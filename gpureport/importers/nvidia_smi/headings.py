@@ -5,6 +5,10 @@ with `nounits` write such headings; what they call MB are the MiB that nvidia-sm
 """
 
 import re
+from dataclasses import replace
+
+from gpureport.importers.delimited.cells import Column
+from gpureport.importers.nvidia_smi import fields
 
 _UNITS = {
     "%": "%",
@@ -25,7 +29,7 @@ _UNITS = {
 _FIELDS = {
     "utilization.gpu": ("gpu_util", "gpu_utilization", "gpu_utilisation", "util_gpu", "utilization_gpu"),
     "utilization.memory": ("mem_util", "memory_util", "mem_utilization", "gpu_mem_util", "utilization_memory"),
-    "memory.used": ("mem_used", "memory_used", "gpu_mem_used", "gpu_memory_used", "vram_used", "used_memory"),
+    "memory.used": ("mem_used", "memory_used", "gpu_mem_used", "gpu_memory_used", "vram_used"),
     "memory.free": ("mem_free", "memory_free", "gpu_mem_free", "gpu_memory_free", "vram_free"),
     "memory.total": ("mem_total", "memory_total", "gpu_mem_total", "gpu_memory_total", "vram_total"),
     "temperature.gpu": ("temp", "temperature", "gpu_temp", "gpu_temperature", "temperature_gpu"),
@@ -34,7 +38,7 @@ _FIELDS = {
     "clocks.current.sm": ("sm_clock", "clock_sm", "clocks_sm", "gpu_clock"),
     "clocks.current.memory": ("mem_clock", "memory_clock", "clock_mem", "clocks_mem"),
     "fan.speed": ("fan", "fan_speed", "gpu_fan"),
-    "index": ("gpu_id", "gpu_index", "gpu_idx", "device_id"),
+    "index": ("gpu", "gpu_id", "gpu_index", "gpu_idx", "device_id"),
     "name": ("gpu_name", "gpu_model"),
 }
 _STEMS = {stem: name for name, stems in _FIELDS.items() for stem in stems}
@@ -47,9 +51,22 @@ def translated(heading: str) -> str | None:
     name = _STEMS.get(match[1].lower()) if match else None
     if match is None or name is None:
         return None
+    if match[2] and name in fields.IDENTITY:
+        # `gpu_mb` is no index
+        return None
     # degrees have no unit in nvidia-smi's headings
     unit = _UNITS[match[2].lower()] if match[2] else ""
     return f"{name} [{unit}]" if unit else name
+
+
+def column(heading: str) -> Column | None:
+    """Return how the column under a heading is read, hand-written or not; None when the text is no heading."""
+    own = fields.column(heading)
+    if own is not None and not own.target.startswith("extra_"):
+        return own
+    name = translated(heading)
+    written = None if name is None else fields.column(name)
+    return own if written is None else replace(written, heading=heading.strip(), translated=True)
 
 
 def about_gpus(heading: str) -> bool:

@@ -1,15 +1,15 @@
 """The lines of an nvidia-smi query log that are no rows: headers, driver messages, and noise."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import replace
-from itertools import takewhile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from gpureport.importers.delimited.cells import Column
-from gpureport.importers.delimited.layout import Layout, cells, layout
+from gpureport.importers.delimited.layout import Layout, cells, extra_name, layout
 from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi import fields
-from gpureport.importers.nvidia_smi.headings import about_gpus, translated
+from gpureport.importers.nvidia_smi.headings import about_gpus, column
+from gpureport.metrics import BY_NAME
 
 _EVENTS = (
     "No devices were found",
@@ -27,24 +27,37 @@ _EVENTS = (
 _NOISE = re.compile(r"[-=+*#_ ]{3,}|\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryGpuDialect:
-    """Lines of `nvidia-smi --query-gpu=… --format=csv`."""
+    """Lines of `nvidia-smi --query-gpu=… --format=csv`.
+
+    Attributes:
+        fractions: headings of which nobody can say whether they count in per cent; their columns stay text.
+        grouped: whether dots part the thousands of numbers.
+        instead: columns in place of those of a header that names another number of them.
+    """
+
+    fractions: frozenset[str] = frozenset()
+    grouped: bool = False
+    instead: Layout | None = None
 
     def header(self, line: str) -> Layout | None:
         """Return the columns a header declares: all cells are field names, at least one of them a known one."""
         if not line[:1].isalpha():
             return None
         delimiter, headings = cells(line)
-        own = _columns(headings)
-        if own is not None and any(map(fields.known, own)):
-            return layout(own, fields.PREFERRED, delimiter, line)
-        if not any(map(about_gpus, headings)):
+        columns = _declared(headings)
+        if columns is None:
             return None
-        written = _columns([translated(heading) or heading for heading in headings])
-        if written is None:
-            return None
-        named = [replace(column, heading=heading) for column, heading in zip(written, headings, strict=True)]
-        return layout(named, fields.PREFERRED, delimiter, line)
+        if self.instead is not None and len(columns) != len(self.instead.columns):
+            return self.instead
+        if self.fractions:
+            columns = [
+                _text(heading) if heading in self.fractions else each
+                for heading, each in zip(headings, columns, strict=True)
+            ]
+        found = layout(columns, fields.PREFERRED, delimiter, line)
+        return found.grouped() if self.grouped else found
 
     def classify(self, line: str) -> LineKind:
         """Return whether a line that is no row is a driver message, noise, or simply rejected."""
@@ -53,8 +66,25 @@ class QueryGpuDialect:
         return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED
 
 
-def _columns(headings: Sequence[str]) -> list[Column] | None:
+def _declared(headings: Sequence[str]) -> list[Column] | None:
+    """Return the columns of a header, None when the cells are none.
+
+    Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric.
+    """
+    own = _columns(headings, fields.column)
+    telling = any(map(about_gpus, headings)) or (own is not None and any(map(fields.telling, own)))
+    written = _columns(headings, column) if telling and len(headings) > 1 else None
+    if written is not None and any(each.target in BY_NAME or each.target == fields.CLOCK_EVENTS for each in written):
+        return written
+    return own if own is not None and any(map(fields.known, own)) else None
+
+
+def _columns(headings: Sequence[str], read: Callable[[str], Column | None]) -> list[Column] | None:
     """Return a column for each heading, None when one is no heading."""
-    columns = list(takewhile(lambda column: column is not None, map(fields.column, headings)))
-    found = [column for column in columns if column is not None]
+    found = [each for heading in headings if (each := read(heading)) is not None]
     return found if len(found) == len(headings) else None
+
+
+def _text(heading: str) -> Column:
+    """Return a column that is kept as it is written."""
+    return Column(target=extra_name(heading), source=heading, dtype="str", read=str)

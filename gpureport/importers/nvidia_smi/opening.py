@@ -1,72 +1,180 @@
-"""The columns of the rows before any header: those a person names, else those their content tells."""
+"""How the lines of a log are read: the columns of rows before any header, and what its headers leave open."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.delimited import stamps
+from gpureport.importers.delimited.cells import Column, absent
+from gpureport.importers.delimited.layout import STAMP, Layout, layout
 from gpureport.importers.delimited.layout import cells as split
-from gpureport.importers.nvidia_smi import fields
+from gpureport.importers.nvidia_smi import fields, headings, spreadsheet
+from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guess import guess, headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 
 LINES = 2_000
 """Lines whose content is looked at."""
+_UNUSED = "The log has a header: --columns was not used."
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How rows before any header are read.
+    """How the lines of a log are read.
 
     Attributes:
-        layout: their columns; None when the log begins with a header.
-        note: what a reader must know about it, empty when there is nothing.
+        layout: columns of the rows before any header; None when the log begins with a header.
+        dialect: what its lines are.
+        notes: what a reader must know about it.
         stamped: whether a header among the first lines names a time stamp.
-        told_by: who told them, `--columns` or `content`; empty when the header does.
+        told_by: who told the columns, `--columns` or `content`; empty when a header does.
     """
 
-    layout: Layout | None
-    note: str = ""
+    layout: Layout | None = None
+    dialect: QueryGpuDialect = field(default_factory=QueryGpuDialect)
+    notes: tuple[str, ...] = ()
     stamped: bool = False
     told_by: str = ""
 
 
-def opening(where: str, head: str, names: Sequence[str] | None) -> Opening:
-    """Return how the rows before any header are read.
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first lines of a log, parted at the first of its headers.
+
+    Attributes:
+        before: lines before any header.
+        header: columns of the first header, None when there is none.
+        after: lines after it.
+    """
+
+    before: Sequence[str]
+    header: Layout | None
+    after: Sequence[str]
+
+    @classmethod
+    def of(cls, lines: Sequence[str], dialect: QueryGpuDialect) -> "_Head":
+        """Part lines at their first header."""
+        for place, line in enumerate(lines):
+            header = dialect.header(line)
+            if header is not None:
+                return cls(lines[:place], header, lines[place + 1 :])
+        return cls(lines, None, ())
+
+
+def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[[], Iterable[str]]) -> Opening:
+    """Return how the lines of a log are read.
 
     Args:
         where: the log, for an error.
         head: its first lines.
         names: query fields a person named, None when none were.
+        whole: gives all its lines, which are read only where the first ones do not tell.
 
     Raises:
         SettingsError: when a name is no query field.
         SourceError: when there is no header, and the content does not tell what each column is.
     """
     lines = [line.strip() for line in head.splitlines()[:LINES] if line.strip()]
+    dialect = QueryGpuDialect(fractions=fractions(lines, whole))
+    parted = _Head.of(lines, dialect)
+    if parted.header is not None and spreadsheet.grouped(lines, parted.header):
+        dialect, parted = replace(dialect, grouped=True), replace(parted, header=parted.header.grouped())
     if names is not None:
-        return Opening(_named(names, lines), told_by="--columns")
-    headers = [header for line in lines if (header := QueryGpuDialect().header(line)) is not None]
-    if headers or not headerless(lines):
-        return Opening(None, stamped=any(header.stamp is not None for header in headers))
-    return _guessed(where, lines)
+        found = _named(names, parted)
+    elif parted.header is not None:
+        found = _above(where, parted, parted.header)
+    else:
+        found = _guessed(where, lines, whole, dialect) if headerless(lines) else Opening()
+    return replace(
+        found,
+        dialect=replace(dialect, instead=found.dialect.instead),
+        notes=(*_notes(lines, dialect.fractions), *found.notes),
+        stamped=any(header.stamp is not None for header in _headers(lines, dialect)),
+    )
 
 
-def _named(names: Sequence[str], lines: Sequence[str]) -> Layout:
-    columns = [fields.column(name) for name in names]
+def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
+    """Yield what a reader must know of what the cells leave open."""
+    for heading in sorted(unread):
+        column = headings.column(heading)
+        name = heading if column is None else column.source
+        yield (
+            f"{heading} names no unit and holds nothing above 1, fractions or per cent: it is kept as text. "
+            f"{name} [1] or {name} [%] in its place is read."
+        )
+    yield from filter(None, [spreadsheet.dates_note([line for line in lines if ";" in line])])
+
+
+def _named(names: Sequence[str], head: _Head) -> Opening:
+    """Return the columns a person named: for the rows before any header, and for those a header does not fit."""
+    columns = [headings.column(name) for name in names]
     wrong = next((name for name, column in zip(names, columns, strict=True) if column is None), None)
     if wrong is not None:
         raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
-    delimiter = split(lines[0])[0] if lines else ","
-    return layout([column for column in columns if column is not None], fields.PREFERRED, delimiter)
+    delimiter = _delimiter(head, len(names))
+    named = layout([column for column in columns if column is not None], fields.PREFERRED, delimiter)
+    named = named.grouped() if spreadsheet.grouped([*head.before, *head.after], named) else named
+    if head.header is None:
+        return Opening(named, told_by="--columns")
+    header, row = len(head.header.columns), _usual(head.after, delimiter)
+    if header != row == len(names):
+        note = f"The header names {header} columns and its rows hold {row} cells: --columns was used instead."
+        return Opening(named, QueryGpuDialect(instead=named), (note,), told_by="--columns")
+    used = any(line.count(delimiter) + 1 == len(names) for line in head.before)
+    return Opening(named, notes=() if used else (_UNUSED,), told_by="--columns" if used else "")
 
 
-def _guessed(where: str, lines: Sequence[str]) -> Opening:
+def _delimiter(head: _Head, cells: int) -> str:
+    """Return what parts the cells of a log of which a person says how many a row has."""
+    if head.header is not None:
+        return head.header.delimiter
+    first = head.before[0] if head.before else ""
+    return next((each for each in ",;\t" if first.count(each) + 1 == cells), split(first)[0])
+
+
+def _usual(lines: Sequence[str], delimiter: str) -> int:
+    """Return how many cells most lines have."""
+    counted = Counter(line.count(delimiter) + 1 for line in lines)
+    return counted.most_common(1)[0][0] if counted else 0
+
+
+def _above(where: str, head: _Head, header: Layout) -> Opening:
+    """Return the columns of rows above the first header: its own where they fit, else those their content tells."""
+    if any(_fits(line, header) for line in head.before):
+        return Opening(header, notes=("Rows before the first header are read with its columns.",))
+    if not headerless(head.before):
+        return Opening()
+    try:
+        return _guessed(where, head.before, lambda: (), QueryGpuDialect())
+    except SourceError:
+        return Opening()
+
+
+def _fits(line: str, header: Layout) -> bool:
+    """Return whether each cell of a line is what its column holds, and some column does not hold any text."""
+    cells = line.split(header.delimiter)
+    strict = any(column.number is not None for column in header.columns) or header.stamp is not None
+    return strict and len(cells) == len(header.columns) and all(map(_readable, cells, header.columns))
+
+
+def _readable(cell: str, column: Column) -> bool:
+    text = cell.strip()
+    if column.target == STAMP:
+        return stamps.STAMP.fullmatch(text) is not None
+    number = text.replace(column.decimal, ".") if column.number is not None else text
+    return absent(text) is not None or column.read(number) is not None
+
+
+def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
     delimiter, first = split(lines[0])
     rows = [cells for line in lines if len(cells := split(line)[1]) == len(first)]
     found = guess(rows)
     shown = ",".join(found.headings)
     if found.ambiguous or found.confidence == "low":
+        header = next(_headers(whole(), dialect), None)
+        if header is not None and any(_fits(line, header) for line in lines):
+            return _above(where, _Head(lines, header, ()), header)
         what = f"it has no header, and {'; '.join(found.ambiguous) or 'its cells tell no metric for sure'}"
         raise SourceError(where, what, f"name its columns with --columns, perhaps {shown}")
     columns = [column for heading in found.headings if (column := fields.column(heading)) is not None]
@@ -75,4 +183,8 @@ def _guessed(where: str, lines: Sequence[str]) -> Opening:
         for heading, sure, reason in zip(found.headings, found.confidences, found.reasons, strict=True)
     )
     note = f"The log has no header; its columns are taken for {said}. --columns names them otherwise."
-    return Opening(layout(columns, fields.PREFERRED, delimiter), note, told_by="content")
+    return Opening(layout(columns, fields.PREFERRED, delimiter), notes=(note,), told_by="content")
+
+
+def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:
+    return (header for line in lines if (header := dialect.header(line.strip())) is not None)

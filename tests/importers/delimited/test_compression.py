@@ -84,7 +84,15 @@ def test_rubbish_after_the_end_is_told(tmp_path: Path) -> None:
     """What follows a compressed log and is none is not dropped without a word."""
     found, notes = read(tmp_path, PACKED["gzip"](LOG) + b"rubbish")
     assert found == LOG
-    assert notes[0].startswith("The compressed log is damaged (Error -3 while decompressing data: incorrect header")
+    assert notes == ("The compressed log is followed by other bytes: they are ignored.",)
+
+
+def test_a_damaged_second_member_is_damage(tmp_path: Path) -> None:
+    """A member that begins as one and is none is no rubbish: something of the log is lost."""
+    packed = PACKED["gzip"](LOG)
+    found, notes = read(tmp_path, packed + packed[:40] + b"rubbish" * 9)
+    assert found[: len(LOG)] == LOG
+    assert notes[0].startswith("The compressed log is damaged")
 
 
 def test_archives_are_told_apart(tmp_path: Path) -> None:

@@ -1,8 +1,13 @@
 """Which GPU a row belongs to."""
 
+import time
 from pathlib import Path
 
+import numpy as np
+
 from gpureport import columns
+from gpureport.importers.assembly import Values
+from gpureport.importers.nvidia_smi.devices import Devices
 from gpureport.quality import Rejected
 from tests.importers.logs import read_text
 
@@ -97,3 +102,16 @@ def test_columns_of_one_name_are_all_kept(tmp_path: Path) -> None:
         "extra_utilization_gpu": ["2 %"],
         "extra_utilization_gpu_2": ["3 %"],
     }
+
+
+def test_many_gpus_take_no_longer_each() -> None:
+    """Names are looked up, not searched: ten thousand of them are told in one pass."""
+    count = 10_000
+    codes = np.arange(count, dtype=np.int32).repeat(2)
+    names = Values(codes, np.ones(2 * count, dtype=np.bool_), [f"GPU-{gpu}" for gpu in range(count)])
+    devices = Devices(None)
+    began = time.process_time()
+    found, ids = devices.assign({"uuid": names}, np.arange(2 * count))
+    assert time.process_time() - began < 3
+    assert found.tolist() == codes.tolist()
+    assert len(ids) == count

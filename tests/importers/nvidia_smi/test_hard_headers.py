@@ -70,10 +70,10 @@ def test_words_of_another_program_are_no_header(tmp_path: Path, words: str) -> N
 
 
 def test_rows_before_the_header(tmp_path: Path) -> None:
-    """Rows of a log whose beginning was rotated away are not read by a header that comes later."""
+    """Rows of a log whose beginning was rotated away are read by the next header, which they fit."""
     recording = read_text(tmp_path, lines(row(0), row(1), HEADER, row(2, util=7)))
-    assert (kept(recording), percents(recording)) == (1, [7])
-    assert rejected(recording) == [("before any header", 2, 1)]
+    assert (kept(recording), percents(recording), rejected(recording)) == (3, [90, 90, 7], [])
+    assert recording.run.quality.notes == ("Rows before the first header are read with its columns.",)
 
 
 def test_a_header_that_was_cut_is_noted(tmp_path: Path) -> None:

@@ -168,8 +168,8 @@ def test_a_log_without_time_is_refused(tmp_path: Path) -> None:
 
 def test_a_log_without_a_gpu_metric_is_refused(tmp_path: Path) -> None:
     """Columns that only describe devices are no series."""
-    with pytest.raises(SourceError, match="no GPU metric among the columns timestamp, name"):
-        read_text(tmp_path, "timestamp, name\n2026/03/14 09:00:00.000, NVIDIA L4\n")
+    with pytest.raises(SourceError, match="no GPU metric among the columns timestamp, uuid"):
+        read_text(tmp_path, "timestamp, uuid\n2026/03/14 09:00:00.000, GPU-1\n")
 
 
 ANONYMOUS = "timestamp, utilization.gpu [%]"
