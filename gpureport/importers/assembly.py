@@ -11,15 +11,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import BoolArray, IntArray, present
+from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.clock import Clock
 from gpureport.importers.delimited.cells import Decoded
 from gpureport.importers.delimited.parts import LineKind, OddLine, Parsed, Section
 from gpureport.importers.plan import Placed
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.recording import METRIC_TYPES
-
-_STRAY_SECONDS = 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,17 +177,3 @@ def _coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
     sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
     return sampled / (whole * len(spans)) if whole else None
-
-
-def strays(stamps: IntArray, devices: IntArray) -> BoolArray:
-    """Return rows whose stamp lies a day or more off both its neighbours' of the same device: a damaged date."""
-    stray = np.zeros(len(stamps), dtype=np.bool_)
-    limit = _STRAY_SECONDS * 1_000_000
-    if not len(stamps) or stamps.max() - stamps.min() <= limit:
-        return stray
-    for device in present(devices):
-        rows = np.flatnonzero(devices == device)
-        steps = np.diff(stamps[rows])
-        off = (np.abs(steps[:-1]) > limit) & (np.abs(steps[1:]) > limit)
-        stray[rows[1:-1][off & (np.abs(steps[:-1] + steps[1:]) < limit)]] = True
-    return stray

@@ -4,12 +4,14 @@ Numbers in, numbers out: nothing here knows of files or of the columns of a log.
 """
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from gpureport.columns import IntArray
 from gpureport.importers import copies, folds, streams, writers
+from gpureport.importers.earlier import Stamps
 from gpureport.importers.track import Track, spans
 from gpureport.quality import gap_seconds
 
@@ -17,10 +19,14 @@ DAYLIGHT_SAVING = "daylight saving"
 SET_BACK = "clock set back"
 RESTARTED = "log restarted"
 COPY, TORN_ROW = 0, -1
+_TWO = 2
 _SERVER = 1_000 * 1_000_000
 """The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
 _RESET = 7 * 86_400 * 1_000_000
-"""Recordings a week apart are not appended to each other; a clock that fell so far was reset (pragmatic)."""
+"""Where nothing stands between them, recordings a week apart are one whose clock was reset (pragmatic)."""
+_EPOCHS_END = 40 * 365 * 86_400 * 1_000_000
+"""End of 2009: clocks that lost their battery start at 1970, 1980, 2000 or some year before that, and no GPU that
+nvidia-smi logs was sold then, so that an earlier stamp is no date of a recording (pragmatic)."""
 _DISJOINT = 0.1
 """Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
 _TOO_OFTEN, _SOME = 0.2, 10
@@ -76,9 +82,10 @@ def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
     doubled &= ~copied[cuts]
     times = folds.undone(track, cuts, doubled, pace, zone)
     steps: list[Step] = []
+    before = track.before() if doubled.any() else times
     for cut in cuts[doubled].tolist():
         shift = int(times[cut] - track.stamps[cut]) if zone is None else 0
-        steps += _fallen(track, track.before(), (cut, len(track)), shift, DAYLIGHT_SAVING)
+        steps += _fallen(track, before, (cut, len(track)), shift, DAYLIGHT_SAVING)
     kept = np.flatnonzero(~copied)
     rest = _placed(track.taken(~copied).at(times[kept]), pace)
     whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
@@ -92,9 +99,9 @@ def _each(track: Track, zone: ZoneInfo | None) -> Verdict:
     times, writer = track.stamps.copy(), np.ones(len(track), dtype=np.int64)
     steps: list[Step] = []
     shuffled = 0
-    for device in np.unique(track.devices).tolist():
-        rows = np.flatnonzero(track.devices == device)
-        verdict = classify(track.taken(track.devices == device), zone)
+    order = np.argsort(track.devices, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(track.devices[order])) + 1):
+        verdict = classify(track.taken(rows), zone)
         times[rows], writer[rows] = verdict.times, verdict.writers
         steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
         shuffled += verdict.shuffled
@@ -107,16 +114,25 @@ def _placed(track: Track, pace: int) -> Verdict:
     ones = np.ones(len(track), dtype=np.int64)
     if cuts is None or not len(cuts):
         return Verdict(_steady(track, ones), ones)
-    if pace and writers.several(track, cuts, pace):
-        numbers = streams.streams(track, cuts, pace)
-        found = ones if numbers is None else writers.writers(track, numbers)
-        if numbers is not None and found.max() > 1:
-            torn, damaged = writers.torn(track, found)
-            found[torn] = TORN_ROW
-            return Verdict(_steady(track, numbers), found, torn=damaged)
+    together = _together(track, cuts, pace) if pace and writers.several(track, cuts, pace) else None
+    if together is not None:
+        return together
     if len(cuts) > max(_TOO_OFTEN * len(track), _SOME):
         return Verdict(track.stamps, ones, shuffled=len(cuts))
     return _in_turn(track, cuts, pace)
+
+
+def _together(track: Track, cuts: IntArray, pace: int) -> Verdict | None:
+    """Return who wrote each row and when, None where streams are one writer's."""
+    numbers = streams.streams(track, cuts, pace)
+    if numbers is None or not writers.go_on(track, cuts, numbers):
+        return None
+    found = writers.writers(track, numbers)
+    if found.max() < _TWO:
+        return None
+    torn, damaged = writers.torn(track, found)
+    found[torn] = TORN_ROW
+    return Verdict(_steady(track, numbers), found, torn=damaged)
 
 
 def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
@@ -125,9 +141,13 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
     before, seams = track.before(), track.seams()
     steps: list[Step] = []
     shift = 0
-    for start, end in spans(cuts, len(track))[1:]:
+    earlier = Stamps()
+    segments = spans(cuts, len(track))
+    for (begin, start), (_, end) in pairwise(segments):
+        earlier.add(track.stamps[begin:start])
         fall = int(track.stamps[start - 1] - track.stamps[start])
-        if (seams[start] or fall > _SERVER) and _restarted(track, start, end, pace):
+        seam = bool(seams[start])
+        if (seam or fall > _SERVER) and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
             cause, shift = RESTARTED, 0
         else:
             # had the clock gone on, the row would lie one interval after the one before of its device
@@ -138,15 +158,25 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
     return Verdict(times, np.ones(len(track), dtype=np.int64), steps)
 
 
-def _restarted(track: Track, start: int, end: int, pace: int) -> bool:
-    """Return whether a segment is another recording: it shares no time with what comes before it in the log."""
-    times = track.stamps[start:end]
-    gaps = np.flatnonzero(np.diff(times) > gap_seconds(pace / 1e6) * 1e6)
-    head = times[: gaps[0] + 1] if len(gaps) else times
-    earlier = track.stamps[:start]
-    away = np.maximum(head.min() - earlier, earlier - head.max())
-    apart = int((away <= 0).sum()) <= _DISJOINT * min(len(head), start)
-    return apart and int(away.min()) <= _RESET
+def _head(stamps: IntArray, pace: int) -> IntArray:
+    """Return the stamps of a segment up to its first gap."""
+    gaps = np.diff(stamps) > gap_seconds(pace / 1e6) * 1e6
+    return stamps[: int(np.argmax(gaps)) + 1] if gaps.any() else stamps
+
+
+def _restarted(earlier: Stamps, count: int, head: IntArray, *, seam: bool) -> bool:
+    """Return whether a segment is another recording: it shares no time with what comes before it in the log.
+
+    Args:
+        earlier: the stamps before it.
+        count: how many they are.
+        head: its own stamps up to the first gap.
+        seam: whether a header or a broken line stands before it.
+    """
+    low, high = int(head.min()), int(head.max())
+    if earlier.within(low, high) > _DISJOINT * min(len(head), count):
+        return False
+    return (seam and low > _EPOCHS_END) or earlier.away(low, high) <= _RESET
 
 
 def _fallen(track: Track, before: IntArray, span: tuple[int, int], shift: int, cause: str) -> list[Step]:

@@ -51,8 +51,8 @@ def _floats(values: Values | None, length: int) -> FloatArray:
 
 
 def _keys(part: Rows) -> npt.NDArray[np.uint64]:
-    """Return a hash of each row: its device, stamp and every value, by the name of its column."""
-    keys = _mixed(part.stamps.astype(np.uint64), part.devices.astype(np.uint64))
+    """Return a hash of each row: its device and every value, by the name of its column."""
+    keys = _mixed(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
     for name, values in part.data.items():
         if values.texts is not None:
             distinct = np.array([crc32(text.encode()) for text in values.texts] or [0], dtype=np.uint64)
@@ -72,7 +72,10 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
     """Yield what a reader must know of the order of a log."""
     copies = int((verdict.writers == COPY).sum())
     if copies:
-        yield f"The log was appended to itself: {copies:,} rows that repeat earlier ones were left out."
+        yield (
+            f"{copies:,} rows repeat earlier ones, the same GPU, stamp and values, as where a log is appended to itself; "
+            "they were left out."
+        )
     if any(step.cause == RESTARTED for step in verdict.steps):
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
     if verdict.shuffled:

@@ -22,7 +22,7 @@ class Track:
         lines: line of each row in the log, rising.
         stamps: stamps, in microseconds.
         devices: number of the device each row speaks of.
-        keys: a hash of device, stamp and all values of each row.
+        keys: a hash of device and all values of each row, its stamp left out.
     """
 
     lines: IntArray
@@ -34,7 +34,7 @@ class Track:
         """Return the number of rows."""
         return len(self.lines)
 
-    def taken(self, rows: BoolArray) -> "Track":
+    def taken(self, rows: BoolArray | IntArray) -> "Track":
         """Return some of the rows."""
         return Track(self.lines[rows], self.stamps[rows], self.devices[rows], self.keys[rows])
 
@@ -91,14 +91,3 @@ def spans(cuts: IntArray, length: int) -> list[tuple[int, int]]:
     """Return the segments between cuts as pairs of first row and row after the last."""
     bounds = [0, *cuts.tolist(), length]
     return list(pairwise(bounds))
-
-
-def joined(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return ranges of time sorted, those that overlap made one."""
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged

@@ -7,7 +7,8 @@ alternate, and a line is torn wherever a block ends inside it.
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.track import Track, joined, spans
+from gpureport.importers.earlier import Covered
+from gpureport.importers.track import Track, spans
 from gpureport.quality import gap_seconds
 
 _OVERLAP = 0.1
@@ -19,6 +20,11 @@ _SCATTERED = 5_000
 """Stretches of time beyond which rows are shuffled, and looking further would take for ever (pragmatic)."""
 _TORN = 0.25
 """Where fewer changes of the writer have a damaged line, the writers do not write in blocks (pragmatic)."""
+_WITHOUT = 3
+"""Intervals after which a writer goes on when the other is done: one, and a line or two lost there (pragmatic)."""
+_GO_ON = 0.5
+"""Share of the changes at which it does, all of them in theory; a clock set back goes on with no row but the one before
+it, and taken for two writers each would lack the rows of the other (pragmatic)."""
 _STRAY = 0.01
 """A stream of fewer rows than this share of the longest is late rows of a writer, not one more (pragmatic)."""
 
@@ -31,26 +37,45 @@ def several(track: Track, cuts: IntArray, pace: int) -> bool:
         cuts: rows before which they run back.
         pace: interval of the log, in microseconds.
     """
-    torn = int(track.seams()[cuts].sum())
-    believed = len(cuts) >= _MANY or 2 * torn >= len(cuts)
+    believed = len(cuts) >= _MANY or _mostly_torn(track, cuts)
     return believed and _overlap(track, cuts, pace) >= _OVERLAP
+
+
+def _mostly_torn(track: Track, cuts: IntArray) -> bool:
+    return 2 * int(track.seams()[cuts].sum()) >= len(cuts)
+
+
+def go_on(track: Track, cuts: IntArray, numbers: IntArray) -> bool:
+    """Return whether streams go on where they stopped, as those of writers do; torn lines at most cuts say so too.
+
+    Args:
+        track: rows at their times.
+        cuts: rows before which they run back.
+        numbers: stream of each row, -1 for a torn stamp.
+    """
+    changes = near = 0
+    for number in np.unique(numbers[numbers >= 0]).tolist():
+        rows = np.flatnonzero(numbers == number)
+        own = track.taken(rows)
+        late = np.diff(own.stamps)[np.diff(rows) > 1]
+        changes += len(late)
+        near += int((late <= _WITHOUT * own.pace()).sum())
+    return _mostly_torn(track, cuts) or near >= _GO_ON * changes
 
 
 def _overlap(track: Track, cuts: IntArray, pace: int) -> float:
     """Return the share of the rows after the first reversal that lie in time that earlier segments cover."""
     limit = gap_seconds(pace / 1e6) * 1e6
-    covered: list[tuple[int, int]] = []
+    covered = Covered()
     inside = 0
     for start, end in spans(cuts, len(track)):
-        times = track.stamps[start:end]
-        bounds = np.array(covered, dtype=np.int64).reshape(-1, 2)
-        place = np.searchsorted(bounds[:, 0], times, "right") - 1
-        if len(bounds):
-            inside += int(((place >= 0) & (times <= bounds[place, 1])).sum())
-        gaps = np.flatnonzero(np.diff(times) > limit) + 1
+        times = np.sort(track.stamps[start:end])
         if len(covered) > _SCATTERED:
             return 0.0
-        covered = joined(covered + [(int(times[a]), int(times[b - 1])) for a, b in spans(gaps, len(times))])
+        inside += covered.within(times)
+        gaps = np.flatnonzero(np.diff(times) > limit) + 1
+        for first, last in spans(gaps, len(times)):
+            covered.add(int(times[first]), int(times[last - 1]))
     return inside / (len(track) - int(cuts[0]))
 
 

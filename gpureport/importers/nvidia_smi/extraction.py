@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers import zones
-from gpureport.importers.assembly import Tally, Values, columns_of, strays
+from gpureport.importers.assembly import Tally, Values, columns_of
 from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
 from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited.cells import CUT
@@ -36,6 +36,7 @@ from gpureport.importers.reasons import (
     UNUSABLE_HEADER,
     WRONG_TICK,
 )
+from gpureport.importers.strays import Strays
 from gpureport.importers.survey import survey
 from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
 from gpureport.metrics import BY_NAME
@@ -70,6 +71,7 @@ class QueryGpuExtraction:
         self._zone = zones.zone(placement.tz) if placement.tz else None
         self._assembly = Assembly(self._zone, self._survey)
         self._torn = Torn()
+        self._strays = Strays()
         whole = file.size < PIECE_BYTES
         self._places = places.Places(given=placement.gpus_per_tick, whole=whole, lost=lambda: self._tally.lost)
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
@@ -143,7 +145,7 @@ class QueryGpuExtraction:
     def _assigned(self, section: Section, positions: IntArray | None) -> Rows:
         """Return the rows of a section with the GPU each belongs to."""
         data = columns_of(section)
-        torn = self._torn.rows(data)
+        torn = self._torn.rows(data, section.times)
         self._tally.drop(TORN, section.numbers[torn])
         odd = places.left_out(positions, len(torn)) & ~torn
         self._tally.drop(WRONG_TICK, section.numbers[odd])
@@ -160,7 +162,7 @@ class QueryGpuExtraction:
             times = self._tick_times.times(codes, ids)
             # counted times are no local ones
             self._assembly.zone = None
-        stray = (codes >= 0) & strays(times, codes)
+        stray = (codes >= 0) & self._strays.found(times, codes)
         self._tally.drop(OUT_OF_SEQUENCE, section.numbers[stray])
         codes[stray] = NOT_NAMED
         return Rows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)

@@ -1,0 +1,69 @@
+"""What a log held so far, in a form that answers for each of many stretches without another look at all rows."""
+
+from bisect import bisect_left, bisect_right
+
+import numpy as np
+
+from gpureport.columns import IntArray
+
+
+class Stamps:
+    """All stamps so far, in sorted runs each at most half as long as the one before it."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._runs: list[IntArray] = []
+        self._bounds: list[tuple[int, int]] = []
+
+    def add(self, stamps: IntArray) -> None:
+        """Add the stamps of one stretch."""
+        run = np.sort(stamps)
+        while self._runs and 2 * len(run) > len(self._runs[-1]):
+            self._bounds.pop()
+            # two sorted runs: a stable sort merges them
+            run = np.sort(np.concatenate([self._runs.pop(), run]), kind="stable")
+        self._runs.append(run)
+        self._bounds.append((int(run[0]), int(run[-1])))
+
+    def within(self, start: int, end: int) -> int:
+        """Return how many stamps lie from one time to another."""
+        inside = [run for run, (low, high) in zip(self._runs, self._bounds, strict=True) if low <= end and high >= start]
+        return sum(int(np.searchsorted(run, end, "right") - np.searchsorted(run, start)) for run in inside)
+
+    def away(self, start: int, end: int) -> int:
+        """Return how far the nearest stamp lies from a stretch of time, 0 when it lies within."""
+        if self.within(start, end):
+            return 0
+        distances = []
+        for run in self._runs:
+            place = int(np.searchsorted(run, start))
+            distances += [start - int(stamp) for stamp in run[place - 1 : place]]
+            distances += [int(stamp) - end for stamp in run[place : place + 1]]
+        return min(distances)
+
+
+class Covered:
+    """The stretches of time so far, those that overlap made one."""
+
+    def __init__(self) -> None:
+        """Start with none."""
+        self._starts: list[int] = []
+        self._ends: list[int] = []
+
+    def __len__(self) -> int:
+        """Return the number of stretches."""
+        return len(self._starts)
+
+    def add(self, start: int, end: int) -> None:
+        """Add a stretch."""
+        first, last = bisect_left(self._ends, start), bisect_right(self._starts, end)
+        if first < last:
+            start, end = min(start, self._starts[first]), max(end, self._ends[last - 1])
+        self._starts[first:last] = [start]
+        self._ends[first:last] = [end]
+
+    def within(self, times: IntArray) -> int:
+        """Return how many of some times, in rising order, lie in a stretch."""
+        first, last = bisect_left(self._ends, int(times[0])), bisect_right(self._starts, int(times[-1]))
+        ends = np.searchsorted(times, self._ends[first:last], "right")
+        return int((ends - np.searchsorted(times, self._starts[first:last])).sum())
