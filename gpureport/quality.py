@@ -8,11 +8,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rejected:
-    """Lines that were read but could not be used, by reason, with the number of the first of them (from 1)."""
+    """Lines that were read but could not be used, by reason, with the number of the first of them (from 1).
+
+    It is None where the lines were counted after they had become rows of the series.
+    """
 
     reason: str
     rows: int
-    first_line: int
+    first_line: int | None
+
+    @property
+    def at(self) -> str:
+        """Say where the first of them stands, in brackets; nothing when that is not known."""
+        return "" if self.first_line is None else f" (first at line {self.first_line})"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,6 @@ DAYLIGHT_SAVING = "daylight saving"
 SET_BACK = "clock set back"
 RESTARTED = "log restarted"
 COPY, TORN_ROW = 0, -1
-_TWO = 2
 _SERVER = 1_000 * 1_000_000
 """The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
 _RESET = 7 * 86_400 * 1_000_000
@@ -128,7 +127,7 @@ def _together(track: Track, cuts: IntArray, pace: int) -> Verdict | None:
     if numbers is None or not writers.go_on(track, cuts, numbers):
         return None
     found = writers.writers(track, numbers)
-    if found.max() < _TWO:
+    if found.max() <= 1:
         return None
     torn, damaged = writers.torn(track, found)
     found[torn] = TORN_ROW

@@ -27,7 +27,9 @@ class Stamps:
 
     def within(self, start: int, end: int) -> int:
         """Return how many stamps lie from one time to another."""
-        inside = [run for run, (low, high) in zip(self._runs, self._bounds, strict=True) if low <= end and high >= start]
+        inside = [
+            run for run, (low, high) in zip(self._runs, self._bounds, strict=True) if low <= end and high >= start
+        ]
         return sum(int(np.searchsorted(run, end, "right") - np.searchsorted(run, start)) for run in inside)
 
     def away(self, start: int, end: int) -> int:

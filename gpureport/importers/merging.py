@@ -14,6 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.base import Extraction, Input, Outcome, Placement
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import TWICE
+from gpureport.importers.seam import Seam
 from gpureport.importers.together import Logged, Plan, Span, plan
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds
 from gpureport.recording import in_time_order
@@ -34,9 +35,10 @@ class Merged:
         self._parts: dict[str, list[Span]] = {}
         self._twice: list[int] = [0] * len(inputs)
         self._unordered: set[int] = set()
+        self._seams: dict[str, Seam] = {}
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in time order within a device.
+        """Yield tables of one device each, in time order within a device but for the seconds that two logs share.
 
         Raises:
             SourceError: when a log holds nothing that can be used, or two hold the same GPU at the same time.
@@ -44,14 +46,13 @@ class Merged:
         logs = [self._learned(place) for place in range(len(self._inputs))]
         self._plan = plan(logs)
         self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
-        ends: dict[str, int] = {}
         for place in self._plan.order:
             names = self._plan.names[place]
             for device, span in logs[place].spans.items():
                 self._parts.setdefault(names[device], []).append(span)
             extraction = self._extraction(place)
             for batch in self._read(extraction, place):
-                fresh = self._fresh(batch, names, ends, place)
+                fresh = self._fresh(batch, names, place)
                 if len(fresh):
                     yield fresh
             outcome = extraction.outcome()
@@ -88,19 +89,16 @@ class Merged:
         given = self._inputs[place]
         return Logged(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
 
-    def _fresh(self, batch: "pa.Table", names: dict[str, str], ends: dict[str, int], place: int) -> "pa.Table":
+    def _fresh(self, batch: "pa.Table", names: dict[str, str], place: int) -> "pa.Table":
         """Return the rows of a batch that no log before held, under the device's name in the run."""
         name = names[_device(batch)]
-        times = columns.integers(batch.column("timestamp"))
-        end = ends.get(name, times[0])
-        # a row at the very end of the log before is another one, unless rows before that are here again too
-        known = int(np.searchsorted(times, end)) and int(np.searchsorted(times, end, side="right"))
-        self._twice[place] += known
-        if known < len(times):
-            ends[name] = int(times[-1])
         codes = columns.categories(np.zeros(len(batch), dtype=np.int64), [name])
         renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)
-        return renamed.slice(known)
+        again = self._seams.setdefault(name, Seam()).again(renamed, place)
+        if not again.any():
+            return renamed
+        self._twice[place] += int(again.sum())
+        return renamed.filter(columns.array(~again, pa.bool_()))
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch.
@@ -152,7 +150,7 @@ class Merged:
         """Return the account of one log, its devices called as in the run."""
         names, account = self._plan.names[place], self._outcomes[place].quality
         twice = self._twice[place]
-        rejected = (Rejected(reason=TWICE, rows=twice, first_line=1),) if twice else ()
+        rejected = (Rejected(reason=TWICE, rows=twice, first_line=None),) if twice else ()
         return replace(
             account,
             rows_kept=account.rows_kept - twice,

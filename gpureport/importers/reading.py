@@ -128,7 +128,7 @@ class Reading:
             raise SourceError(locator or error.where, error.what, error.hint) from error
         rejected = [e for e in extraction.outcome().quality.rejected if e.reason != NOT_SELECTED]
         if self._strict and rejected:
-            reasons = ", ".join(f"{e.rows} {e.reason} (first at line {e.first_line})" for e in rejected)
+            reasons = ", ".join(f"{e.rows} {e.reason}{e.at}" for e in rejected)
             where = locator or self._inputs[0].locator
             raise SourceError(where, f"lines were rejected: {reasons}", "mend them or leave out --strict")
 

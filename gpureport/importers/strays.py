@@ -37,9 +37,7 @@ class Strays:
         before = np.concatenate([self._stamps, stamps[:_KEPT]])
         stray = np.zeros(len(stamps), dtype=np.bool_)
         if _leaps(before) or _leaps(stamps):
-            stray = _strays(
-                np.concatenate([self._stamps, stamps]), np.concatenate([self._devices, devices])
-            )[known:]
+            stray = _strays(np.concatenate([self._stamps, stamps]), np.concatenate([self._devices, devices]))[known:]
         self._remember(stamps, devices)
         return stray
 

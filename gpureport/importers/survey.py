@@ -73,8 +73,8 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
     copies = int((verdict.writers == COPY).sum())
     if copies:
         yield (
-            f"{copies:,} rows repeat earlier ones, the same GPU, stamp and values, as where a log is appended to itself; "
-            "they were left out."
+            f"{copies:,} rows say again what earlier ones say, the same GPU, stamp and values, as where a log was "
+            "appended to itself; they were left out."
         )
     if any(step.cause == RESTARTED for step in verdict.steps):
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."

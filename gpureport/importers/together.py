@@ -10,7 +10,8 @@ from gpureport.errors import SourceError
 from gpureport.recording import Device
 
 Span = tuple[int, int]
-_SLACK = 5_000_000
+SLACK = 5_000_000
+"""Time that two rotated logs may share, in microseconds (pragmatic)."""
 _SUFFIX = re.compile(r"\.(?:gz|zst|bz2|xz|csv|log|txt|out|\d+)$|[-_.]\d{8}(?:[-_T]?\d{4,6})?$", re.IGNORECASE)
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 _LONGEST = 40
@@ -94,7 +95,7 @@ def overlap(one: Span, other: Span) -> bool:
     """Return whether two spans share more time than a rotation may leave in both logs."""
     shared = min(one[1], other[1]) - max(one[0], other[0])
     shorter = min(one[1] - one[0], other[1] - other[0])
-    return shared > min(_SLACK, shorter / 2) or shared == shorter == 0
+    return shared > min(SLACK, shorter / 2) or shared == shorter == 0
 
 
 def _named(device: Device, node: str | None, known: dict[str, Device]) -> Device:

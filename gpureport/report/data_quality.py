@@ -118,7 +118,8 @@ def _lines(data: Quality) -> str:
 
 def _rejected(data: Quality) -> Iterator[str]:
     for entry in data.rejected[:_LISTED]:
-        yield f"{display.plural(entry.rows, 'line')}: {display.clean(entry.reason)} (first: line {entry.first_line})"
+        first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
+        yield f"{display.plural(entry.rows, 'line')}: {display.clean(entry.reason)}{first}"
     if len(data.rejected) > _LISTED:
         yield f"{len(data.rejected) - _LISTED} more reasons"
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from time import process_time
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers.classify import COPY, DAYLIGHT_SAVING, RESTARTED, SET_BACK, Verdict, classify
+from gpureport.importers.earlier import Covered, Stamps
 from gpureport.importers.track import Track
 
 SECOND = 1_000_000
@@ -132,6 +134,76 @@ def test_recordings_in_any_order_keep_their_stamps(order: tuple[int, ...]) -> No
     verdict = classify(track(stamps, seams=[300 * place for place in range(1, len(order))]), None)
     assert set(causes(verdict)) == {RESTARTED}
     assert verdict.times.tolist() == [round(stamp * SECOND) for stamp in stamps]
+
+
+@pytest.mark.parametrize("days", [0.1, 3, 30, 400])
+def test_an_earlier_recording_below_its_header_keeps_its_stamps(days: float) -> None:
+    """However far apart two recordings are, a header between them says that they are two."""
+    stamps = [local("2026-03-14") + second for second in (*np.arange(600) + days * DAY, *np.arange(600))]
+    verdict = classify(track(stamps, seams=[600]), None)
+    assert causes(verdict) == [RESTARTED]
+    assert verdict.times.tolist() == [round(stamp * SECOND) for stamp in stamps]
+
+
+@pytest.mark.parametrize("epoch", ["1970-01-01", "1980-01-01", "2000-01-01", "2009-01-01"])
+def test_a_clock_that_lost_its_battery_goes_on(epoch: str) -> None:
+    """Stamps from before there were such GPUs are no date, header or not."""
+    stamps = [*(local("2026-03-14") + np.arange(100)), *(local(epoch) + np.arange(100))]
+    verdict = classify(track(stamps, seams=[100]), None)
+    assert causes(verdict) == [SET_BACK]
+    np.testing.assert_allclose(np.diff(verdict.times), SECOND, atol=2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "every", "steady", "back"),
+    [(600, 1, 30, 5.3), (600, 1, 60, 7.3), (400, 1, 40, 4.5), (2000, 0.1, 100, 1.17), (2000, 0.1, 50, 0.77)],
+)
+def test_a_clock_that_is_often_set_back_is_no_second_writer(rows: int, every: float, steady: int, back: float) -> None:
+    """Each stretch goes on with the one before it; as two writers' rows, each would lack those of the other."""
+    verdict = classify(track([row * every - row // steady * back for row in range(rows)]), None)
+    assert set(verdict.writers.tolist()) == {1}
+    assert set(causes(verdict)) == {SET_BACK}
+    np.testing.assert_allclose(np.diff(verdict.times), every * SECOND, atol=2)
+
+
+def test_many_recordings_in_reverse_order_take_no_time() -> None:
+    """What is asked of the rows before each recording is not asked of every row."""
+    count = 20_000
+    stamps = [local("2026-03-14") - 100.0 * part + second for part in range(count) for second in range(20)]
+    log = track(stamps, seams=range(20, len(stamps), 20))
+    started = process_time()
+    verdict = classify(log, None)
+    assert process_time() - started < 20  # 1.5 s measured; 90 s when every cut looks at all rows before it
+    assert verdict.times.tolist() == log.stamps.tolist()
+    assert len(verdict.steps) == count - 1
+
+
+@given(st.lists(st.lists(st.integers(0, 300), min_size=1, max_size=9), min_size=1, max_size=30), st.data())
+def test_what_was_before_is_counted_as_a_search_would(parts: list[list[int]], data: st.DataObject) -> None:
+    """The stamps so far, and the time they cover, answer as a look at all of them would."""
+    stamps, covered, moments = Stamps(), Covered(), set[int]()
+    for part in parts:
+        stamps.add(np.array(part, dtype=np.int64))
+        covered.add(min(part), max(part))
+        moments |= set(range(min(part), max(part) + 1))
+    low = data.draw(st.integers(-50, 350))
+    high = low + data.draw(st.integers(0, 100))
+    everything = [stamp for part in parts for stamp in part]
+    assert stamps.within(low, high) == sum(low <= stamp <= high for stamp in everything)
+    assert stamps.away(low, high) == min(max(low - stamp, stamp - high, 0) for stamp in everything)
+    times = np.arange(low, high + 1, dtype=np.int64)
+    assert covered.within(times) == len(moments & set(times.tolist()))
+
+
+@pytest.mark.parametrize("varied", [True, False])
+@pytest.mark.parametrize("first", [0, 970])
+def test_an_idle_gpu_says_the_same_after_its_clock_was_set_back(first: int, *, varied: bool) -> None:
+    """Rows alike with stamps in whole seconds are a copy where they begin as a log began; others where they vary."""
+    rows = [*range(1000), *range(first, first + 25)]
+    verdict = classify(track([float(row) for row in rows], keys=[1 + row % 7 * varied for row in rows]), None)
+    copied = varied or first == 0
+    assert verdict.writers.tolist() == [1] * 1000 + [COPY if copied else 1] * 25
+    assert causes(verdict) == ([] if copied else [SET_BACK])
 
 
 def test_a_clock_that_was_reset_goes_on() -> None:
