@@ -30,6 +30,9 @@ _DISJOINT = 0.1
 """Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
 _TOO_OFTEN, _SOME = 0.2, 10
 """A log in which more rows than this share, and than these, run back is not sorted by time at all (pragmatic)."""
+_TURNED = 3
+"""Where rows fall more often than so many times for each that rises, the log has its newest row first; where two or
+three processes write a row each in turn, it is twice at most (pragmatic)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +75,23 @@ def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
     """
     if not len(track):
         return Verdict(track.stamps, track.stamps)
+    differences = track.differences()
+    falls, rises = int((differences < 0).sum()), int((differences > 0).sum())
+    if falls > max(_TURNED * rises, _SOME):
+        return _turned(classify(track.turned(), zone), falls)
     pace = track.pace()
     cuts = track.reversals(pace)
-    if cuts is None:
-        return _each(track, zone)
+    return _each(track, zone) if cuts is None else _classified(track, cuts, pace, zone)
+
+
+def _turned(verdict: Verdict, shuffled: int) -> Verdict:
+    """Return what is true of a log with its newest row first that was judged from the last row to the first."""
+    steps = [replace(step, row=len(verdict.times) - 1 - step.row) for step in reversed(verdict.steps)]
+    return replace(verdict, times=verdict.times[::-1], writers=verdict.writers[::-1], steps=steps, shuffled=shuffled)
+
+
+def _classified(track: Track, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> Verdict:
+    """Return where the rows belong of a log with one clock."""
     doubled = folds.found(track, cuts, pace, zone)
     copied = copies.copied(track, cuts, doubled, pace)
     doubled &= ~copied[cuts]

@@ -29,10 +29,14 @@ def found(track: Track, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> Boo
         pace: interval of the log, in microseconds.
         zone: zone of the stamps, None when unknown.
     """
-    pairs = [(int(track.stamps[cut - 1]), int(track.stamps[cut])) for cut in cuts.tolist()]
-    if zone is None:
-        return np.array([size(before, after, pace) > 0 for before, after in pairs], dtype=np.bool_)
-    return np.array([_explained(before, after, pace, zone) for before, after in pairs], dtype=np.bool_)
+    folds = np.zeros(len(cuts), dtype=np.bool_)
+    back = track.stamps[cuts - 1] - track.stamps[cuts]
+    # only these are worth a look at the calendar; a zone of half an hour to two is explained by no other
+    near = (2 * (back + _LAG * pace) >= min(_SIZES)) & (back <= 2 * max(_SIZES) + _LAG * pace)
+    for place in np.flatnonzero(near).tolist():
+        before, after = int(track.stamps[cuts[place] - 1]), int(track.stamps[cuts[place]])
+        folds[place] = size(before, after, pace) if zone is None else _explained(before, after, pace, zone)
+    return folds
 
 
 def size(before: int, after: int, pace: int) -> int:

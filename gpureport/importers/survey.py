@@ -1,6 +1,7 @@
 """The second look at a log whose stamps run backwards: all of it, before its rows are placed."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
@@ -17,6 +18,7 @@ from gpureport.importers.track import Track
 
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 _SHIFT = np.uint64(29)
+_COLUMNS = 4 + len(SLOW)
 
 
 def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> Plan:
@@ -28,26 +30,39 @@ def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool
         sure: whether, after the last part, rows of one device are one GPU's, whoever wrote them.
     """
     ids: list[str] = []
-    kept: list[tuple[npt.NDArray[np.generic], ...]] = []
+    kept: list[list[npt.NDArray[Any]]] = [[] for _ in range(_COLUMNS)]
     for part in parts:
         ids = part.ids
         rows = part.devices >= 0
         slow = [_floats(part.data.get(name), len(rows))[rows] for name in SLOW]
-        kept.append((part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *slow))
-    lines, stamps, devices, keys, warm, full = (np.concatenate(column) for column in zip(*kept, strict=True))
-    order = np.argsort(lines, kind="stable")
-    track = Track(*(column[order] for column in (lines, stamps, devices, keys)))
+        columns = (part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *slow)
+        for held, column in zip(kept, columns, strict=True):
+            held.append(column)
+    lines, stamps, devices, keys, warm, full = (_joined(held) for held in kept)
+    if (lines[1:] < lines[:-1]).any():
+        order = np.argsort(lines, kind="stable")
+        lines, stamps, devices, keys, warm, full = (
+            column[order] for column in (lines, stamps, devices, keys, warm, full)
+        )
+    track = Track(lines, stamps, devices, keys)
     verdict = classify(track, zone)
     apart = bool(verdict.writers.max() > 1) and not (
-        sure() or same_gpus(verdict.times, track.devices, verdict.writers, (warm[order], full[order]), track.pace())
+        sure() or same_gpus(verdict.times, track.devices, verdict.writers, (warm, full), track.pace())
     )
     return Plan(track, verdict, ids, apart, tuple(_notes(verdict, apart=apart)))
 
 
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the parts of a column as one, and hold them no longer."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
 def _floats(values: Values | None, length: int) -> FloatArray:
     if values is None:
-        return np.full(length, np.nan)
-    return np.where(values.valid, values.data, np.nan).astype(np.float64)
+        return np.full(length, np.nan, dtype=np.float32)
+    return np.where(values.valid, values.data, np.nan).astype(np.float32)
 
 
 def _keys(part: Rows) -> npt.NDArray[np.uint64]:
@@ -79,7 +94,7 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
     if any(step.cause == RESTARTED for step in verdict.steps):
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
     if verdict.shuffled:
-        yield f"Stamps run backwards {verdict.shuffled:,} times, too often to say why: rows were put in order by them."
+        yield f"Stamps run backwards {verdict.shuffled:,} times, too often for a clock: rows were put in order by them."
     count = int(verdict.writers.max(initial=0))
     if count > 1:
         rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())

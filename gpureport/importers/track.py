@@ -47,6 +47,10 @@ class Track:
         """Return the same rows at other times."""
         return Track(self.lines, times, self.devices, self.keys)
 
+    def turned(self) -> "Track":
+        """Return the rows from the last to the first."""
+        return Track(-self.lines[::-1], self.stamps[::-1], self.devices[::-1], self.keys[::-1])
+
     def before(self) -> IntArray:
         """Return for each row the row before it of the same device, -1 where there is none."""
         order = np.argsort(self.devices, kind="stable")

@@ -283,6 +283,22 @@ def test_a_log_with_the_newest_row_first() -> None:
     assert (verdict.steps, verdict.shuffled) == ([], 4999)
 
 
+def test_the_end_of_daylight_saving_with_the_newest_row_first() -> None:
+    """A log that was turned round is judged from its end, so that the doubled hour is found."""
+    stamps = around("2026-10-25T03:00", 3600, 30, ticks=200)
+    verdict = classify(track(stamps[::-1]), None)
+    assert causes(verdict) == [DAYLIGHT_SAVING]
+    np.testing.assert_allclose(np.diff(verdict.times), -30 * SECOND, atol=2)
+    assert verdict.steps[0].row == 199
+
+
+def test_a_turned_log_appended_to_itself() -> None:
+    """Copies are found in it as well."""
+    order = [*reversed(range(300))] * 2
+    verdict = classify(track([float(row) for row in order], keys=[row + 1 for row in order]), None)
+    assert sorted(verdict.writers.tolist()) == [COPY] * 300 + [1] * 300
+
+
 def test_shuffled_rows_are_given_up_soon() -> None:
     """Rows in no order at all keep their stamps, and no time is lost over them."""
     stamps = np.random.default_rng(1).permutation(200_000).astype(float).tolist()
