@@ -21,6 +21,11 @@ RESTARTED = "log restarted"
 COPY, TORN_ROW = 0, -1
 _SERVER = 1_000 * 1_000_000
 """The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
+_HALF_HOUR = 1_800 * 1_000_000
+_ZONES = 26 * 3_600 * 1_000_000
+"""Zones differ by half hours, and by 26 hours at most (the zone database's quarter hours are three small places)."""
+_PUNCTUAL = 3
+"""Half intervals by which the row after such a change may come early or late (pragmatic)."""
 _RESET = 7 * 86_400 * 1_000_000
 """Where nothing stands between them, recordings a week apart are one whose clock was reset (pragmatic)."""
 _EPOCHS_END = 40 * 365 * 86_400 * 1_000_000
@@ -162,7 +167,8 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
         earlier.add(track.stamps[begin:start])
         fall = int(track.stamps[start - 1] - track.stamps[start])
         seam = bool(seams[start])
-        if (seam or fall > _SERVER) and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
+        apart = seam or (fall > _SERVER and not _zone_changed(fall, pace))
+        if apart and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
             cause, shift = RESTARTED, 0
         else:
             # had the clock gone on, the row would lie one interval after the one before of its device
@@ -171,6 +177,15 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
         times[start:end] += shift
         steps += _fallen(track, before, (start, end), shift, cause)
     return Verdict(times, np.ones(len(track), dtype=np.int64), steps)
+
+
+def _zone_changed(fall: int, pace: int) -> bool:
+    """Return whether a clock went back by whole half hours and the log went on: its zone was set, or summer time ended.
+
+    An earlier recording below a later one begins at any second.
+    """
+    rest = (fall + pace) % _HALF_HOUR
+    return fall <= _ZONES and 2 * min(rest, _HALF_HOUR - rest) <= _PUNCTUAL * pace
 
 
 def _head(stamps: IntArray, pace: int) -> IntArray:

@@ -11,7 +11,6 @@ import pyarrow as pa
 from gpureport.importers.base import Input, Outcome
 from gpureport.importers.delimited.pieces import pieces
 from gpureport.importers.raw import RawFile
-from gpureport.importers.reasons import TWICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class SourceRead:
     def first_lines(self) -> tuple[FirstLine, ...]:
         """Return the first rejected line of each reason; a row that was left out later is looked up in the source."""
         # rows that two logs share are counted, not kept apart
-        wanted = {e.reason: e.first_line for e in self.outcome.quality.rejected if e.reason != TWICE}
+        wanted = {e.reason: e.first_line for e in self.outcome.quality.rejected if e.first_line is not None}
         found = {line.reason: line for line in self._kept(wanted)}
         left = {reason: number for reason, number in wanted.items() if reason not in found}
         found |= {line.reason: line for line in self._looked_up(left)}

@@ -224,7 +224,7 @@ def test_a_host_log_and_several_logs_are_each_told(gpureport: Program, tmp_path:
         *("together", "Not stored."),
     ]
     assert "    gpu:0: NVIDIA L4, 40 rows in all logs\n" in out
-    assert "    rejected 2: recorded in the log before as well (first at line 1)\n" in out
+    assert "    rejected 2: recorded in the log before as well\n" in out
     assert "    cpu_percent  cpu_utilization_ratio [0 to 1]  5 -> 0.05\n" in out
     assert "  device: the machine\n    host: 2 rows\n" in out
     assert "together\n  48 lines = 42 rows kept + 3 rejected + 3 headers + 0 noise + 0 events\n" in out

@@ -26,7 +26,7 @@ def kept(recording: Recording) -> int:
     return quality.rows_kept
 
 
-def rejected(recording: Recording) -> list[tuple[str, int, int]]:
+def rejected(recording: Recording) -> list[tuple[str, int, int | None]]:
     """Return why lines were rejected, how many for each reason and which was the first."""
     return [(entry.reason, entry.rows, entry.first_line) for entry in recording.run.quality.rejected]
 

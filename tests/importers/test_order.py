@@ -265,3 +265,12 @@ def test_whoever_writes_every_line_is_accounted_for(
     assert recording.run.quality.accounted
     assert recording.run.quality.rows_kept == len(recording.series)
     assert rises(recording)
+
+
+def test_a_zone_set_while_the_log_goes_on_is_no_restart(tmp_path: Path) -> None:
+    """A clock that goes back by a whole hour on any day, without a row missing, was set back."""
+    rows = [row(second) for second in range(1800, 3000)] + [row(second) for second in range(3000, 3060)]
+    later = [line.replace("2026/03/14 09:", "2026/03/14 08:") for line in rows[600:]]
+    run = read_text(tmp_path, "\n".join([HEADER, *rows[:600], *later, ""])).run
+    assert [step.cause for step in run.quality.clock_steps] == ["clock set back"]
+    assert run.quality.gaps == ()

@@ -109,7 +109,7 @@ def test_a_failed_read_leaves_nothing(tmp_path: Path) -> None:
     """A log that turns out useless leaves no folder behind, and the run stored before is untouched."""
     store = Store(tmp_path / "store")
     with pytest.raises(SourceError):
-        stored(store, tmp_path / "a", "timestamp, name\n2026/03/14 09:00:00.000, x\n")
+        stored(store, tmp_path / "a", "timestamp, uuid\n2026/03/14 09:00:00.000, x\n")
     assert list((tmp_path / "store" / "runs").iterdir()) == []
 
 

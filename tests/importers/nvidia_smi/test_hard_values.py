@@ -8,7 +8,7 @@ from tests.importers.accounts import absent, column, kept, lines, percents, reje
 from tests.importers.logs import HEADER, read_text, row, stamp
 
 
-def one(folder: Path, heading: str, *cells: str) -> tuple[list[tuple[str, int, int]], list[float | None]]:
+def one(folder: Path, heading: str, *cells: str) -> tuple[list[tuple[str, int, int | None]], list[float | None]]:
     """Return why rows were rejected and the values of a column with these cells, beside a utilisation."""
     rows = [f"{stamp(second)}, 5 %, {cell}" for second, cell in enumerate(cells)]
     recording = read_text(folder, lines(f"timestamp, utilization.gpu [%], {heading}", *rows))
