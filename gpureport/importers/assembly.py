@@ -99,7 +99,7 @@ class Tally:
             if line.cells and parsed.layout is not None:
                 self.misaligned[len(parsed.layout.columns), line.cells] += 1
         if parsed.cut:
-            self.notes.append("The log ends inside its last line.")
+            self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
     def _odd(self, line: OddLine) -> None:
         if line.kind is LineKind.HEADER:

@@ -15,6 +15,8 @@ _DEVICES = 1024
 """More than the GPUs of a log; times it, a stamp of this millennium still fits 64 bits."""
 _SEAM_ROWS = 2
 """Rows that damage at the beginning or the end of a copy may cost or change."""
+_TOLD = 8
+"""Rows that chance would have to repeat: one in a thousand each at millisecond stamps (pragmatic)."""
 _SECOND = 1_000_000
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """Spreads a stamp over 64 bits (the golden ratio's)."""
@@ -49,7 +51,9 @@ def copied(track: Track, cuts: IntArray, folds: BoolArray, pace: int) -> BoolArr
         damaged = int((place[start:end] & ~again[start:end]).sum())
         if len(repeated) == end - start - damaged and damaged <= _SEAM_ROWS:
             copy[start:end] = True
-        elif _is_copy(repeated, first, (start, end), starts):
+        elif _is_copy(
+            repeated, (start, end), sure=_from_a_start(first, repeated, starts) or _sure(telling, first[repeated])
+        ):
             copy[start:end] = again[start:end] | place[start:end]
     return copy
 
@@ -84,14 +88,19 @@ def _first(keys: npt.NDArray[np.integer[Any]]) -> IntArray:
     return rows
 
 
-def _is_copy(repeated: IntArray, first: IntArray, span: tuple[int, int], starts: set[int]) -> bool:
+def _sure(telling: BoolArray, originals: IntArray) -> bool:
+    """Return whether rows hold so much to tell by that chance cannot have repeated them."""
+    return int(telling[originals].sum()) >= _TOLD
+
+
+def _is_copy(repeated: IntArray, span: tuple[int, int], *, sure: bool) -> bool:
     """Return whether the repeated rows of a segment are a copy that fills it or begins it.
 
-    A logger that goes on after it was copied adds new rows to the segment; then the copy must be one of an earlier
-    segment from its first row on, for a clock set back by seconds can repeat stamps and values by chance.
+    A logger that goes on after it was copied adds new rows to the segment; then the copy must be a sure one, for a
+    clock set back by seconds can repeat stamps and values by chance.
     """
     start, end = span
     if len(repeated) >= _NEARLY_ALL * (end - start):
         return True
     filled = len(repeated) >= _NEARLY_ALL * (repeated[-1] + 1 - start)
-    return filled and len(repeated) > 1 and _from_a_start(first, repeated, starts)
+    return filled and len(repeated) > 1 and sure

@@ -274,3 +274,11 @@ def test_a_zone_set_while_the_log_goes_on_is_no_restart(tmp_path: Path) -> None:
     run = read_text(tmp_path, "\n".join([HEADER, *rows[:600], *later, ""])).run
     assert [step.cause for step in run.quality.clock_steps] == ["clock set back"]
     assert run.quality.gaps == ()
+
+
+def test_a_copy_of_a_part_that_goes_on_is_left_out(tmp_path: Path) -> None:
+    """Of a log followed by one that begins in its middle and goes on, the rows both have are taken once."""
+    rows = [row(second + second % 7 / 100, gpu, util=second % 90) for second in range(300) for gpu in (0, 1)]
+    run = read_text(tmp_path, "\n".join([HEADER, *rows[:400], *rows[200:], ""])).run
+    assert [(entry.reason, entry.rows) for entry in run.quality.rejected] == [("duplicate segment", 200)]
+    assert (run.quality.rows_kept, run.quality.clock_steps, run.quality.gaps) == (600, (), ())

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain, count
 
 from gpureport.importers.delimited.cells import Column
 
@@ -96,7 +97,7 @@ def extra_name(source: str) -> str:
 def _extra(column: Column, taken: set[str]) -> Column:
     """Return a column kept as text under a name that is free, and take the name."""
     base = extra_name(column.source)
-    names = [base, *(f"{base}_{number}" for number in range(2, len(taken) + 3))]
+    names = chain([base], (f"{base}_{number}" for number in count(2)))
     name = next(name for name in names if name not in taken)
     taken.add(name)
     return replace(column, target=name, dtype="str", read=str, number=None)

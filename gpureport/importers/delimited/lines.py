@@ -25,6 +25,8 @@ _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}
 _BLANK = b"\r\t "
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
+_TRIED = 8
+"""Places in a line at which a header may begin that are looked at, those at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,8 @@ class Lines:
             return 0
         words = ["timestamp", *([layout.header.split(layout.delimiter)[0]] if layout and layout.header else [])]
         places = {match.start() for word in words for match in re.finditer(re.escape(word), text)} - {0}
-        return next((at for at in sorted(places) if self._header(replace(fragment, text=text[at:]), layout)), 0)
+        nearest = sorted(places)[-_TRIED:]
+        return next((at for at in nearest if self._header(replace(fragment, text=text[at:]), layout)), 0)
 
     def _reject(self, fragment: _Fragment, reason: str, delimiter: str = ",") -> None:
         kind = LineKind.REJECTED if fragment.unreadable else self._dialect.classify(fragment.text.strip())

@@ -187,7 +187,8 @@ class QueryGpuExtraction:
             return "it holds a header and no row", "record again, and stop nvidia-smi with Ctrl-C or SIGTERM"
         ((header, row), lines), *_ = self._tally.misaligned.most_common(1) or [((0, 0), 0)]
         if 2 * lines > sum(rows for rows, _ in self._tally.rejected.values()):
-            what = f"its header names {header} columns and its rows hold {row} cells, so which is which cannot be told"
+            names = "its header names" if self._tally.headers else "--columns names"
+            what = f"{names} {header} columns and its rows hold {row} cells, so which is which cannot be told"
             return what, "name the columns of its rows with --columns"
         what = f"none of its {self._tally.lines} lines is a row that can be used"
         return what + (f" ({reasons})" if reasons else ""), _RECORD

@@ -24,6 +24,8 @@ _EVENTS = (
     "Failed to create log file",
 )
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+_MOST = 500
+"""Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
 _NOISE = re.compile(r"[-=+*#_ ]{3,}|\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")
 
 
@@ -46,6 +48,8 @@ class QueryGpuDialect:
         if not line[:1].isalpha():
             return None
         delimiter, headings = cells(line)
+        if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
+            return None
         columns = _declared(headings)
         if columns is None:
             return None

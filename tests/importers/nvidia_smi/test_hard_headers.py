@@ -80,7 +80,7 @@ def test_a_header_that_was_cut_is_noted(tmp_path: Path) -> None:
     """A log that ends inside a header keeps its rows and says where it ends."""
     recording = read_text(tmp_path, lines(HEADER, row(0)) + HEADER[:40])
     assert (kept(recording), recording.run.quality.headers) == (1, 2)
-    assert recording.run.quality.notes == ("The log ends inside its last line.",)
+    assert recording.run.quality.notes == ("The log has no newline at its end, so its last line may be cut.",)
 
 
 @pytest.mark.parametrize("times", [1, 3])

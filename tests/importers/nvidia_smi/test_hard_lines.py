@@ -87,7 +87,7 @@ def test_the_end_of_a_killed_log(
     recording = read_text(tmp_path, lines(header, f"{stamp(0)}, 0, 95830 MiB, 58.52 W") + last)
     assert (kept(recording), rejected(recording), absent(recording)) == (rows, why, cells)
     assert column(recording, "gpu_power_watts") == [58.52, *([None] if cells else [58.52])][:rows]
-    assert recording.run.quality.notes == ("The log ends inside its last line.",)
+    assert recording.run.quality.notes == ("The log has no newline at its end, so its last line may be cut.",)
 
 
 def test_a_log_cut_at_a_block(tmp_path: Path) -> None:
