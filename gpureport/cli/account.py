@@ -40,7 +40,7 @@ def account(quality: "Quality", started: int, quoted: Mapping[str, str] | None =
     for entry in quality.rejected:
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
         lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
-    lines += [f"  no value in {e.cells} cells of {e.column}: {e.reason}" for e in quality.absent_cells]
+    lines += [f"  no value in {e.cells} cell{s(e.cells)} of {e.column}: {e.reason}" for e in quality.absent_cells]
     lines += [f"  clock of {s.device} stepped by {s.step_seconds:.1f} s: {s.cause}" for s in quality.clock_steps]
     if quality.gaps:
         lines.append(f"  {gaps(quality)}")

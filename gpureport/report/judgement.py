@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
+from gpureport.metrics import BY_NAME, Scope
 from gpureport.report import display, terms
 from gpureport.report.inputs import RunInput
 from gpureport.report.model import Judgement, NotJudgedLine
@@ -28,16 +29,24 @@ def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
     judged, missing = judged_kinds(runs, asked)
     limits = dict.fromkeys(display.sentence(limit) for run in runs for limit in run.analysis.limits)
     lines = tuple(_lines(runs))
-    command = _command([line.recording for line in lines])
+    command = _command([line.recording for line in lines], _recorded(runs))
     if command:
         lines = tuple(replace(line, recording=_COMMAND.sub(_fields, line.recording)) for line in lines)
     return Judgement(sentence=_sentence(judged, missing), lines=lines, limits=tuple(limits), command=command)
 
 
-def _command(recordings: Sequence[str]) -> str:
-    """Return one command for the fields of all that are named; empty where there are not several."""
+def _recorded(runs: Sequence[RunInput]) -> list[str]:
+    """Return the fields whose values the runs hold, so that who records what is missing does not lose them."""
+    metrics = (summary.metric for run in runs for one in run.analysis.statistics for summary in one.metrics)
+    known = (BY_NAME[name] for name in dict.fromkeys(metrics) if name in BY_NAME)
+    return list(dict.fromkeys(metric.recorded_by for metric in known if metric.scope is Scope.GPU))
+
+
+def _command(recordings: Sequence[str], recorded: Sequence[str]) -> str:
+    """Return one command for what is recorded and all that is named; empty where several are not named."""
     found = dict.fromkeys(match.groups() for text in recordings for match in _COMMAND.finditer(text))
-    fields = dict.fromkeys(name for names, _ in found for name in names.split(","))
+    named = (name for names, _ in found for name in names.split(","))
+    fields = dict.fromkeys([*sorted(_KEYS, reverse=True), *recorded, *named])
     return f"nvidia-smi --query-gpu={','.join(fields)}{next(iter(found))[1]}" if len(found) > 1 else ""
 
 

@@ -31,7 +31,7 @@ def test_the_summary_accounts_for_every_line(gpureport: Program, tmp_path: Path)
         "first: 1 GPU, 2 s, every 1 s\n"
         "  8 lines = 3 rows kept + 1 rejected + 2 headers + 1 noise + 1 event\n"
         "  rejected 1: wrong number of cells (first at line 5)\n"
-        "  no value in 1 cells of power.draw: N/A\n"
+        "  no value in 1 cell of power.draw: N/A\n"
         "  no devices, 1 s after the first sample: No devices were found (line 7)\n"
     )
     assert gpureport("runs").out.startswith(f"{run_id}  2026-03-14 09:00  first")

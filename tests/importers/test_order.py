@@ -216,7 +216,7 @@ def test_any_part_of_a_log_appended_to_it(tmp_path: Path, first: int, last: int)
 
 def test_a_fold_in_an_unknown_zone(tmp_path: Path) -> None:
     """The hour that is written twice comes twice, for every GPU, and is no restart and no copy."""
-    local = [datetime(2026, 10, 25, 2) + timedelta(seconds=30 * tick) for tick in range(120)]  # noqa: DTZ001
+    local = [datetime(2026, 10, 25, 2) + timedelta(seconds=30 * tick) for tick in range(120)]  # noqa: DTZ001 - local stamps
     rows = [f"{tick:%Y/%m/%d %H:%M:%S}.{gpu:03d}, {gpu}, 90 %" for tick in [*local, *local] for gpu in range(3)]
     recording = read_text(tmp_path, "\n".join(["timestamp, index, utilization.gpu [%]", *rows, ""]))
     quality = recording.run.quality

@@ -127,7 +127,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
 
 
 def test_several_commands_are_one() -> None:
-    """Fields of all kinds in one nvidia-smi command; each line keeps its own fields."""
+    """What is recorded and what is missing in one nvidia-smi command; each line keeps its own fields."""
     missing = [
         NotJudged(
             kind=kind,
@@ -139,7 +139,8 @@ def test_several_commands_are_one() -> None:
     ]
     judgement = report(examples.pair(examples.run(), (), tuple(missing))).judgement
     assert judgement.command == (
-        "nvidia-smi --query-gpu=timestamp,index,power.limit,temperature.gpu --format=csv -l 1 -f gpu.csv"
+        "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,temperature.gpu,clocks.current.sm"
+        ",power.limit --format=csv -l 1 -f gpu.csv"
     )
     assert [line.recording for line in judgement.lines] == [
         "nvidia-smi: power.limit; a host log",

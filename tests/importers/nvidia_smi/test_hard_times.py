@@ -61,8 +61,8 @@ def test_a_clock_set_back_by_eleven_minutes(tmp_path: Path) -> None:
 
 def test_a_fold_in_a_known_zone(tmp_path: Path) -> None:
     """With the zone given, the hour that comes twice is told apart and every row is one second after the one before."""
-    local = [datetime(2026, 10, 25, 2, 30) + timedelta(seconds=tick) for tick in range(1800)]  # noqa: DTZ001
-    second = [datetime(2026, 10, 25, 2) + timedelta(seconds=tick) for tick in range(5400)]  # noqa: DTZ001
+    local = [datetime(2026, 10, 25, 2, 30) + timedelta(seconds=tick) for tick in range(1800)]  # noqa: DTZ001 - local stamps
+    second = [datetime(2026, 10, 25, 2) + timedelta(seconds=tick) for tick in range(5400)]  # noqa: DTZ001 - local stamps
     rows = [clock(f"{tick:%Y/%m/%d %H:%M:%S}.000", at % 101) for at, tick in enumerate([*local, *second])]
     recording = read_text(tmp_path, lines(HEADER, *rows), Placement(tz="Europe/Berlin"))
     assert (kept(recording), recording.run.timezone) == (7200, "Europe/Berlin")

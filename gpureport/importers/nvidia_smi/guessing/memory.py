@@ -78,7 +78,7 @@ def _constant(total: Facts, parts: list[Facts]) -> bool:
     rest = total.values - parts[0].values - parts[1].values
     there = rest[~np.isnan(rest)]
     # a sample between two allocations may be off
-    return bool(len(there) and ((there >= -_ROUNDED) & (there <= _RESERVED)).mean() >= 0.95)  # noqa: PLR2004
+    return bool(len(there) and ((there >= -_ROUNDED) & (there <= _RESERVED)).mean() >= 0.95)  # noqa: PLR2004 - nearly all
 
 
 def _without_total(columns: list[Facts], load: FloatArray | None) -> Names:

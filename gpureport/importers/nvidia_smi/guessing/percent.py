@@ -18,7 +18,7 @@ _FAN = "it changes as little as the speed of a fan does"
 
 def name(columns: list[Facts]) -> Names:
     """Return what the columns of percentages are."""
-    names: Names = {c.position: likely("fan.speed", "more than 100 %") for c in columns if c.most > 100}  # noqa: PLR2004
+    names: Names = {c.position: likely("fan.speed", "more than 100 %") for c in columns if c.most > 100}  # noqa: PLR2004 - per cent
     left = [column for column in columns if column.position not in names]
     live = [column for column in left if column.most > 0]
     if len(left) > 2:  # noqa: PLR2004 - utilisation of the GPU and of its memory controller
