@@ -82,15 +82,16 @@ class LogEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quality:
-    """What became of every line that was read: lines = rows kept + rejected + headers + noise + events.
+    """What became of every line that was read: lines = rows kept + rejected + headers + noise + events + continued.
 
     Attributes:
-        lines: non-empty lines of the log.
+        lines: non-empty lines of the log; one that holds several rows counts once a row.
         rows_kept: rows in the series that came from them.
         rejected: lines that were not understood, by reason.
         headers: header lines.
         noise: separator and date lines that carry no data.
         events: whole-line driver messages.
+        continued: lines that say more of a row that another line is counted for, as those of a block of XML.
         absent_cells: cells without a value, by column and reason.
         gaps: stretches without samples.
         duplicates: rows with the same device and stamp as the row before them (kept).
@@ -109,6 +110,7 @@ class Quality:
     headers: int = 0
     noise: int = 0
     events: int = 0
+    continued: int = 0
     absent_cells: tuple[AbsentCells, ...] = ()
     gaps: tuple[LogGap, ...] = ()
     duplicates: int = 0
@@ -123,7 +125,7 @@ class Quality:
     def accounted(self) -> bool:
         """Whether every line read is accounted for."""
         rejected = sum(entry.rows for entry in self.rejected)
-        return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events
+        return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events + self.continued
 
 
 _GAP_INTERVALS = 3.5

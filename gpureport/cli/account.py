@@ -56,6 +56,7 @@ def equation(quality: "Quality") -> str:
     rejected = sum(entry.rows for entry in quality.rejected)
     others = f"{rejected} rejected + {quality.headers} header{s(quality.headers)}"
     others += f" + {quality.noise} noise + {quality.events} event{s(quality.events)}"
+    others += f" + {quality.continued} more of the same rows" if quality.continued else ""
     return f"  {quality.lines} lines = {quality.rows_kept} rows kept + {others}"
 
 

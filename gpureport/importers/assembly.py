@@ -3,6 +3,7 @@
 import json
 from array import array
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -77,6 +78,7 @@ class Tally:
     headers: int = 0
     noise: int = 0
     events: int = 0
+    continued: int = 0
     rejected: dict[str, list[int]] = field(default_factory=dict)
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
@@ -92,14 +94,20 @@ class Tally:
 
     def add(self, parsed: Parsed) -> None:
         """Count the lines of one piece."""
-        self.lines += parsed.lines
-        self.rows += sum(len(section.times) for section in parsed.sections)
+        self.take(parsed.lines, sum(len(section.times) for section in parsed.sections), 0, parsed.odd)
         for line in parsed.odd:
-            self._odd(line)
             if line.cells and parsed.layout is not None:
                 self.misaligned[len(parsed.layout.columns), line.cells] += 1
         if parsed.cut:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
+
+    def take(self, lines: int, rows: int, continued: int, odd: Iterable[OddLine]) -> None:
+        """Count lines: those rows are counted for, those that say more of a row, and the others."""
+        self.lines += lines
+        self.rows += rows
+        self.continued += continued
+        for line in odd:
+            self._odd(line)
 
     def _odd(self, line: OddLine) -> None:
         if line.kind is LineKind.HEADER:
@@ -135,9 +143,13 @@ class Tally:
 
     def settle(self, section: Section, placed: Placed) -> None:
         """Count the rows of a section that are left out for where they stand in the log, then keep the others."""
-        for reason, rows in placed.left_out.items():
-            self.drop(reason, section.numbers[rows])
+        self.leave_out(section.numbers, placed)
         self.keep(section, placed.devices >= 0)
+
+    def leave_out(self, numbers: IntArray, placed: Placed) -> None:
+        """Count the rows that are left out for where they stand in the log."""
+        for reason, rows in placed.left_out.items():
+            self.drop(reason, numbers[rows])
 
     def keep(self, section: Section, rows: BoolArray) -> None:
         """Count the cells without a value in the rows that are kept."""
@@ -162,6 +174,7 @@ class Tally:
             headers=self.headers,
             noise=self.noise,
             events=self.events,
+            continued=self.continued,
             absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(self.absent.items())),
             gaps=gaps,
             duplicates=sum(clock.duplicates for clock in clocks),

@@ -83,6 +83,7 @@ class Outcome:
         columns: its columns, each once.
         renamed: device ids of batches handed on early, and what the devices are called in the end.
         understanding: what they and the rest were told by.
+        timezone: zone the source itself states, so that its times are UTC; None where it states none.
     """
 
     devices: tuple[Device, ...]
@@ -93,6 +94,7 @@ class Outcome:
     renamed: dict[str, str] = field(default_factory=dict)
     columns: tuple[ColumnRead, ...] = ()
     understanding: Understanding = field(default_factory=Understanding)
+    timezone: str | None = None
 
     def noted(self, notes: tuple[str, ...]) -> "Outcome":
         """Return it with more that a reader must know."""

@@ -229,6 +229,7 @@ def joined(accounts: Sequence[Quality]) -> Quality:
         headers=sum(quality.headers for quality in accounts),
         noise=sum(quality.noise for quality in accounts),
         events=sum(quality.events for quality in accounts),
+        continued=sum(quality.continued for quality in accounts),
         absent_cells=tuple(entry for quality in accounts for entry in quality.absent_cells),
         gaps=tuple(gap for quality in accounts for gap in quality.gaps),
         duplicates=sum(quality.duplicates for quality in accounts),

@@ -158,7 +158,7 @@ class Reading:
             step=labels.step,
             started=outcomes[0].span[0],
             ended=outcomes[0].span[1],
-            timezone=None if quality.synthetic_time else self._placement.tz,
+            timezone=None if quality.synthetic_time else outcomes[0].timezone or self._placement.tz,
             interval=sorted(rates)[len(rates) // 2] if rates else None,
             sources=self.sources,
             devices=tuple(devices),

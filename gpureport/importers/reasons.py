@@ -19,6 +19,8 @@ NOT_SELECTED = "GPU not selected"
 OUT_OF_SEQUENCE = "stamp out of sequence"
 WRONG_TICK = "tick with another number of rows"
 DUPLICATE = "duplicate segment"
+NO_TIME = "no time stamp"
+"""Rows without a time in a log whose other rows have one, or for which `--interval` is not given."""
 TWICE = "recorded in the log before as well"
 """Rows that two rotated logs share are taken once."""
 
@@ -36,5 +38,6 @@ REASONS = (
     OUT_OF_SEQUENCE,
     WRONG_TICK,
     DUPLICATE,
+    NO_TIME,
     TWICE,
 )

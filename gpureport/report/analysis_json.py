@@ -86,6 +86,7 @@ def _quality(quality: Quality, zone: str | None) -> dict[str, Any]:
         "headers": quality.headers,
         "noise": quality.noise,
         "events": quality.events,
+        "continued": quality.continued,
         "absent_cells": absent,
         "gaps": [{"device": gap.device, **_span(Interval(gap.start, gap.end), zone)} for gap in quality.gaps],
         "duplicates": quality.duplicates,

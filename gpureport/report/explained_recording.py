@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpureport.analysis.answering import query
 from gpureport.analysis.base import Rule
-from gpureport.importers.nvidia_smi.fields import ATTRIBUTES
+from gpureport.importers.devices import ATTRIBUTES
 from gpureport.metrics import COUNTED_CLOCK_EVENTS, METRICS, Metric, Scope
 from gpureport.report.host_logger import PROGRAM
 from gpureport.report.parts import Explanation, Fact, Section

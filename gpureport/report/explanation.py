@@ -6,7 +6,8 @@ from difflib import get_close_matches
 from gpureport.analysis.base import Rule
 from gpureport.analysis.selection import families, module
 from gpureport.errors import SettingsError
-from gpureport.importers.nvidia_smi.fields import ATTRIBUTES, canonical, target
+from gpureport.importers.devices import ATTRIBUTES
+from gpureport.importers.nvidia_smi.fields import canonical, target
 from gpureport.metrics import METRICS, Metric
 from gpureport.report import explained_kinds, explained_metrics, explained_recording, terms
 from gpureport.report.parts import Explanation, Fact, Section

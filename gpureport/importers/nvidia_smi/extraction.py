@@ -17,13 +17,12 @@ from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, OddLine, Section
 from gpureport.importers.delimited.pieces import PIECE_BYTES, head, pieces
+from gpureport.importers.devices import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
+from gpureport.importers.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi import fields, places
-from gpureport.importers.nvidia_smi.devices import NOT_NAMED, Devices
-from gpureport.importers.nvidia_smi.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
-from gpureport.importers.nvidia_smi.tick_times import TickTimes
 from gpureport.importers.nvidia_smi.torn import Torn
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
@@ -38,6 +37,7 @@ from gpureport.importers.reasons import (
 )
 from gpureport.importers.strays import Strays
 from gpureport.importers.survey import survey
+from gpureport.importers.tick_times import TickTimes
 from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
 from gpureport.metrics import BY_NAME
 from gpureport.quality import Quality
@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from gpureport.recording import Device
 
 _ROLES = {
-    **dict.fromkeys(fields.ATTRIBUTES.values(), Role.ATTRIBUTE),
-    **dict.fromkeys(fields.IDENTITY.values(), Role.IDENTITY),
+    **dict.fromkeys(ATTRIBUTES.values(), Role.ATTRIBUTE),
+    **dict.fromkeys(IDENTITY.values(), Role.IDENTITY),
     fields.CLOCK_EVENTS: Role.CLOCK_EVENTS,
 }
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
@@ -249,12 +249,12 @@ def _identity_cut(section: Section) -> BoolArray:
     """Return rows of which the cell that names the GPU may be a part of another name."""
     cut = np.zeros(len(section.numbers), dtype=np.bool_)
     for position, column in section.columns.items():
-        if section.layout.columns[position].target in fields.IDENTITY.values() and CUT in column.reasons:
+        if section.layout.columns[position].target in IDENTITY.values() and CUT in column.reasons:
             cut |= column.codes == column.reasons.index(CUT)
     return cut
 
 
 def _series(data: dict[str, Values]) -> dict[str, Values]:
     """Return the columns that are series, not attributes of a device."""
-    attributes = set(fields.ATTRIBUTES.values())
+    attributes = set(ATTRIBUTES.values())
     return {name: value for name, value in data.items() if name not in attributes}

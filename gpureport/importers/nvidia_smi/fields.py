@@ -14,6 +14,7 @@ import numpy as np
 from gpureport.importers.delimited.cells import Column, Reader, Value, number_column
 from gpureport.importers.delimited.layout import STAMP, extra_name
 from gpureport.importers.delimited.numbers import Number
+from gpureport.importers.devices import ATTRIBUTES
 from gpureport.metrics import BY_NAME
 
 if TYPE_CHECKING:
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
 
 CLOCK_EVENTS = "clock_events"
 """Target of the bit mask of clock events, taken apart into one column a reason by `events`."""
-
-IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}
-"""Fields that tell GPUs apart, the surest first."""
-ATTRIBUTES = {"driver_version": "driver", "mig.mode.current": "mig", **IDENTITY}
-"""Fields that describe a device instead of being a series."""
-
 _ALIASES = {
     "gpu_name": "name",
     "gpu_serial": "serial",

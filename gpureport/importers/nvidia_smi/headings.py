@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 
 from gpureport.importers.delimited.cells import Column
+from gpureport.importers.devices import IDENTITY
 from gpureport.importers.nvidia_smi import fields
 
 _UNITS = {
@@ -51,7 +52,7 @@ def translated(heading: str) -> str | None:
     name = _STEMS.get(match[1].lower()) if match else None
     if match is None or name is None:
         return None
-    if match[2] and name in fields.IDENTITY:
+    if match[2] and name in IDENTITY:
         # `gpu_mb` is no index
         return None
     # degrees have no unit in nvidia-smi's headings

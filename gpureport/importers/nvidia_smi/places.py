@@ -10,7 +10,7 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.assembly import Values, columns_of
 from gpureport.importers.delimited.parts import Section
-from gpureport.importers.nvidia_smi.fields import IDENTITY
+from gpureport.importers.devices import IDENTITY
 from gpureport.importers.nvidia_smi.tick_positions import LEFT_OUT, TickPositions, along
 from gpureport.importers.nvidia_smi.ticks import Ticks, infer
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.assembly import Values
-from gpureport.importers.nvidia_smi.fields import IDENTITY
+from gpureport.importers.devices import IDENTITY
 from gpureport.importers.track import spans
 from gpureport.quality import gap_seconds
 

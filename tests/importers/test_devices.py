@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.importers.assembly import Values
-from gpureport.importers.nvidia_smi.devices import Devices
+from gpureport.importers.devices import Devices
 from gpureport.quality import Rejected
 from tests.importers.logs import read_text
 

@@ -8,9 +8,12 @@ import numpy as np
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.assembly import Values
-from gpureport.importers.nvidia_smi.fields import ATTRIBUTES, IDENTITY
 from gpureport.recording import Device
 
+IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}
+"""What tells GPUs apart, the surest first: by nvidia-smi's name, the column of texts it is kept in."""
+ATTRIBUTES = {"driver_version": "driver", "mig.mode.current": "mig", **IDENTITY}
+"""What describes a GPU instead of being a series."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
 _SMALL = 2**16
 _TICK = 60_000

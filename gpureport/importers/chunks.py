@@ -1,0 +1,233 @@
+"""Logs that are no tables: what a form reads of them, and how its rows become the series of GPUs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.errors import SourceError
+from gpureport.importers import zones
+from gpureport.importers.assembly import Tally, Values
+from gpureport.importers.base import Outcome, Placement
+from gpureport.importers.delimited.parts import OddLine
+from gpureport.importers.delimited.pieces import Piece, pieces
+from gpureport.importers.devices import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
+from gpureport.importers.placing import Assembly, Rows
+from gpureport.importers.plan import Plan
+from gpureport.importers.raw import RawFile
+from gpureport.importers.reasons import GPU_NOT_NAMED, NO_TIME
+from gpureport.importers.reasons import NOT_SELECTED as LEFT_OUT
+from gpureport.importers.survey import survey
+from gpureport.importers.tick_times import TickTimes
+from gpureport.importers.understanding import Understanding
+from gpureport.metrics import BY_NAME
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TEXTS = frozenset(ATTRIBUTES.values())
+INTERVAL = "say with --interval how many seconds apart it was recorded"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A stretch of a log as one form reads it.
+
+    Attributes:
+        numbers: for each row the line that it is counted for, rising; where a line holds several rows, a running
+            number of the rows.
+        times: stamps in microseconds as written, or in UTC where the form states a zone; None where it has none.
+        data: columns of the rows in base units by metric, and texts by `devices.ATTRIBUTES`.
+        lines: non-empty lines, as `Quality.lines` counts them: rows + odd + continued.
+        odd: lines that are no rows.
+        continued: lines that say more of a row that another line is counted for.
+        absent: cells without a value, by column as the source names it and reason.
+        notes: what a reader must know, one sentence each; said once a log.
+    """
+
+    numbers: IntArray
+    times: IntArray | None
+    data: dict[str, Values]
+    lines: int
+    odd: Sequence[OddLine] = ()
+    continued: int = 0
+    absent: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One row as a form reads it that goes line by line: what a log says of one device at one time.
+
+    Attributes:
+        number: as in `Chunk.numbers`.
+        time: as in `Chunk.times`.
+        values: metrics in base units, and texts by `devices.ATTRIBUTES`; what is not there was not recorded.
+    """
+
+    number: int
+    time: int | None
+    values: Mapping[str, float | bool | str]
+
+
+def columns(records: Sequence[Record]) -> dict[str, Values]:
+    """Return the columns of records; null where a record lacks a value."""
+    names = dict.fromkeys(name for record in records for name in record.values)
+    return {name: _column(name, [record.values.get(name) for record in records]) for name in names}
+
+
+def _column(name: str, cells: list[Any]) -> Values:
+    valid = np.array([cell is not None for cell in cells], dtype=np.bool_)
+    if name in BY_NAME:
+        dtype = np.dtype(BY_NAME[name].dtype)
+        return Values(np.array([0 if cell is None else cell for cell in cells], dtype=dtype), valid)
+    places: dict[str, int] = {}
+    codes = [-1 if cell is None else places.setdefault(str(cell), len(places)) for cell in cells]
+    return Values(np.maximum(np.array(codes, dtype=np.int64), 0), valid, list(places) or [""])
+
+
+def chunk(  # noqa: PLR0913 - a chunk has as many parts
+    records: Sequence[Record],
+    *,
+    lines: int,
+    odd: Sequence[OddLine] = (),
+    continued: int = 0,
+    absent: Mapping[tuple[str, str], int] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Chunk:
+    """Return records as a chunk; all have a time, or none has."""
+    stamped = all(record.time is not None for record in records)
+    return Chunk(
+        numbers=np.array([record.number for record in records], dtype=np.int64),
+        times=np.array([record.time for record in records], dtype=np.int64) if stamped else None,
+        data=columns(records),
+        lines=lines,
+        odd=odd,
+        continued=continued,
+        absent=absent or {},
+        notes=notes,
+    )
+
+
+class Form(Protocol):
+    """One way to write down what GPUs did.
+
+    Attributes:
+        name: what a person calls it.
+        zone: zone its stamps state, so that they are UTC; None where they state none.
+        averaged: whether it is known that its power readings are averages over a second.
+    """
+
+    name: ClassVar[str]
+    zone: str | None
+    averaged: bool
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what a log holds, in its order; every non-empty line is counted in one chunk."""
+        ...
+
+
+class FormExtraction:
+    """One log of GPUs being read by a form."""
+
+    def __init__(self, file: RawFile, placement: Placement, form: type[Form]) -> None:
+        """Prepare to read; nothing is read yet."""
+        self._file = file
+        self._placement = placement
+        self._make, self._form = form, form()
+        self._tally = Tally()
+        self._devices = Devices(placement.gpus)
+        self._zone = zones.zone(placement.tz) if placement.tz else None
+        self._assembly = Assembly(self._zone, self._survey)
+        self._tick_times = TickTimes(placement.interval) if placement.interval else None
+        self._stamped: bool | None = None
+        self._notes: dict[str, None] = {}
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one GPU each.
+
+        Raises:
+            SourceError: when no row can be used.
+        """
+        for rows in self._rows():
+            placed = self._assembly.place(rows)
+            self._tally.leave_out(rows.lines, placed)
+            series = {name: values for name, values in rows.data.items() if name not in _TEXTS}
+            yield from self._assembly.batches(placed, series)
+        if self._tally.rows == 0:
+            raise SourceError(str(self._file.path), *self._nothing())
+
+    def _rows(self) -> Iterator[Rows]:
+        for part in self._form.chunks(pieces(self._file)):
+            self._count(part)
+            if len(part.numbers):
+                yield self._assigned(part)
+
+    def _count(self, part: Chunk) -> None:
+        self._tally.take(part.lines, len(part.numbers), part.continued, part.odd)
+        self._tally.absent.update(part.absent)
+        self._notes |= dict.fromkeys(part.notes)
+
+    def _assigned(self, part: Chunk) -> Rows:
+        """Return rows with the GPU each belongs to."""
+        times = np.zeros(len(part.numbers), dtype=np.int64) if part.times is None else part.times
+        usable = self._dated(part)
+        codes, ids = self._devices.assign(part.data, times, np.full(len(times), usable))
+        if usable:
+            self._tally.drop(GPU_NOT_NAMED, part.numbers[codes == NOT_NAMED])
+            self._tally.drop(LEFT_OUT, part.numbers[codes == NOT_SELECTED])
+        else:
+            self._tally.drop(NO_TIME, part.numbers)
+        if part.times is None and self._tick_times is not None:
+            times = self._tick_times.times(codes, ids)
+        if part.times is None or self._form.zone:
+            # counted times are no local ones, and UTC is not local either
+            self._assembly.zone = None
+        return Rows(lines=part.numbers, stamps=times, devices=codes, ids=ids, data=part.data)
+
+    def _dated(self, part: Chunk) -> bool:
+        """Return whether rows can be placed in time as the first rows were."""
+        if self._stamped is None and (part.times is not None or self._tick_times is not None):
+            self._stamped = part.times is not None
+        return self._stamped == (part.times is not None)
+
+    def _survey(self) -> Plan:
+        """Read the whole log once more, to see why its stamps run backwards."""
+        again = FormExtraction(self._file.again(), self._placement, self._make)
+        return survey(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
+
+    def _nothing(self) -> tuple[str, str]:
+        """Return why no row is left, and what to do."""
+        rejected = self._tally.rejected
+        if NO_TIME in rejected:
+            return f"its rows ({self._form.name}) have no time", INTERVAL
+        if set(rejected) == {LEFT_OUT}:
+            return "it holds none of the GPUs selected", f"--gpus can name {', '.join(map(str, self._devices.indices))}"
+        reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
+        what = f"none of its {self._tally.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
+        return what, "record again, or give another log"
+
+    def outcome(self) -> Outcome:
+        """Return what is known after the last batch."""
+        clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
+        devices = self._devices.devices(averaged=self._form.averaged)
+        notes = (*self._notes, *self._devices.notes(), *(() if plan is None else plan.notes))
+        quality = self._tally.quality(clocks, notes)
+        if not self._stamped:
+            quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
+        return Outcome(
+            devices=devices if plan is None else tuple(plan.devices(devices)),
+            quality=quality,
+            span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
+            intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
+            rejects=self._tally.rejects(),
+            renamed={} if plan is None else plan.renamed(),
+            timezone=self._form.zone if self._stamped else None,
+            understanding=Understanding(
+                columns_by=(self._form.name,),
+                gpus_by=self._devices.told_by,
+                order_notes=None if plan is None else plan.notes,
+            ),
+        )
