@@ -55,6 +55,7 @@ _WINDOW = "the last 1/6 to 1 s before the reading, by GPU model (NVML)"
 _MOMENT = "the moment of the reading"
 _SINCE = "the time since the previous reading"
 _LOADED = "since the driver was loaded"
+_SHORT = "the last 20 ms before the reading (NVML)"
 
 
 def _gauge(  # noqa: PLR0913 - a table row has as many cells as the table has columns
@@ -68,6 +69,20 @@ def _gauge(  # noqa: PLR0913 - a table row has as many cells as the table has co
         scope=Scope.GPU,
         otel=otel,
         covers=covers,
+        recorded_by=recorded_by,
+        brief=brief,
+    )
+
+
+def _counter(name: str, recorded_by: str, brief: str) -> Metric:
+    return Metric(
+        name=name,
+        unit="",
+        dtype="int64",
+        kind=MetricKind.COUNTER,
+        scope=Scope.GPU,
+        otel="",
+        covers="since counting began, which nvidia-smi does not say",
         recorded_by=recorded_by,
         brief=brief,
     )
@@ -224,6 +239,57 @@ METRICS: tuple[Metric, ...] = (
     _gauge("pcie_link_generation_max", "", "int8", "pcie.link.gen.max", "PCIe generation card and slot allow."),
     _gauge("pcie_link_width", "", "int16", "pcie.link.width.current", "PCIe lanes in use."),
     _gauge("pcie_link_width_max", "", "int16", "pcie.link.width.max", "PCIe lanes card and slot allow."),
+    _gauge(
+        "pcie_receive_bytes_per_second",
+        "By/s",
+        "float32",
+        "dmon rxpci",
+        "Data the GPU received over PCIe; dmon counts whole MB a second, taken as 1,000,000 bytes.",
+        covers=_SHORT,
+    ),
+    _gauge(
+        "pcie_transmit_bytes_per_second",
+        "By/s",
+        "float32",
+        "dmon txpci",
+        "Data the GPU sent over PCIe; dmon counts whole MB a second, taken as 1,000,000 bytes.",
+        covers=_SHORT,
+    ),
+    _gauge(
+        "gpu_power_violation_ratio",
+        "1",
+        "float32",
+        "dmon pviol",
+        "Share of time in which the power limit held the clock down.",
+        covers=_SINCE,
+    ),
+    Metric(
+        name="gpu_thermal_violation",
+        unit="",
+        dtype="bool",
+        kind=MetricKind.STATE,
+        scope=Scope.GPU,
+        otel="",
+        covers=_SINCE,
+        recorded_by="dmon tviol",
+        brief="Whether the temperature held the clock down.",
+    ),
+    _gauge("gpu_bar1_used_bytes", "By", "int64", "dmon bar1", "Memory mapped for direct access over PCIe (BAR1)."),
+    _gauge(
+        "gpu_protected_memory_used_bytes",
+        "By",
+        "int64",
+        "protected_memory.used",
+        "Memory in use under confidential compute.",
+    ),
+    _gauge("gpu_processes", "", "int32", "pmon pid", "Processes that a list of processes names on the GPU."),
+    _gauge(
+        "gpu_process_memory_bytes",
+        "By",
+        "int64",
+        "used_gpu_memory",
+        "Memory the listed processes hold, added up; the GPU has more in use than that.",
+    ),
     _gauge("gpu_encoder_sessions", "", "int32", "encoder.stats.sessionCount", "Open encoder sessions."),
     _gauge("gpu_encoder_frame_rate_hertz", "Hz", "float32", "encoder.stats.averageFps", "Frames encoded a second."),
     _gauge("gpu_encoder_latency_seconds", "s", "float64", "encoder.stats.averageLatency", "Mean encode latency."),
@@ -249,6 +315,17 @@ METRICS: tuple[Metric, ...] = (
         recorded_by="ecc.errors.uncorrected.volatile.total",
         brief="Memory errors that could not be corrected since the driver was loaded.",
     ),
+    _counter(
+        "gpu_ecc_single_bit_total",
+        "dmon sbecc",
+        "Single-bit memory errors, as dmon counts them over all parts of the GPU.",
+    ),
+    _counter(
+        "gpu_ecc_double_bit_total",
+        "dmon dbecc",
+        "Double-bit memory errors, as dmon counts them over all parts of the GPU.",
+    ),
+    _counter("pcie_replays_total", "dmon pci", "Packets that were sent over PCIe once more because of an error."),
     *_clock_events(),
     Metric(
         name="clock_event_unknown_bits",

@@ -31,6 +31,8 @@ UNITS: dict[str, Unit] = {
     "GiB": Unit("By", 2**30),
     # old nvidia-smi headers say MB where the driver counts binary megabytes
     "MB": Unit("By", 2**20),
+    "KB/s": Unit("By/s", 1000),
+    "MB/s": Unit("By/s", 10**6),
     "mW": Unit("W", 1, 1000),
     "W": Unit("W", 1),
     "kW": Unit("W", 1000),

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from gpureport.recording import Device, Run
 
 _KINDS = {"nvidia_smi": "a log of nvidia-smi --query-gpu", "host": "a host log"}
+_FORMS = {"nvidia_smi": "what nvidia-smi writes"}
+"""Kinds of sources of which the blocks are told one by one."""
 _DELIMITERS = {",": "commas", ";": "semicolons, decimal commas", "\t": "tabulators"}
 _COLUMNS = {
     "header": "as its header says",
@@ -26,6 +28,8 @@ _COLUMNS = {
 }
 _LISTED = 3
 """Gaps and steps of the clock that are told one by one."""
+_BLOCKS = 30
+"""Blocks that are told one by one."""
 _QUOTED = 120
 """Characters of a rejected line that are shown."""
 
@@ -76,18 +80,37 @@ class _Source:
         given = self.source.given
         yield cut(given.locator, _QUOTED)
         named = "as the options say" if kind and not given.beside else "by its content"
-        yield f"  kind: {_KINDS.get(given.importer.kind, given.importer.kind)}, {named}"
-        yield f"  file: {self.source.file.size:,} bytes{_form(self.source.file.account)}"
+        kinds = _FORMS if self.source.outcome.understanding.blocks else _KINDS
+        yield f"  kind: {kinds.get(given.importer.kind, given.importer.kind)}, {named}"
+        yield f"  file: {self.source.file.size:,} bytes{_form(self.source.file.account)}{self._cells()}"
         yield from self._columns()
+        yield from self._blocks()
         yield from self._devices()
         yield from self._times()
         yield "  lines:"
         yield from (f"  {line}" for line in self._account())
 
+    def _cells(self) -> str:
+        """Return what parts cells, nothing where several forms may differ in that."""
+        delimiter = self.source.file.account.delimiter
+        blocks = self.source.outcome.understanding.blocks
+        return "" if blocks else f"; cells parted by {_DELIMITERS.get(delimiter, delimiter)}"
+
+    def _blocks(self) -> Iterator[str]:
+        """Yield where each block begins, what it is, and the line that says so."""
+        blocks = self.source.outcome.understanding.blocks
+        if blocks:
+            yield f"  blocks: {len(blocks):,}"
+        for block in blocks[:_BLOCKS]:
+            yield f"    line {block.first_line:,}: {block.form}, {block.rows:,} rows in {block.lines:,} lines"
+            yield f"      it begins {cut(block.opening, _QUOTED)}"
+        if len(blocks) > _BLOCKS:
+            yield f"    {len(blocks) - _BLOCKS:,} more blocks"
+
     def _columns(self) -> Iterator[str]:
         outcome = self.source.outcome
         by = outcome.understanding.columns_by
-        yield f"  columns: {', then '.join(_COLUMNS[each] for each in by)}"
+        yield f"  columns: {', then '.join(_COLUMNS.get(each, f'as {each} writes them') for each in by)}"
         yield from (f"    {line}" for line in table(outcome.columns, outcome.understanding.gpus_by))
         yield from (f"    {note}" for note in outcome.understanding.columns_notes)
 
@@ -163,8 +186,7 @@ def _form(found: "Account") -> str:
     held = {name: count for name, count in ends.items() if count}
     lines = next(iter(held), "nothing") if len(held) < 2 else ", ".join(f"{n:,} {name}" for name, n in held.items())  # noqa: PLR2004 - one kind needs no count
     packed = f", {found.compression}" if found.compression else ""
-    cells = _DELIMITERS.get(found.delimiter, found.delimiter)
-    return f"{packed}; {found.encoding.upper()}{mark}; lines end with {lines}; cells parted by {cells}"
+    return f"{packed}; {found.encoding.upper()}{mark}; lines end with {lines}"
 
 
 def _told(by: tuple[str, ...], count: int, *, mixed: bool) -> str:

@@ -1,6 +1,6 @@
 """Logs that are no tables: what a form reads of them, and how its rows become the series of GPUs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -132,8 +132,8 @@ class Form(Protocol):
 class FormExtraction:
     """One log of GPUs being read by a form."""
 
-    def __init__(self, file: RawFile, placement: Placement, form: type[Form]) -> None:
-        """Prepare to read; nothing is read yet."""
+    def __init__(self, file: RawFile, placement: Placement, form: Callable[[], Form]) -> None:
+        """Prepare to read by a form; nothing is read yet."""
         self._file = file
         self._placement = placement
         self._make, self._form = form, form()

@@ -21,6 +21,10 @@ WRONG_TICK = "tick with another number of rows"
 DUPLICATE = "duplicate segment"
 NO_TIME = "no time stamp"
 """Rows without a time in a log whose other rows have one, or for which `--interval` is not given."""
+MIG_INSTANCE = "row of a MIG instance"
+"""Part of a GPU, whose figures are none of the GPU."""
+NO_READING = "no reading of a GPU"
+"""A line that was understood, and that says nothing of a GPU which could become a series."""
 TWICE = "recorded in the log before as well"
 """Rows that two rotated logs share are taken once."""
 
@@ -39,5 +43,7 @@ REASONS = (
     WRONG_TICK,
     DUPLICATE,
     NO_TIME,
+    MIG_INSTANCE,
+    NO_READING,
     TWICE,
 )

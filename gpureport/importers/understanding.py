@@ -48,6 +48,25 @@ class ColumnRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BlockRead:
+    """Lines of a source that one form reads.
+
+    Attributes:
+        form: what it is called; `text` for lines that no form reads.
+        opening: the line that begins the block.
+        first_line: number of that line.
+        lines: non-empty lines of the block.
+        rows: rows read of it, before any is left out for its GPU or its time.
+    """
+
+    form: str
+    opening: str
+    first_line: int
+    lines: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Understanding:
     """What the columns, the GPUs and the times of a source were told by.
 
@@ -57,6 +76,7 @@ class Understanding:
         gpus_by: fields that told GPUs apart, or PLACE_IN_TICK; none where there is one GPU only.
         gpus_notes: notes of the account that say more of it.
         order_notes: notes on why stamps run backwards; None when they never do.
+        blocks: blocks of a source that holds forms, in its order; none where it is a table from end to end.
     """
 
     columns_by: tuple[str, ...] = ("header",)
@@ -64,6 +84,7 @@ class Understanding:
     gpus_by: tuple[str, ...] = ()
     gpus_notes: tuple[str, ...] = ()
     order_notes: tuple[str, ...] | None = None
+    blocks: tuple[BlockRead, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -137,6 +137,11 @@ def memory(size: float) -> str:
     return f"{number(gib)}{GAP}GiB" if abs(gib) >= 1 else f"{number(size / 2**20)}{GAP}MiB"
 
 
+def throughput(rate: float) -> str:
+    """Return bytes a second as MB a second."""
+    return f"{number(rate / 1e6)}{GAP}MB/s"
+
+
 def clock(hertz: float) -> str:
     """Return a clock in MHz."""
     return f"{hertz / 1e6:.0f}{GAP}MHz"
@@ -164,6 +169,7 @@ _UNITS: dict[str, Callable[[float], str]] = {
     "Cel": temperature,
     "W": power,
     "By": memory,
+    "By/s": throughput,
     "Hz": clock,
     "J": energy,
 }

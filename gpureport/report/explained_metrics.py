@@ -9,6 +9,7 @@ from gpureport.report.parts import Explanation, Fact, Section
 _UNITS = {
     "1": "a ratio; 1 is 100 %",
     "By": "bytes",
+    "By/s": "bytes a second",
     "W": "watts",
     "Hz": "hertz",
     "Cel": "degrees Celsius",

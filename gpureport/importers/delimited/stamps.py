@@ -13,11 +13,12 @@ from gpureport.importers.delimited.numbers import text_bytes
 _MINUTES = len("2026/03/14 09:26")
 _SECONDS = len("2026/03/14 09:26:53")
 _LONGEST = len("2026/03/14 09:26:53.123456")
+_COMPACT = len("20260314 09:26:53")
 _MONTH_DAYS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
 _DAY_FIRST = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}) (\d{1,2}:\d\d)(:\d\d)?([.,]\d{1,6})?")
 """A stamp as spreadsheets show it where the decimal sign is a comma: day, month, year."""
-STAMP = re.compile(r"\d{4}([/-])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
-"""A stamp as nvidia-smi writes it, found anywhere in a line."""
+STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8} )\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
+"""A stamp as nvidia-smi writes it, found anywhere in a line; its monitors leave out what parts a date."""
 
 
 def _days(year: IntArray, month: IntArray, day: IntArray) -> IntArray:
@@ -90,9 +91,10 @@ def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:
     lengths = np.diff(offsets)
     stamps, good = np.zeros(len(lengths), dtype=np.int64), np.zeros(len(lengths), dtype=np.bool_)
     for width in np.flatnonzero(np.bincount(lengths)).tolist() if len(lengths) else ():
-        if _SECONDS <= width <= _LONGEST and width != _SECONDS + 1:
+        if width == _COMPACT or (_SECONDS <= width <= _LONGEST and width != _SECONDS + 1):
             rows = np.flatnonzero(lengths == width)
-            stamps[rows], good[rows] = _fixed_width(_matrix(data, offsets, rows, width))
+            text = _matrix(data, offsets, rows, width)
+            stamps[rows], good[rows] = _fixed_width(_parted(text) if width == _COMPACT else text)
     if day_first and not good.all():
         _read_day_first(texts, stamps, good)
     return stamps, good
@@ -116,6 +118,12 @@ def _read_day_first(texts: Any, stamps: IntArray, good: BoolArray) -> None:  # n
         if line is not None:
             text = np.frombuffer(line, dtype=np.uint8).reshape(1, -1)
             (stamps[row],), (good[row],) = _fixed_width(text)
+
+
+def _parted(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """Return stamps of the form `YYYYMMDD HH:MM:SS` with their dates parted."""
+    slash = np.full((len(text), 1), ord("/"), dtype=np.uint8)
+    return np.concatenate([text[:, :4], slash, text[:, 4:6], slash, text[:, 6:]], axis=1)
 
 
 def _year_first(match: "re.Match[str]") -> bytes:

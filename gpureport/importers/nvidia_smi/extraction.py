@@ -39,7 +39,6 @@ from gpureport.importers.strays import Strays
 from gpureport.importers.survey import survey
 from gpureport.importers.tick_times import TickTimes
 from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
-from gpureport.metrics import BY_NAME
 from gpureport.quality import Quality
 
 if TYPE_CHECKING:
@@ -55,8 +54,6 @@ _ROLES = {
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
 _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
-METRICS = frozenset({*BY_NAME, fields.CLOCK_EVENTS})
-"""Targets that are series of a GPU."""
 
 
 class QueryGpuExtraction:
@@ -127,7 +124,7 @@ class QueryGpuExtraction:
     def _lacks(self, layout: Layout) -> tuple[str, str] | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
         names = ", ".join(column.source for column in layout.columns)
-        if not layout.holds(METRICS):
+        if not layout.holds(fields.METRICS):
             return f"no GPU metric among the columns {names}", _UNIT if self._opening.dialect.fractions else _RECORD
         if self._stamped is None:
             self._stamped = layout.stamp is not None or self._opening.stamped

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.importers.delimited.cells import Column, Reader, Value, number_column
-from gpureport.importers.delimited.layout import STAMP, extra_name
+from gpureport.importers.delimited.layout import STAMP, Layout, extra_name
 from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.devices import ATTRIBUTES
 from gpureport.metrics import BY_NAME
@@ -62,6 +62,7 @@ _SERIES = {
     "memory.free": "gpu_memory_free_bytes",
     "memory.total": "gpu_memory_total_bytes",
     "memory.reserved": "gpu_memory_reserved_bytes",
+    "protected_memory.used": "gpu_protected_memory_used_bytes",
     "power.draw": "gpu_power_watts",
     "power.draw.average": "gpu_power_watts",
     "power.draw.instant": "gpu_power_instant_watts",
@@ -106,6 +107,8 @@ _SOURCE_UNITS = {
 _PARTS_OF_ONE = {name for name, metric in BY_NAME.items() if metric.unit == "1"} - {"gpu_fan_ratio"}
 PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 """Fields that fill a metric's column where a log holds two that could (`power.draw`, `power.draw.average`)."""
+METRICS = frozenset({*BY_NAME, CLOCK_EVENTS})
+"""Targets that are series of a GPU."""
 _HEADING = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
 _FLAGS = {"Active": True, "Not Active": False}
 
@@ -165,6 +168,14 @@ def known(column: Column) -> bool:
 def telling(column: Column) -> bool:
     """Return whether a column is one that no table but a log of GPUs has."""
     return known(column) and column.source not in _COMMON
+
+
+def of_gpus(layout: Layout) -> bool:
+    """Return whether a header names a GPU metric, or a time and what only GPUs have.
+
+    `index` and `name` are columns of any table.
+    """
+    return layout.holds(METRICS) or (layout.stamp is not None and any(map(telling, layout.columns)))
 
 
 def share(column: Column) -> bool:

@@ -1,0 +1,99 @@
+"""A log cut into blocks of one form each, by the lines that open them."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.nvidia_smi.forms import FORMS
+from gpureport.importers.nvidia_smi.forms.form import BlockForm
+
+_NEWLINE, _BLANK = ord("\n"), ord(" ")
+_DIGITS = (ord("0"), ord("9"))
+_INDENT = 64
+"""Blanks before a line's first word that are looked past."""
+_LONGEST = 16_384
+"""A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
+_COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
+"""A line with a command and its prompt, or a line across the page: what stood above ends there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Lines of a piece that belong to one block.
+
+    Attributes:
+        block: number of the block.
+        form: its form, None for lines that no form reads.
+        opening: the line it begins with.
+        piece: the lines.
+    """
+
+    block: int
+    form: type[BlockForm] | None
+    opening: str
+    piece: Piece
+
+
+@lru_cache(4096)
+def opener(line: str) -> type[BlockForm] | None:
+    """Return the form of which a line begins a block, None when it begins none."""
+    return next((form for form in FORMS if form.opens(line)), None)
+
+
+class Blocks:
+    """Cuts the pieces of a log where another form begins."""
+
+    def __init__(self) -> None:
+        """Start outside of any block."""
+        self._number = 0
+        self._form: type[BlockForm] | None = None
+        self._opening = ""
+
+    def parts(self, piece: Piece) -> Iterator[Part]:
+        """Yield the parts of a piece."""
+        data = piece.data
+        ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE) + 1
+        starts = np.append(0, ends[ends < len(data)]) if data else ends[:0]
+        begin = 0
+        for place in _telling(data, starts).tolist():
+            line = data[starts[place] : starts[place] + _LONGEST].partition(b"\n")[0].decode(errors="replace")
+            form = opener(line)
+            if form is self._form or (form is None and not _COMMAND.fullmatch(line)):
+                continue
+            if begin < place:
+                yield self._part(piece, starts, begin, place)
+            self._number, self._form, self._opening, begin = self._number + 1, form, line.strip(), place
+        if begin < len(starts) or piece.last:
+            yield self._part(piece, starts, begin, len(starts))
+
+    def _part(self, piece: Piece, starts: IntArray, begin: int, end: int) -> Part:
+        """Return the lines from one to another."""
+        last = piece.last and end == len(starts)
+        if begin == 0 and end == len(starts):
+            cut = piece
+        else:
+            start = int(starts[begin]) if begin < len(starts) else len(piece.data)
+            stop = int(starts[end]) if end < len(starts) else len(piece.data)
+            ended = end - begin if end < len(starts) else piece.lines - begin
+            cut = Piece(piece.data[start:stop], piece.first_line + begin, last=last, lines=ended)
+        return Part(self._number, self._form, self._opening, cut)
+
+
+def _telling(data: bytes, starts: IntArray) -> IntArray:
+    """Return the lines that may open a block: those that do not begin with a number, and the first that do."""
+    text = np.frombuffer(data, dtype=np.uint8)
+    at = starts.copy()
+    for _ in range(_INDENT):
+        blank = np.flatnonzero(text[at] == _BLANK)
+        if not len(blank):
+            break
+        at[blank] = np.minimum(at[blank] + 1, len(text) - 1)
+    first = text[at]
+    rows = (first >= _DIGITS[0]) & (first <= _DIGITS[1])
+    follows = np.append(True, ~rows[:-1]) if len(rows) else rows
+    return np.flatnonzero((~rows & (first > _BLANK)) | (rows & follows))
