@@ -1,7 +1,9 @@
 """Logs that are no tables: what a form reads of them, and how its rows become the series of GPUs."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _TEXTS = frozenset(ATTRIBUTES.values())
+UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 
 
@@ -160,10 +163,19 @@ class FormExtraction:
             raise SourceError(str(self._file.path), *self._nothing())
 
     def _rows(self) -> Iterator[Rows]:
+        if self._tick_times is not None:
+            self._stamped = self._mostly_stamped()
         for part in self._form.chunks(pieces(self._file)):
             self._count(part)
             if len(part.numbers):
                 yield self._assigned(part)
+
+    def _mostly_stamped(self) -> bool:
+        """Return whether most rows at the beginning have a time, so that no other is counted."""
+        rows = Counter[bool]()
+        for part in self._make().chunks(islice(pieces(self._file.again()), 1)):
+            rows[part.times is not None] += len(part.numbers)
+        return rows[True] > rows[False]
 
     def _count(self, part: Chunk) -> None:
         self._tally.take(part.lines, len(part.numbers), part.continued, part.odd)
@@ -188,7 +200,7 @@ class FormExtraction:
         return Rows(lines=part.numbers, stamps=times, devices=codes, ids=ids, data=part.data)
 
     def _dated(self, part: Chunk) -> bool:
-        """Return whether rows can be placed in time as the first rows were."""
+        """Return whether rows can be placed in time as the others are."""
         if self._stamped is None and (part.times is not None or self._tick_times is not None):
             self._stamped = part.times is not None
         return self._stamped == (part.times is not None)
@@ -213,7 +225,8 @@ class FormExtraction:
         """Return what is known after the last batch."""
         clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
         devices = self._devices.devices(averaged=self._form.averaged)
-        notes = (*self._notes, *self._devices.notes(), *(() if plan is None else plan.notes))
+        unused = (UNUSED_INTERVAL,) if self._stamped and self._tick_times is not None else ()
+        notes = (*self._notes, *unused, *self._devices.notes(), *(() if plan is None else plan.notes))
         quality = self._tally.quality(clocks, notes)
         if not self._stamped:
             quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())

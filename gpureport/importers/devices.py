@@ -15,6 +15,12 @@ IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index":
 ATTRIBUTES = {"driver_version": "driver", "mig.mode.current": "mig", **IDENTITY}
 """What describes a GPU instead of being a series."""
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts")
+_SURE = {"uuid": None, "bus_id": None, "serial": None}.keys()
+"""What names one GPU only, the surest first."""
+_BY_ORDER = (
+    "One part of the log names GPUs by their index, another by uuid or bus id, and no row by both: they are taken to "
+    "be the same in the order in which nvidia-smi lists them."
+)
 _SMALL = 2**16
 _TICK = 60_000
 """Rows of one tick lie some milliseconds apart (1 to 6 in genuine logs, 50 under load), in microseconds."""
@@ -50,6 +56,8 @@ class Devices:
         self._indexed: dict[int, int] = {}
         self._lowest = 0
         self._ambiguous: set[str] = set()
+        self._alone: dict[int, int] = {}
+        self._by_order = False
         self.named = False
 
     @property
@@ -110,23 +118,37 @@ class Devices:
         place = self._places.get((key, name))
         if place is None:
             index = _logged_index(rows, data)
-            place = self._known(key, name, index)
+            place = self._known(key, name, index, rows, data)
             if place is None:
                 place = len(self._gpus)
                 self._gpus.append(_Seen(self._free(index)))
                 self._indexed[self._gpus[place].index] = place
             self._places[key, name] = place
-        for attribute in _note(self._gpus[place], rows, data):
+        seen = self._gpus[place]
+        for attribute in _note(seen, rows, data):
             self._named[attribute] = min(self._named.get(attribute, place), place)
+        if seen.attributes.keys() & _SURE:
+            self._alone.pop(seen.index, None)
+        else:
+            self._alone[seen.index] = place
         return place
 
-    def _known(self, key: str, name: str, index: int | None) -> int | None:
-        """Return the GPU that rows before named in another way: by this name as well, or by this index alone."""
+    def _known(self, key: str, name: str, index: int | None, rows: IntArray, data: dict[str, Values]) -> int | None:
+        """Return the GPU that rows before named in another way: by a name they share with these, or by index alone."""
         if key != "model" and (key, name) in self._named:
             return self._named[key, name]
-        alone = index is None and len(self._gpus) == 1
-        place = 0 if alone else None if index is None else self._indexed.get(index)
-        return None if place is None or key in self._gpus[place].attributes else place
+        if index is None and len(self._gpus) == 1:
+            return None if key in self._gpus[0].attributes else 0
+        others = [other for other in _SURE if other in data and other != key and other not in self._ambiguous]
+        shared = [self._named.get((other, _first(data[other], rows) or ""), NOT_NAMED) for other in others]
+        lowest = [self._alone[min(self._alone)]] if self._alone and key in _SURE else []
+        counted = lowest if index is None else [self._indexed.get(index, NOT_NAMED)]
+        for place in (*shared, *counted):
+            if place >= 0 and key not in self._gpus[place].attributes:
+                logged = index is not None and "index" in self._gpus[place].attributes
+                self._by_order |= not (logged or place in shared or key == "model")
+                return place
+        return None
 
     def _free(self, wanted: int | None) -> int:
         """Return the wanted index if it is free, else the lowest that is."""
@@ -138,7 +160,8 @@ class Devices:
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know of GPUs that an index alone tells, and that are called in several ways."""
-        return tuple(
+        order = (_BY_ORDER,) if self._by_order else ()
+        return order + tuple(
             f"Rows of gpu:{seen.index} name {' and '.join(list(seen.models)[:_NAMED])}: one GPU under the names of "
             "several drivers, or one put in place of another; a uuid in the log would tell."
             for seen in self._gpus

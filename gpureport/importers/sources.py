@@ -79,6 +79,9 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         raise SourceError(source, packed, "unpack it and give the files in it")
     if not found:
         first = _first_line(head)
+        if not first and path.name.startswith("nvstats"):
+            what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
+            raise SourceError(source, what, f"print it with nvidia-smi replay -f {path.name} -r log.txt, give log.txt")
         raise SourceError(source, f"not a known log (it begins {first!r})" if first else "not a text log", _WANTED)
     return Input(path, found[0], source, beside=importers is BESIDE)
 

@@ -1,6 +1,8 @@
 """Time stamps as text to integer microseconds, a whole column at a time."""
 
 import re
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,8 @@ import pyarrow.compute as pc
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.numbers import text_bytes
 
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps have no zone
+_MICROSECOND = timedelta(microseconds=1)
 _MINUTES = len("2026/03/14 09:26")
 _SECONDS = len("2026/03/14 09:26:53")
 _LONGEST = len("2026/03/14 09:26:53.123456")
@@ -98,6 +102,19 @@ def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:
     if day_first and not good.all():
         _read_day_first(texts, stamps, good)
     return stamps, good
+
+
+@lru_cache(64)
+def read(text: str) -> int | None:
+    """Return microseconds since 1970-01-01 of one stamp as written, None where the text is none."""
+    if STAMP.fullmatch(text) is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.replace("/", "-").replace(",", "."))
+    except ValueError:
+        return None
+    since = (moment - _EPOCH) // _MICROSECOND
+    return since if since >= 0 else None
 
 
 def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:

@@ -11,6 +11,7 @@ from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, Values, columns_of
 from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
+from gpureport.importers.chunks import UNUSED_INTERVAL
 from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited.cells import CUT
 from gpureport.importers.delimited.layout import Layout
@@ -237,7 +238,7 @@ class QueryGpuExtraction:
         """Return the account of a log with time stamps as it is; without them, no time is a recorded one."""
         if self._stamped:
             unused = self._tick_times is not None
-            note = ("The log has time stamps: --interval was not used.",) if unused else ()
+            note = (UNUSED_INTERVAL,) if unused else ()
             return replace(quality, notes=(*quality.notes, *note))
         return replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
 

@@ -4,9 +4,12 @@ A form is a class with, besides what `chunks.Form` asks for, `opens(line)`: whet
 cheap, and false for prose. Its `chunks` reads a block, from the line that opens it to the line that opens another.
 """
 
+from gpureport.importers.nvidia_smi.forms.compute_apps import ComputeApps
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
 from gpureport.importers.nvidia_smi.forms.form import BlockForm
+from gpureport.importers.nvidia_smi.forms.pmon import Pmon
 from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
+from gpureport.importers.nvidia_smi.forms.stats import Stats
 
-FORMS: tuple[type[BlockForm], ...] = (Dmon, QueryCsv)
+FORMS: tuple[type[BlockForm], ...] = (Dmon, Pmon, ComputeApps, Stats, QueryCsv)
 """Forms in the order in which they are asked for a line; the first that opens a block has it."""

@@ -12,7 +12,7 @@ from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms import FORMS
 from gpureport.importers.nvidia_smi.forms.form import BlockForm
 
-_NEWLINE, _BLANK = ord("\n"), ord(" ")
+_NEWLINE, _BLANK, _SIGN = (ord(each) for each in "\n #")
 _DIGITS = (ord("0"), ord("9"))
 _INDENT = 64
 """Blanks before a line's first word that are looked past."""
@@ -85,7 +85,10 @@ class Blocks:
 
 
 def _telling(data: bytes, starts: IntArray) -> IntArray:
-    """Return the lines that may open a block: those that do not begin with a number, and the first that do."""
+    """Return the lines that may open a block: those that do not begin with a number, and the first behind those.
+
+    A row below a heading is none of them.
+    """
     text = np.frombuffer(data, dtype=np.uint8)
     at = starts.copy()
     for _ in range(_INDENT):
@@ -95,5 +98,5 @@ def _telling(data: bytes, starts: IntArray) -> IntArray:
         at[blank] = np.minimum(at[blank] + 1, len(text) - 1)
     first = text[at]
     rows = (first >= _DIGITS[0]) & (first <= _DIGITS[1])
-    follows = np.append(True, ~rows[:-1]) if len(rows) else rows
+    follows = np.append(True, ~rows[:-1] & (first[:-1] != _SIGN)) if len(rows) else rows
     return np.flatnonzero((~rows & (first > _BLANK)) | (rows & follows))

@@ -5,10 +5,12 @@ from dataclasses import replace
 from gpureport.importers.base import Outcome, Placement
 from gpureport.importers.chunks import INTERVAL, FormExtraction
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
-from gpureport.importers.nvidia_smi.forms.mixed import Mixed
+from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.raw import RawFile
 
 _HINT = f"{INTERVAL}: 1 s unless -d said otherwise; dmon -o DT writes the time"
+
+_LISTS = "record a list of processes with its time: pmon -o DT, or --query-compute-apps=timestamp,..."
 
 
 class FormsExtraction(FormExtraction):
@@ -25,7 +27,9 @@ class FormsExtraction(FormExtraction):
         what, hint = super()._nothing()
         if hint != INTERVAL:
             return what, hint
-        forms = dict.fromkeys(block.form for block in self._mixed.blocks if block.rows)
+        forms = dict.fromkeys(block.form for block in self._mixed.blocks if block.form != TEXT)
+        if not any(block.rows for block in self._mixed.blocks):
+            hint = _LISTS
         return f"its rows ({', '.join(forms)}) have no time", _HINT if Dmon.name in forms else hint
 
     def outcome(self) -> Outcome:

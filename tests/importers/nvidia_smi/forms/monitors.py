@@ -9,7 +9,14 @@ UNITS = {
     **dict.fromkeys(("sbecc", "dbecc", "pci"), "errs"),
     **dict.fromkeys(("rxpci", "txpci"), "MB/s"),
     **dict.fromkeys(("mclk", "pclk"), "MHz"),
-    "Date": "YYYYMMDD", "Time": "HH:MM:SS", "gpu": "Idx", "pwr": "W", "tviol": "bool",
+    "Date": "YYYYMMDD",
+    "Time": "HH:MM:SS",
+    "gpu": "Idx",
+    "pwr": "W",
+    "tviol": "bool",
+    "pid": "#",
+    "type": "C/G",
+    "command": "name",
 }
 """What the second line of headings says."""
 PUC = ("pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa", "mclk", "pclk")
@@ -39,10 +46,29 @@ def aligned(cells: Iterable[object]) -> str:
 def values(second: int, gpu: int) -> dict[str, int | str]:
     """Return what a GPU shows at a second."""
     return {
-        "gpu": gpu, "pwr": 300 + second % 7, "gtemp": 60 + gpu, "mtemp": 70, "temp": 60 + gpu,
-        "sm": 90 + second % 10, "mem": 40, "enc": 0, "dec": 1, "jpg": 2, "ofa": 3, "mclk": 2619, "pclk": 1980,
-        "pviol": 12, "tviol": 1, "fb": 1024, "bar1": 3, "ccpm": 0, "sbecc": 4, "dbecc": 5, "pci": 6,
-        "rxpci": 945, "txpci": 17,
+        "gpu": gpu,
+        "pwr": 300 + second % 7,
+        "gtemp": 60 + gpu,
+        "mtemp": 70,
+        "temp": 60 + gpu,
+        "sm": 90 + second % 10,
+        "mem": 40,
+        "enc": 0,
+        "dec": 1,
+        "jpg": 2,
+        "ofa": 3,
+        "mclk": 2619,
+        "pclk": 1980,
+        "pviol": 12,
+        "tviol": 1,
+        "fb": 1024,
+        "bar1": 3,
+        "ccpm": 0,
+        "sbecc": 4,
+        "dbecc": 5,
+        "pci": 6,
+        "rxpci": 945,
+        "txpci": 17,
     }
 
 
@@ -70,3 +96,10 @@ def csv(text: str, *, header: bool = True, units: bool = True) -> str:
         else:
             lines.append(", ".join(cells))
     return "\n".join(lines) + "\n"
+
+
+def process_list(seconds: int, start: int = 0, pids: Sequence[int] = (7, 8)) -> str:
+    """Return a log of `pmon -o DT` of one GPU with some processes."""
+    names = ("Date", "Time", "gpu", "pid", "type", "sm", "mem", "command")
+    rows = [[*clock(start + second), 0, pid, "C", 50, 10, "python"] for second in range(seconds) for pid in pids]
+    return "\n".join([*heading(names), *map(aligned, rows)]) + "\n"
