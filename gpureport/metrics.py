@@ -36,7 +36,8 @@ class Metric:
         scope: GPU or host.
         otel: OpenTelemetry name, empty where its conventions have none.
         covers: what stretch of time one value speaks of.
-        recorded_by: the nvidia-smi query field or host command that yields it.
+        recorded_by: the nvidia-smi query field, the monitor of nvidia-smi and its column, or the host command that
+            yields it.
         brief: one sentence of meaning.
     """
 
@@ -49,6 +50,11 @@ class Metric:
     covers: str
     recorded_by: str
     brief: str
+
+    @property
+    def queried(self) -> bool:
+        """Whether `nvidia-smi --query-gpu` has a field for it; what only dmon or pmon shows has a name of two words."""
+        return self.scope is Scope.GPU and " " not in self.recorded_by
 
 
 _WINDOW = "the last 1/6 to 1 s before the reading, by GPU model (NVML)"
@@ -287,7 +293,7 @@ METRICS: tuple[Metric, ...] = (
         "gpu_process_memory_bytes",
         "By",
         "int64",
-        "used_gpu_memory",
+        "pmon fb",
         "Memory the listed processes hold, added up; the GPU has more in use than that.",
     ),
     _gauge("gpu_encoder_sessions", "", "int32", "encoder.stats.sessionCount", "Open encoder sessions."),

@@ -38,7 +38,7 @@ def recording(metrics: Iterable[str]) -> str:
         metrics: column names; GPU ones lead to an nvidia-smi command, host ones to a line on the host log.
     """
     wanted = [BY_NAME[name] for name in metrics]
-    fields = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.GPU)
+    fields = dict.fromkeys(metric.recorded_by for metric in wanted if metric.queried)
     calls = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.HOST)
     parts = []
     if fields:

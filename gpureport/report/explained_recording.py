@@ -43,7 +43,7 @@ def gpu_command(rules: Sequence[Rule], *, newest: bool = False) -> str:
         rules: the rules.
         newest: whether to log fields that only newer drivers have.
     """
-    metrics = (metric for metric in wanted(rules) if metric.scope is Scope.GPU)
+    metrics = (metric for metric in wanted(rules) if metric.queried)
     fields = [metric.recorded_by for metric in metrics if newest or metric.name not in _COUNTERS]
     return query([*(field for field in reversed(ATTRIBUTES) if field not in _LEFT_OUT), *dict.fromkeys(fields)])
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.metrics import BY_NAME, Scope
+from gpureport.metrics import BY_NAME
 from gpureport.report import display, terms
 from gpureport.report.inputs import RunInput
 from gpureport.report.model import Judgement, NotJudgedLine
@@ -39,7 +39,7 @@ def _recorded(runs: Sequence[RunInput]) -> list[str]:
     """Return the fields whose values the runs hold, so that who records what is missing does not lose them."""
     metrics = (summary.metric for run in runs for one in run.analysis.statistics for summary in one.metrics)
     known = (BY_NAME[name] for name in dict.fromkeys(metrics) if name in BY_NAME)
-    return list(dict.fromkeys(metric.recorded_by for metric in known if metric.scope is Scope.GPU))
+    return list(dict.fromkeys(metric.recorded_by for metric in known if metric.queried))
 
 
 def _command(recordings: Sequence[str], recorded: Sequence[str]) -> str:

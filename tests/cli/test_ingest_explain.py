@@ -9,6 +9,7 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importers.logs import HEADER, log, row, series, stamp
+from tests.importers.nvidia_smi.forms.monitors import dmon, process_list
 from tests.importers.two_writers import interleaved
 
 
@@ -63,6 +64,26 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
         "    no devices, 1 s after the first sample: No devices were found (line 7)\n"
         "Not stored.\n"
     )
+
+
+def test_blocks_are_told(gpureport: Program, tmp_path: Path) -> None:
+    """Of a log of several forms each block is named, with the line that says what it is."""
+    (tmp_path / "all.log").write_text("job 7\n" + dmon(3) + "$ nvidia-smi pmon -o DT\n" + process_list(2, start=60))
+    out = gpureport("ingest", "all.log", "--explain").out
+    assert out.splitlines()[2:5] == [
+        "  kind: what nvidia-smi writes, by its content",
+        f"  file: {(tmp_path / 'all.log').stat().st_size} bytes; UTF-8; lines end with LF",
+        "  columns: as nvidia-smi dmon writes them, then as nvidia-smi pmon writes them",
+    ]
+    told = [" ".join(line.split()) for line in section(out, "blocks: 4")]
+    assert [line for line in told if line.startswith("line")] == [
+        "line 1: text, 0 rows in 1 lines",
+        "line 2: nvidia-smi dmon, 3 rows in 5 lines",
+        "line 7: text, 0 rows in 1 lines",
+        "line 8: nvidia-smi pmon, 2 rows in 6 lines",
+    ]
+    assert "it begins #Date Time gpu pwr gtemp" in told[3]
+    assert "it begins $ nvidia-smi pmon -o DT" in told[5]
 
 
 def test_nothing_is_stored(gpureport: Program, tmp_path: Path) -> None:

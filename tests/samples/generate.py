@@ -3,6 +3,7 @@
 `python -m tests.samples.generate` rewrites them in sample_logs/.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -35,6 +36,20 @@ _UNITS = {
     "clocks.current.sm": "MHz",
     "clocks.max.sm": "MHz",
 }
+_MONITORED = {
+    "gpu": "index",
+    "pwr": "power.draw",
+    "gtemp": "temperature.gpu",
+    "sm": "utilization.gpu",
+    "mem": "utilization.memory",
+    "pclk": "clocks.current.sm",
+    "fb": "memory.used",
+}
+"""Column of dmon to query field."""
+_DMON = ("gpu", "pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa", "mclk", "pclk", "fb", "bar1", "ccpm")
+_DMON_UNITS = ("Idx", "W", "C", "C", "%", "%", "%", "%", "%", "%", "MHz", "MHz", "MB", "MB", "MB")
+_UNSEEN = {"mtemp": "-", "mclk": "6250", "bar1": "4"}
+_HEADING_ROWS = 44
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +166,28 @@ def nvidia_smi_csv(played: Played) -> str:
     return "\n".join(lines) + "\n"
 
 
+def dmon_log(played: Played) -> str:
+    """Return the log `nvidia-smi dmon -o DT -s pucm -d N` would have written: whole watts, whole seconds."""
+    scenario = played.scenario
+    rng = np.random.default_rng([scenario.seed, 1])
+    started = datetime.fromisoformat(scenario.started)
+    lines: list[str] = []
+    for woke in _stamps(rng, played.seconds, scenario.interval):
+        moment = float(woke)
+        for gpu in range(len(played.traces)):
+            read = _reading(played, gpu, moment, float(rng.random()))
+            cells = [*(read.get(_MONITORED.get(name, ""), _UNSEEN.get(name, "0")) for name in _DMON)]
+            stamp = (started + timedelta(seconds=moment)).strftime("%Y%m%d   %H:%M:%S")
+            if sum(not line.startswith("#") for line in lines) % _HEADING_ROWS == 0:
+                lines += [_heading("Date       Time", _DMON), _heading("YYYYMMDD   HH:MM:SS", _DMON_UNITS)]
+            lines.append(f" {stamp}" + "".join(f" {round(float(cell)) if cell != '-' else cell:>6}" for cell in cells))
+    return "\n".join(lines) + "\n"
+
+
+def _heading(first: str, names: Sequence[str]) -> str:
+    return f"#{first:<19}" + "".join(f" {name:>6}" for name in names)
+
+
 def _load(played: Played, machine: Machine, before: float, second: float) -> tuple[float, float]:
     """Return the processor load the job makes and the share of time it waits for storage, both in percent."""
     span = np.array([before, second])
@@ -183,10 +220,14 @@ def host_csv(played: Played) -> str | None:
     return "\n".join(lines) + "\n"
 
 
+WRITERS: dict[str, Callable[[Played], str]] = {"nvidia-smi.csv": nvidia_smi_csv, "dmon.log": dmon_log}
+"""What writes the log of each name."""
+
+
 def files(scenario: Scenario) -> dict[str, str]:
     """Return the text of every file of a scenario by its name."""
     played = play(scenario)
-    written = {"nvidia-smi.csv": nvidia_smi_csv(played)}
+    written = {scenario.log: WRITERS[scenario.log](played)}
     host = host_csv(played)
     return written if host is None else written | {"host.csv": host}
 

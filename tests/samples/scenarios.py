@@ -96,6 +96,7 @@ class Scenario:
         memory: what the job holds.
         machine: the host; None records no host log.
         fields: what nvidia-smi was asked for.
+        log: file of the log, which says what wrote it.
         planted: findings the log must lead to; it leads to no other warning and no other problem.
     """
 
@@ -111,6 +112,7 @@ class Scenario:
     memory: Memory
     machine: Machine | None = None
     fields: tuple[str, ...] = field(default=LEAN)
+    log: str = "nvidia-smi.csv"
     planted: tuple[Planted, ...] = ()
 
 
@@ -264,6 +266,27 @@ HEALTHY = Scenario(
     ),
     fields=FULL,
 )
+MONITORED = Scenario(
+    folder="dmon",
+    seed=51,
+    started="2026-05-11 16:20:03.512",
+    interval=2,
+    model=L4,
+    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),),
+    job=Job(
+        steps=700,
+        first=12.0,
+        compute_seconds=0.305,
+        load_seconds=0.21,
+        stall_steps=175,
+        stall_seconds=30.0,
+    ),
+    intensity=1.12,
+    controller=0.58,
+    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    log="dmon.log",
+    planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
+)
 
-SCENARIOS = (BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY)
+SCENARIOS = (BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED)
 """Every sample log, each in a folder of its own."""
