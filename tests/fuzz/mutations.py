@@ -1,7 +1,7 @@
 """Damages logs at random and reads them: nothing but the project's own errors may come out.
 
 Run by hand for many cases: `python tests/fuzz/mutations.py --cases 100000` prints how they ended, the slowest one,
-and the most memory taken beyond that of the idle process.
+and the most memory taken beyond that of the idle process. `--form dmon` damages logs of another form of nvidia-smi.
 """
 
 import argparse
@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
@@ -21,13 +22,52 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Placement, Reading, find
 from tests.importers.logs import HEADER, log, row, stamp
+from tests.importers.nvidia_smi.forms.monitors import PUCVMET, csv, dmon, process_list
 
+QUERY = "query"
+"""The form of CSV of `--query-gpu`."""
+FORMS = (QUERY, "dmon", "pmon", "compute_apps", "stats", "mixed")
 LARGEST = 100_000
 """Bytes of a log at most."""
 
 
-def seeds() -> list[bytes]:
-    """Return the logs that are damaged."""
+def _monitors() -> dict[str, list[str]]:
+    """Return logs of the monitors and lists of nvidia-smi, by form."""
+    apps = "timestamp, gpu_name, gpu_bus_id, gpu_uuid, pid, process_name, used_gpu_memory [MiB]"
+    listed = [
+        f"{stamp(s)}, NVIDIA L4, 0{gpu}:00.0, GPU-{gpu}, {pid}, a, b, {pid} MiB"
+        for s in range(20)
+        for gpu, pid in ((0, 7), (0, 8), (1, 9))
+    ]
+    samples = [
+        f"{gpu}, {name:<8}, {1773480413000000 + s * 1000000}, {s}"
+        for gpu in range(2)
+        for name in ("procClk", "gpuUtil", "violPwr")
+        for s in range(30)
+    ]
+    named = [line.replace("NVIDIA L4", f"NVIDIA {line[23:26]}") for line in log(20).splitlines()]
+    instances = dmon(30, names=("mig_id", "gi_id", "ci_id", "sm", "GPM:Util")).replace(" x ", " - ")
+    dmons = [
+        dmon(60, 2),
+        dmon(90, names=PUCVMET),
+        dmon(60, stamped=False),
+        csv(dmon(50, 4)),
+        csv(dmon(50), header=False),
+    ]
+    mixed = ["epoch 1: 0.5", dmon(9), "$ nvidia-smi pmon", process_list(9, 60), *named, apps, *listed[:9], *samples[:9]]
+    return {
+        "dmon": [*dmons, instances, dmon(20).replace("#Date", "#").replace("20260314", ""), dmon(5, names=("fb",))],
+        "pmon": [process_list(60), process_list(60, pids=(7,)), process_list(30).replace("20260314 ", "")],
+        "compute_apps": ["\n".join([apps, *listed, ""]), "\n".join([apps, *listed, apps, *listed[:7]])],
+        "stats": ["\n".join([*samples, ""]), "\n".join(sorted(samples))],
+        "mixed": ["\n".join([*mixed, ""]), "\n".join(reversed(mixed)), dmon(40) + log(40), process_list(9) + dmon(9)],
+    }
+
+
+def seeds(form: str = QUERY) -> list[bytes]:
+    """Return the logs of a form that are damaged."""
+    if form != QUERY:
+        return [text.encode() for text in _monitors()[form]]
     bare = "\n".join([HEADER, *(row(second).replace(" %", "").replace(" MiB", "") for second in range(60)), ""])
     masks = [f"{stamp(s)}, GPU-12345678-1234-1234-1234-12345678901{s % 2}, P{s % 9}, 0x{s:016x}" for s in range(60)]
     many = "\n".join(["timestamp, uuid, pstate, clocks_event_reasons.active", *masks, ""])
@@ -115,6 +155,14 @@ _TOKENS = [
         b"\nindex, timestamp\n",
         b"No devices were found\n",
     ),
+    *(
+        b"\n# gpu    sm    fb\n# Idx     %    MB\n",
+        b"\n#Date       Time        gpu        pid  type  command\n",
+        b"\ngpu_uuid, pid, timestamp\n",
+        b"\n0, temp, 1395544840748857, 12\n",
+        b"\n$ nvidia-smi\n",
+        b"20260314 09:00:00",
+    ),
 ]
 MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
     *(_cut, _flip, _flip, _flip, _remove, _insert, _insert, _insert, _repeat, _swap, _shuffle_words),
@@ -122,10 +170,15 @@ MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 )
 
 
-def mutated(number: int) -> bytes:
+@cache
+def _seeds(form: str) -> list[bytes]:
+    return seeds(form)
+
+
+def mutated(number: int, form: str = QUERY) -> bytes:
     """Return the case of a number: a log damaged one to six times."""
     chance = random.Random(number)
-    data = chance.choice(seeds())
+    data = chance.choice(_seeds(form))
     for _ in range(chance.randint(1, 6)):
         data = chance.choice(MUTATIONS)(data or b"\n", chance)
     return data[:LARGEST]
@@ -163,16 +216,17 @@ def _main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--form", choices=FORMS, default=QUERY)
     options = parser.parse_args()
     endings: Counter[str] = Counter()
     slowest, most = (0.0, -1), (0.0, -1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "gpu.csv"
-        path.write_bytes(seeds()[0])
+        path.write_bytes(_seeds(options.form)[0])
         ending(path, Placement())
         idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         for number in range(options.first, options.first + options.cases):
-            path.write_bytes(mutated(number))
+            path.write_bytes(mutated(number, options.form))
             started = time.perf_counter()
             try:
                 endings[ending(path, placement(number))] += 1

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.mutations import ending, mutated, placement
+from tests.fuzz.mutations import FORMS, QUERY, ending, mutated, placement
 
 CASES, BATCH = 2_000, 100
 
@@ -16,5 +16,16 @@ def test_nothing_but_own_errors_comes_out(tmp_path: Path, first: int) -> None:
     endings = set()
     for number in range(first, first + BATCH):
         path.write_bytes(mutated(number))
+        endings.add(ending(path, placement(number)))
+    assert "read" in endings
+
+
+@pytest.mark.parametrize("form", [form for form in FORMS if form != QUERY])
+def test_forms_let_nothing_but_own_errors_out(tmp_path: Path, form: str) -> None:
+    """What the monitors and lists of nvidia-smi write is read as carefully."""
+    path = tmp_path / "gpu.log"
+    endings = set()
+    for number in range(2 * BATCH):
+        path.write_bytes(mutated(number, form))
         endings.add(ending(path, placement(number)))
     assert "read" in endings

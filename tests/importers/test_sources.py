@@ -6,6 +6,7 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.importers import BESIDE, IMPORTERS, find
+from gpureport.importers.base import HEAD_BYTES
 from tests.importers.logs import log
 
 HOST = "timestamp,cpu_percent\n2026-03-14T09:00:00.000,50\n2026-03-14T09:00:01.000,52\n"
@@ -22,6 +23,20 @@ def test_one_importer_a_source() -> None:
     """No two importers claim the same first bytes."""
     for head in (log().encode(), HOST.encode(), b"\x89PNG\r\n\x1a\n", b"a,b\n1,2\n"):
         assert sum(importer.identify(head) for importer in (*IMPORTERS, *BESIDE)) <= 1
+
+
+def test_no_sample_is_claimed_twice() -> None:
+    """Each log of the samples is of one kind, and their other files are of none."""
+    samples = Path(__file__).parents[2] / "sample_logs"
+    claims = {
+        path.relative_to(samples).as_posix(): [
+            each.kind for each in (*IMPORTERS, *BESIDE) if each.identify(path.read_bytes()[:HEAD_BYTES])
+        ]
+        for path in samples.rglob("*")
+        if path.is_file()
+    }
+    assert [name for name, kinds in claims.items() if len(kinds) > 1] == []
+    assert [name for name, kinds in claims.items() if bool(kinds) != name.endswith((".csv", ".log"))] == []
 
 
 def test_a_missing_file(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ _COMPACT = len("20260314 09:26:53")
 _MONTH_DAYS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
 _DAY_FIRST = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}) (\d{1,2}:\d\d)(:\d\d)?([.,]\d{1,6})?")
 """A stamp as spreadsheets show it where the decimal sign is a comma: day, month, year."""
-STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8} )\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
+STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
 """A stamp as nvidia-smi writes it, found anywhere in a line; its monitors leave out what parts a date."""
 
 

@@ -46,7 +46,7 @@ class NvidiaSmi:
 def _in_forms(text: bytes) -> bool:
     """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
     whole = text[: text.rfind(b"\n") + 1] or text
-    piece = Piece(whole, 1, last=False, lines=whole.count(b"\n"))
+    piece = Piece(whole, 1, last=True, lines=whole.count(b"\n"))
     if not {part.form for part in Blocks().parts(piece)} - {None, QueryCsv}:
         return False
     mixed = Mixed()

@@ -31,9 +31,20 @@ def test_spellings_of_one_moment(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text", ["20260314 09:26:53", "20260314T09:26:53", "2026/03/14 09:26:53.109", "2026-03-14T09:26:53,5"]
+)
+def test_one_stamp_is_read_as_a_column_is(text: str) -> None:
+    """A stamp alone and in a column is the same moment, with a date in one word too."""
+    assert one(text) == stamps.read(text) is not None
+    assert (one(text) or 0) // 10**9 == 1773480
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "",
+        "20261314 09:26:53",
+        "2026031 09:26:53",
         "2025/027",
         "2026/02/29 00:00:00",
         "2026/13/01 00:00:00",
@@ -46,3 +57,4 @@ def test_spellings_of_one_moment(text: str) -> None:
 def test_what_is_no_stamp(text: str) -> None:
     """Cut, torn and impossible stamps are none."""
     assert one(text) is None
+    assert stamps.read(text) is None

@@ -56,7 +56,7 @@ class Dmon:
     def __init__(self) -> None:
         """Start before any heading."""
         self._tables = TableReader()
-        self._heading = _Heading()
+        self._heading = self._before = _Heading()
         self._clock = day_clock.DayClock()
 
     @staticmethod
@@ -77,6 +77,9 @@ class Dmon:
         """Yield stretches under the same headings."""
         begin = 0
         for place in lines.marked.tolist():
+            if lines.damaged[place]:
+                odd.add(place, LineKind.REJECTED, lines.damage(place))
+                continue
             text, before = lines.line(place), self._heading.layout
             declares = self._declares(text)
             if declares or text.startswith(b"#"):
@@ -97,11 +100,17 @@ class Dmon:
         written = text.decode(errors="replace")
         names, units = _names(written), _units(written)
         if names:
-            self._heading = _Heading(text, b"", dmon_columns.declared(names))
+            self._before, self._heading = heading, _Heading(text, b"", dmon_columns.declared(names))
         elif units and heading.names:
-            layout = dmon_columns.declared(_names(heading.names.decode(errors="replace")), units)
-            self._heading = _Heading(heading.names, text, layout)
+            self._heading = self._with_units(heading, text, units)
         return bool(names or units)
+
+    def _with_units(self, heading: _Heading, text: bytes, units: tuple[str, ...]) -> _Heading:
+        """Return headings with their units; those before where there are not as many of these, so that one is torn."""
+        names = _names(heading.names.decode(errors="replace"))
+        if len(names) == len(units):
+            return _Heading(heading.names, text, dmon_columns.declared(names, units))
+        return heading if self._before.layout is None else self._before
 
     def _assume(self, lines: AlignedLines, begin: int, odd: Odd) -> None:
         """Take the columns of a CSV without headings, where its first row tells them."""

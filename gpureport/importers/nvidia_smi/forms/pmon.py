@@ -16,6 +16,7 @@ from gpureport.importers.reasons import BEFORE_HEADER, MALFORMED, NO_TIME, WRONG
 
 _HEADINGS = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b.*", re.IGNORECASE | re.DOTALL)
 _UNITS = re.compile(r"\s*#?\s*(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx[\s,]+#.*", re.IGNORECASE | re.DOTALL)
+_INDEX, _PID = re.compile(r"[0-9]{1,4}"), re.compile(r"[0-9]{1,10}|-")
 _NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. Their sm, mem, enc and dec do not add "
     "up to those of the GPU; nvidia-smi dmon -o DT records these."
@@ -61,8 +62,8 @@ class Pmon:
         if len(cells) != len(self._names):
             return rejected(number, WRONG_CELLS, text)
         row = dict(zip(self._names, cells, strict=True))
-        for name, wanted in (("gpu", row["gpu"].isdigit()), ("pid", row["pid"] == "-" or row["pid"].isdigit())):
-            if not (wanted and row[name].isascii()):
+        for name, wanted in (("gpu", _INDEX), ("pid", _PID)):
+            if not wanted.fullmatch(row[name]):
                 return rejected(number, f"{MALFORMED} {name}", text)
         if "time" not in row:
             return rejected(number, NO_TIME, text)

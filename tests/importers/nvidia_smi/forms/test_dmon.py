@@ -148,6 +148,15 @@ def test_rows_of_instances_are_not_rows_of_the_gpu(tmp_path: Path) -> None:
     assert recording.series.column("extra_GPM_SMUtil").to_pylist() == ["7"] * 4
 
 
+def test_torn_headings_are_not_believed(tmp_path: Path) -> None:
+    """Headings that lost a part, so that there are more units than names, leave those before in force."""
+    written = dmon(8, names=("pwr", "fb"), every=4).splitlines()
+    written[6] = written[6].replace("pwr", "").replace("fb", "sm")
+    recording = read_text(tmp_path, lines(*written))
+    assert column(recording, "gpu_power_watts") == [300, 301, 302, 303, 304, 305, 306, 300]
+    assert recording.run.quality.headers == 4
+
+
 def test_unknown_columns_are_kept(tmp_path: Path) -> None:
     """A column dmon does not have yet is kept as text."""
     recording = read_text(tmp_path, dmon(3, names=("pwr", "newest")))
@@ -180,6 +189,21 @@ def test_a_cut_log_invents_nothing(tmp_path: Path) -> None:
         assert found[:2] == whole[:2]
         assert found[2:] in ([], [None])
         kept(recording)
+
+
+def test_damage_anywhere_costs_the_lines_it_is_in(tmp_path: Path) -> None:
+    """Cut at any byte a log loses its last line at most, and NUL bytes at any byte cost two at most."""
+    text = dmon(8, names=("pwr", "fb"), every=5)
+    rows = column(read_text(tmp_path, text), "gpu_power_watts")
+    begins = len("".join(line + "\n" for line in text.splitlines()[:2]))
+    for place in range(begins, len(text), 7):
+        whole = sum(not line.startswith("#") for line in text[:place].splitlines()) - 1
+        if whole > 0:
+            found = column(read_text(tmp_path, text[:place]), "gpu_power_watts")
+            assert found[: max(whole, 0)] == rows[: max(whole, 0)]
+        recording = read_text(tmp_path, text[:place] + "\0" * 100 + text[place:])
+        assert kept(recording) >= len(rows) - 2
+        assert set(column(recording, "gpu_power_watts")) <= set(rows)
 
 
 def test_what_opens_a_block() -> None:
