@@ -17,7 +17,7 @@ from gpureport.importers.delimited.parts import OddLine
 from gpureport.importers.delimited.pieces import Piece, pieces
 from gpureport.importers.devices import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
 from gpureport.importers.placing import Assembly, Rows
-from gpureport.importers.plan import Plan
+from gpureport.importers.plan import Placed, Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.reasons import NOT_SELECTED as LEFT_OUT
@@ -157,6 +157,7 @@ class FormExtraction:
         for rows in self._rows():
             placed = self._assembly.place(rows)
             self._tally.leave_out(rows.lines, placed)
+            self._note(rows, placed)
             series = {name: values for name, values in rows.data.items() if name not in _TEXTS}
             yield from self._assembly.batches(placed, series)
         if self._tally.rows == 0:
@@ -181,6 +182,9 @@ class FormExtraction:
         self._tally.take(part.lines, len(part.numbers), part.continued, part.odd)
         self._tally.absent.update(part.absent)
         self._notes |= dict.fromkeys(part.notes)
+
+    def _note(self, rows: Rows, placed: Placed) -> None:
+        """Take rows in their place in time; what is made of them besides the series, a kind of log knows."""
 
     def _assigned(self, part: Chunk) -> Rows:
         """Return rows with the GPU each belongs to."""

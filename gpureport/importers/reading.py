@@ -18,7 +18,7 @@ from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order
 
 _LOG_AND_HOST = 2
-IMPORTER_VERSION = "2"
+IMPORTER_VERSION = "3"
 """Raised whenever the same source would be read differently."""
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 

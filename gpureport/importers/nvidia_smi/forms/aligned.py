@@ -15,7 +15,8 @@ from gpureport.importers.delimited.cells import CUT_CELL
 from gpureport.importers.delimited.line_table import is_text
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
-from gpureport.importers.reasons import NOT_TEXT, NUL_BYTES, WRONG_CELLS
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.reasons import BEFORE_HEADER, NOT_TEXT, NUL_BYTES, WRONG_CELLS
 
 CUT = "The log has no newline at its end, so its last line may be cut."
 _BLANK, _COMMA, _NEWLINE, _COLON, _SIGN = (ord(each) for each in " ,\n:#")
@@ -127,11 +128,12 @@ class Odd:
         self.taken = np.zeros(len(self.lines), dtype=np.bool_)
 
     def add(self, place: int, kind: LineKind, reason: str = "") -> None:
-        """Take a line; the text of one that is not rejected is of no use."""
+        """Take a line; one that has not the cells of a row may be a message of the driver, or noise."""
         text = ""
         if kind is LineKind.REJECTED:
             self._written = self._written or self.lines.written()
             text = self._written[place]
+            kind = QueryGpuDialect().classify(text.strip()) if reason in {WRONG_CELLS, BEFORE_HEADER} else kind
         self.taken[place] = True
         self._found.append(OddLine(self.lines.piece.first_line + place, kind, reason, text))
 

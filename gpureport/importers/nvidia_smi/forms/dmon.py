@@ -65,13 +65,13 @@ class Dmon:
         return bool(_names(line)) or _assumed(line) is not None
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield a chunk for each stretch of rows under the same headings, and one for the other lines of a piece."""
+        """Yield of each piece the lines that are no rows, then a chunk for each stretch under the same headings."""
         for piece in log:
             lines = AlignedLines.of(piece)
             odd = Odd(lines)
-            for run in list(self._runs(lines, odd)):
-                yield from self._rows(lines, run, odd)
+            rows = [chunk for run in list(self._runs(lines, odd)) for chunk in self._rows(lines, run, odd)]
             yield odd.chunk((CUT,) if lines.cut else ())
+            yield from rows
 
     def _runs(self, lines: AlignedLines, odd: Odd) -> Iterator[_Run]:
         """Yield stretches under the same headings."""

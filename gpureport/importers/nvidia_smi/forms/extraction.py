@@ -2,10 +2,16 @@
 
 from dataclasses import replace
 
+import numpy as np
+
 from gpureport.importers.base import Outcome, Placement
-from gpureport.importers.chunks import INTERVAL, FormExtraction
+from gpureport.importers.chunks import INTERVAL, Chunk, FormExtraction
+from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
 from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
+from gpureport.importers.nvidia_smi.messages import Messages
+from gpureport.importers.placing import Rows
+from gpureport.importers.plan import Placed
 from gpureport.importers.raw import RawFile
 
 _HINT = f"{INTERVAL}: 1 s unless -d said otherwise; dmon -o DT writes the time"
@@ -21,6 +27,19 @@ class FormsExtraction(FormExtraction):
         self._mixed = Mixed()
         super().__init__(file, placement, Mixed)
         self._form = self._mixed
+        self._messages = Messages()
+        self._events: list[OddLine] = []
+
+    def _count(self, part: Chunk) -> None:
+        super()._count(part)
+        self._events += [line for line in part.odd if line.kind is LineKind.EVENT]
+
+    def _note(self, rows: Rows, placed: Placed) -> None:
+        """Give the messages above the last of the rows a time."""
+        kept = placed.devices >= 0
+        before = [line for line in self._events if line.number < rows.lines[-1]]
+        self._events = self._events[len(before) :]
+        self._messages.add(before, rows.lines[kept], placed.times[kept])
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no row is left, and what to do."""
@@ -35,6 +54,12 @@ class FormsExtraction(FormExtraction):
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
         outcome = super().outcome()
+        self._messages.add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        self._events = []
         blocks = tuple(self._mixed.blocks)
         forms = dict.fromkeys(block.form for block in blocks if block.rows)
-        return replace(outcome, understanding=replace(outcome.understanding, columns_by=tuple(forms), blocks=blocks))
+        return replace(
+            outcome,
+            quality=replace(outcome.quality, log_events=self._messages.events()),
+            understanding=replace(outcome.understanding, columns_by=tuple(forms), blocks=blocks),
+        )

@@ -12,6 +12,7 @@ from gpureport.importers.chunks import Chunk, Form
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.blocks import Blocks, Part
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.reasons import BEFORE_HEADER
 from gpureport.importers.understanding import BlockRead
 
@@ -98,4 +99,5 @@ def _odd(number: int, line: bytes) -> OddLine:
     text = line[:_LONGEST].decode(errors="replace").strip()
     if _NUMBERS.fullmatch(text):
         return OddLine(number, LineKind.REJECTED, BEFORE_HEADER, text)
-    return OddLine(number, LineKind.NOISE, "", text)
+    message = QueryGpuDialect().classify(text) is LineKind.EVENT
+    return OddLine(number, LineKind.EVENT if message else LineKind.NOISE, "", text)

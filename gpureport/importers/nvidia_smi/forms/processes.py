@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from gpureport.importers.chunks import Chunk, Record, chunk
 from gpureport.importers.delimited.cells import Absent, absent
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.aligned import CUT
-from gpureport.importers.reasons import CUT_LAST_LINE
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.units import quantity
 
 _NOTHING = {"-", ""}
@@ -135,7 +136,8 @@ class ListReader:
             whole = not cut or number < piece.first_line + len(lines) - 1
             read = self._line(number, text) if whole else rejected(number, CUT_LAST_LINE, text)
             if isinstance(read, OddLine):
-                odd.append(read)
+                message = read.reason in {WRONG_CELLS, BEFORE_HEADER}
+                odd.append(replace(read, kind=QueryGpuDialect().classify(text.strip())) if message else read)
             else:
                 records += self._lists.add(read)
         return self._chunk(records, odd, ())

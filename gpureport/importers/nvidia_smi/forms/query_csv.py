@@ -39,14 +39,14 @@ class QueryCsv:
         return layout is not None and told and fields.of_gpus(layout)
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield a chunk for each stretch of rows under one header, and one for the other lines of a piece."""
+        """Yield of each piece the lines that are no rows, then a chunk for each stretch under one header."""
         parser, layout = Parser(QueryGpuDialect()), None
         for piece in log:
             parsed = parser.parse(piece, layout)
             layout = parsed.layout
             usable = [section for section in parsed.sections if section.layout.holds(fields.METRICS)]
-            yield from map(self._rows, usable)
             yield _others(piece, parsed)
+            yield from map(self._rows, usable)
 
     def _rows(self, section: Section) -> Chunk:
         columns = section.layout.columns

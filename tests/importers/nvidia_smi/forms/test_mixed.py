@@ -14,7 +14,7 @@ from gpureport.importers.nvidia_smi.forms.blocks import Blocks
 from gpureport.importers.nvidia_smi.forms.extraction import FormsExtraction
 from gpureport.importers.nvidia_smi.query_gpu import NvidiaSmi
 from gpureport.importers.raw import RawFile
-from tests.importers.accounts import column, kept, lines, rejected, seconds
+from tests.importers.accounts import START, column, kept, lines, rejected, seconds
 from tests.importers.logs import log, read, read_text, stamp
 from tests.importers.nvidia_smi.forms.monitors import clock, dmon, process_list
 
@@ -60,6 +60,19 @@ def test_prose_below_a_block_is_no_row_of_it(tmp_path: Path) -> None:
     recording = read_text(tmp_path, lines(*written[:4], *PROSE, *written[4:]))
     assert kept(recording) == 4
     assert rejected(recording) == [("wrong number of cells", 3, 5)]
+
+
+def test_messages_of_the_driver_have_a_time(tmp_path: Path) -> None:
+    """What the driver says between rows, or above them, is an event at the time of the row before."""
+    lost, none = "Unable to determine the device handle for GPU0000:0B:00.0: GPU is lost", "No devices were found"
+    written = dmon(6).splitlines()
+    recording = read_text(tmp_path, lines(none, *written[:4], lost, *written[4:]), Placement(tz="UTC"))
+    assert kept(recording) == 6
+    assert recording.run.quality.events == 2
+    assert [(event.kind, (event.at or 0) - START) for event in recording.run.quality.log_events] == [
+        ("no_devices", 0),
+        ("gpu_lost", 1_000_000),
+    ]
 
 
 def test_rows_above_any_heading_are_rejected(tmp_path: Path) -> None:
