@@ -42,8 +42,10 @@ def test_headings_of_people_are_read_one_by_one(tmp_path: Path, heading: str, ce
 
 def test_memory_of_a_process_is_not_that_of_the_gpu(tmp_path: Path) -> None:
     """`used_memory` in a list of processes is no heading of a person."""
-    with pytest.raises(SourceError, match="no GPU metric"):
-        read_text(tmp_path, table("timestamp, gpu_uuid, pid, used_memory [MiB]", ["GPU-1, 7, 100 MiB"] * 3))
+    recording = read_text(tmp_path, table("timestamp, gpu_uuid, pid, used_memory [MiB]", ["GPU-1, 7, 100 MiB"] * 3))
+    (first, *_) = recording.series.to_pylist()
+    assert first["gpu_process_memory_bytes"] == 100 * 2**20
+    assert "gpu_memory_used_bytes" not in first
 
 
 @pytest.mark.parametrize(("cell", "read"), [("0.5", None), ("50.0", 0.5), ("1", 0.01), ("0.5 %", 0.005)])
