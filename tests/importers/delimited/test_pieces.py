@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers.delimited.encoding import utf8
@@ -145,6 +145,7 @@ ROWS = "".join(f"2026/03/14 09:00:{second:02d}.000, 0, 38 °C\r\n" for second in
 
 
 @BOUNDED
+@example(parts=[(False, 54), (True, 3)], wide="utf-16", size=1)
 @given(
     parts=st.lists(st.tuples(st.booleans(), st.integers(3, 60)), max_size=5),
     wide=st.sampled_from(["utf-16-le", "utf-16-be", "utf-16"]),
