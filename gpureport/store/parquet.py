@@ -21,9 +21,9 @@ from pyarrow import parquet
 from gpureport import columns
 from gpureport.recording import KEY_FIELDS, METRIC_TYPES, arranged, in_time_order
 
-ROW_GROUP = 262_144
+ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
-_HELD = 917_504
+_HELD = 884_736
 """Rows of all devices that are held at most, the fullest is written first: about 60 MB of a log of ten columns.
 
 Fewer make the end of a log shorter, at which nothing is left to be parsed meanwhile, and its row groups smaller.
