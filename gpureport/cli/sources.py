@@ -10,12 +10,13 @@ import click
 
 from gpureport.cli import progress
 from gpureport.cli.text import printable
-from gpureport.errors import SettingsError
+from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
     from gpureport.cli.options import SourceOptions
-    from gpureport.importers import Reading
+    from gpureport.importers import Reading, TrackedReading
+    from gpureport.importers.tracked import Tracker
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -27,12 +28,27 @@ def store(options: "SourceOptions") -> "Store":
     return Store(options.store) if options.store else Store.find(Path.cwd())
 
 
-def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"]:
-    """Return every run the files and folders hold, not yet read.
+def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading]":
+    """Return every run the files, folders and stores of trackers hold, not yet read.
 
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
+    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+
+    found: list[Reading | TrackedReading] = []
+    if options.as_one_run:
+        found += _logged(sources, options)
+    else:
+        for source in sources:
+            tracking = None if options.kind else tracker(source)
+            found += _logged([source], options) if tracking is None else _tracked(tracking, source, options)
+    _one_name(options, len(found))
+    return found
+
+
+def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
+    """Return the runs of logs."""
     from gpureport.importers import Reading, find, together  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
@@ -41,9 +57,39 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"
         runs = [together(sources, options.host, options.kind)]
     else:
         runs = [inputs for source in sources for inputs in find(source, options.host, options.kind)]
-    _one_name(options, len(runs))
     one, strict = options.as_one_run, options.strict
     return [Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one) for each in runs]
+
+
+def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
+    """Return the runs of a tracker's store that are meant."""
+    from gpureport.importers import TrackedReading  # noqa: PLC0415 - loads pyarrow
+
+    return [
+        TrackedReading(tracking.kind, run, options.placement(), options.labels(), strict=options.strict)
+        for run in tracking.runs(source, options.selection())
+    ]
+
+
+def listed(sources: Sequence[str], options: "SourceOptions") -> list[str]:
+    """Return a line for each run that stores of trackers hold.
+
+    Raises:
+        SourceError: when a source is none, or cannot be read.
+    """
+    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.analysis_json import moment  # noqa: PLC0415 - as above
+
+    lines = []
+    for source in sources:
+        tracking = tracker(source)
+        if tracking is None:
+            raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
+        for run in tracking.listed(source, options.selection()):
+            started = "not recorded" if run.started is None else moment(run.started, "UTC")
+            points = "" if run.points is None else f"  {run.points} points"
+            lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {run.holds}".rstrip())
+    return lines
 
 
 def _one_name(options: "SourceOptions", runs: int) -> None:
@@ -74,7 +120,7 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
         return _read(sources, options)
     found: list[Recording] = []
     for source in sources:
-        if source == "-" or _exists(source) or _looks_like_path(source):
+        if source == "-" or _exists(source) or _looks_like_path(source) or _names_tracker(source):
             found += _read([source], options)
         else:
             found.append(_stored(source, options))
@@ -97,6 +143,12 @@ def _exists(source: str) -> bool:
     except OSError:
         # a name too long for a file can still be that of a run
         return False
+
+
+def _names_tracker(source: str) -> bool:
+    from gpureport.importers import LOCATORS  # noqa: PLC0415 - loads pyarrow
+
+    return source.startswith(LOCATORS)
 
 
 def _looks_like_path(source: str) -> bool:

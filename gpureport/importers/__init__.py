@@ -2,16 +2,22 @@
 
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
-from gpureport.importers.sources import BESIDE, IMPORTERS, find, together, unrecognised
+from gpureport.importers.sources import BESIDE, IMPORTERS, LOCATORS, TRACKERS, find, together, tracker, unrecognised
+from gpureport.importers.tracked import Selection, TrackedReading
 
 __all__ = [
     "BESIDE",
     "IMPORTERS",
     "IMPORTER_VERSION",
+    "LOCATORS",
+    "TRACKERS",
     "Labels",
     "Placement",
     "Reading",
+    "Selection",
+    "TrackedReading",
     "find",
     "together",
+    "tracker",
     "unrecognised",
 ]

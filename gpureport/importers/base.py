@@ -40,6 +40,14 @@ class Placement:
     gpus_per_tick: int | None = None
 
 
+def placed_by(placement: Placement) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    later = {name: getattr(placement, name) for name in ("columns", "interval", "gpus_per_tick")}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Labels:
     """What a person says about a run; not part of its identity.

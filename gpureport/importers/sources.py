@@ -15,13 +15,23 @@ from gpureport.importers.delimited.pieces import head as text_head
 from gpureport.importers.host import HostCsv
 from gpureport.importers.nvidia_smi import NvidiaSmi
 from gpureport.importers.raw import RawFile
+from gpureport.importers.tracked import Tracker
 
 IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(),)
 """Importers of logs that make a run."""
 BESIDE: tuple[Importer, ...] = (HostCsv(),)
 """Importers of files that lie beside a log and are joined to it by time."""
+TRACKERS: tuple[Tracker, ...] = ()
+"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
+LOCATORS = tuple(f"{each.kind}:" for each in TRACKERS)
+"""What a locator of a tracker's store begins with."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
+
+
+def tracker(source: str) -> Tracker | None:
+    """Return the reader of the tracker whose store a source is, None when it is none."""
+    return next((each for each in TRACKERS if each.claims(source)), None)
 
 
 def _head(file: RawFile) -> bytes:

@@ -19,7 +19,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.recording import KEY_FIELDS, METRIC_TYPES, arranged, in_time_order
+from gpureport.recording import KEY_FIELDS, METRIC_TYPES, TRAINING_SCHEMA, arranged, in_time_order, no_training
 
 ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
@@ -48,7 +48,7 @@ class SeriesWriter:
         self._writing: Future[None] | None = None
         self._held: dict[str, list[pa.Table]] = {}
         self._rows: Counter[str] = Counter()
-        self._columns: dict[str, None] = dict.fromkeys(_KEYS)
+        self._columns: dict[str, None] = dict.fromkeys(name for name in _KEYS if name != "stage")
 
     def add(self, batch: "pa.Table") -> None:
         """Take a batch; write what makes a full row group, or the fullest where too many rows are held."""
@@ -74,7 +74,7 @@ class SeriesWriter:
         self._wait()
         self._aside.shutdown()
         self._file.close(devices, renamed or {})
-        known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns and name != "stage"]
+        known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns]
         return (*known, *(name for name in self._columns if name not in {*METRIC_TYPES, *_KEYS}))
 
     def abandon(self) -> None:
@@ -234,12 +234,7 @@ def read(path: Path, names: Sequence[str], devices: Iterable[str], expected: str
         OSError: when a page does not match its checksum or the file is cut.
         ValueError: when the file is another than expected, or lacks a column.
     """
-    # hashed and read from memory, so that what was verified is what is read
-    content = path.read_bytes()
-    if expected is not None and sha256(content).hexdigest() != expected:
-        msg = f"{path} does not have the sha256 {expected}"
-        raise ValueError(msg)
-    file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
+    file = parquet.ParquetFile(pa.BufferReader(_verified(path, expected)), page_checksum_verification=True)
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
         raise ValueError(msg)
@@ -247,6 +242,38 @@ def read(path: Path, names: Sequence[str], devices: Iterable[str], expected: str
     order = {device: place for place, device in enumerate(devices)}
     groups.sort(key=lambda group: order[group.column("device")[0].as_py()])
     return arranged(groups)
+
+
+def write_training(table: "pa.Table", path: Path) -> None:
+    """Write training metrics."""
+    parquet.write_table(table, path, compression="zstd", write_page_checksum=True)
+
+
+def read_training(path: Path, expected: str | None) -> "pa.Table":
+    """Return training metrics, checksums verified; none where none are expected.
+
+    Raises:
+        OSError: when the file is missing or damaged.
+        ValueError: when it is another than expected.
+    """
+    if expected is None:
+        return no_training()
+    file = parquet.ParquetFile(pa.BufferReader(_verified(path, expected)), page_checksum_verification=True)
+    return file.read().cast(TRAINING_SCHEMA)
+
+
+def _verified(path: Path, expected: str | None) -> bytes:
+    """Return the content of a file: hashed and read from memory, so that what was verified is what is read.
+
+    Raises:
+        OSError: when it cannot be read.
+        ValueError: when it is another than expected.
+    """
+    content = path.read_bytes()
+    if expected is not None and sha256(content).hexdigest() != expected:
+        msg = f"{path} does not have the sha256 {expected}"
+        raise ValueError(msg)
+    return content
 
 
 def batches(series: "pa.Table") -> Iterator["pa.Table"]:
