@@ -11,7 +11,7 @@ from gpureport.cli.text import printable
 from gpureport.errors import SourceError, StoreError
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels, Reading, TrackedReading
+    from gpureport.importers import CutReading, Labels, Reading, TrackedReading
     from gpureport.store import Entry, Store
 
 _SOURCE = 3
@@ -53,21 +53,23 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     return _SOURCE if failed else 0
 
 
-def _explained(reading: "Reading | TrackedReading", options: SourceOptions) -> list[str]:
+def _explained(reading: "Reading | TrackedReading | CutReading", options: SourceOptions) -> list[str]:
     """Return how a run was understood, which is not stored."""
     from gpureport.cli.understanding import explained  # noqa: PLC0415 - loads pyarrow
 
     return list(explained(reading, options.kind))
 
 
-def _stored(store: "Store", reading: "Reading | TrackedReading", options: SourceOptions, *, force: bool) -> list[str]:
+def _stored(
+    store: "Store", reading: "Reading | TrackedReading | CutReading", options: SourceOptions, *, force: bool
+) -> list[str]:
     """Return what was read and kept of a run that is in the store now."""
     entry, done = _ingested(store, reading, options.labels(), force=force)
     return summary(entry.run, done)
 
 
 def _ingested(
-    store: "Store", reading: "Reading | TrackedReading", labels: "Labels", *, force: bool
+    store: "Store", reading: "Reading | TrackedReading | CutReading", labels: "Labels", *, force: bool
 ) -> tuple["Entry", str]:
     """Return the stored run, and what was done with it.
 
@@ -93,6 +95,6 @@ def _ingested(
     return store.relabel(known, run), ", already in the store, labels changed"
 
 
-def _grown(known: "Entry", reading: "Reading | TrackedReading") -> bool:
+def _grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
     """Return whether a tracker holds more of a run than when it was stored; a log with more in it is another run."""
     return {each.sha256 for each in known.run.sources} != {each.sha256 for each in reading.sources}

@@ -11,7 +11,7 @@ import click
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels, Placement, Selection
+    from gpureport.importers import Labels, Placement, Selection, Window
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,6 +36,8 @@ class SourceOptions:
         as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
         store: the store's folder.
+        start: where the part of a run begins that is wanted.
+        end: where it ends.
         run: runs of a tracker: ids, their beginnings, or names.
         experiment: experiment of a tracker, by name or id.
         project: project of a tracker.
@@ -64,6 +66,8 @@ class SourceOptions:
     as_one_run: bool
     strict: bool
     store: Path | None
+    start: str | None = None
+    end: str | None = None
     run: tuple[str, ...] = ()
     experiment: str | None = None
     project: str | None = None
@@ -75,6 +79,13 @@ class SourceOptions:
     gpu_memory_total: float | None = None
     throughput: str | None = None
     require_hardware: bool = False
+
+    @property
+    def window(self) -> "Window | None":
+        """The part of a run that is wanted, None when it is all of it."""
+        from gpureport.importers import Window  # noqa: PLC0415 - importers load pyarrow
+
+        return Window(start=self.start, end=self.end) if self.start or self.end else None
 
     def selection(self) -> "Selection":
         """Return which runs of a tracker are meant."""
@@ -287,6 +298,15 @@ _SOURCE_OPTIONS = (
     ),
     click.option("--as-one-run", is_flag=True, help="Take all logs for one run: rotated ones, one a GPU, one a node."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
+    click.option(
+        "--from",
+        "start",
+        metavar="TIME",
+        multiple=True,
+        callback=_once,
+        help="Leave out what is before: time since the start (90s, 1h30m, 0:10:00), or a moment (2026-03-14T09:26).",
+    ),
+    click.option("--to", "end", metavar="TIME", multiple=True, callback=_once, help="Leave out this moment and later."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
 )
 _TRACKER_OPTIONS = (

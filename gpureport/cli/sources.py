@@ -1,7 +1,7 @@
 """What a person names on the command line, as recordings and their analyses."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from gpureport.errors import SettingsError, SourceError
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
     from gpureport.cli.options import SourceOptions
-    from gpureport.importers import Reading, TrackedReading
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.tracked import Tracker
     from gpureport.recording import Recording
     from gpureport.store import Store
@@ -28,23 +28,30 @@ def store(options: "SourceOptions") -> "Store":
     return Store(options.store) if options.store else Store.find(Path.cwd())
 
 
-def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading]":
-    """Return every run the files, folders and stores of trackers hold, not yet read.
+def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
+    """Return every run the sources hold, or the part of each that is wanted, not yet read.
 
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
+    from gpureport.importers import CutReading  # noqa: PLC0415 - loads pyarrow
+
+    found = list(_whole(sources, options))
+    _one_name(options, len(found))
+    window = options.window
+    return [*found] if window is None else [CutReading(reading, window) for reading in found]
+
+
+def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
+    """Yield the runs of logs and of trackers."""
     from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
 
-    found: list[Reading | TrackedReading] = []
     if options.as_one_run:
-        found += _logged(sources, options)
-    else:
-        for source in sources:
-            tracking = None if options.kind else tracker(source)
-            found += _logged([source], options) if tracking is None else _tracked(tracking, source, options)
-    _one_name(options, len(found))
-    return found
+        yield from _logged(sources, options)
+        return
+    for source in sources:
+        tracking = None if options.kind else tracker(source)
+        yield from _logged([source], options) if tracking is None else _tracked(tracking, source, options)
 
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
@@ -157,13 +164,16 @@ def _looks_like_path(source: str) -> bool:
 
 def _stored(name: str, options: "SourceOptions") -> "Recording":
     """Return a run of the store, with what the options say about it."""
+    from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
+
     place = store(options)
     recording = place.read(place.named(name))
     if options.placing:
         raise SettingsError(
             options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"
         )
-    return replace(recording, run=options.labels().applied(recording.run))
+    labelled = replace(recording, run=options.labels().applied(recording.run))
+    return labelled if options.window is None else cut(labelled, options.window)
 
 
 _NAMED = 5

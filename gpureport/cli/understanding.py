@@ -11,7 +11,7 @@ from gpureport.importers.understanding import PLACE_IN_TICK
 from gpureport.report import display
 
 if TYPE_CHECKING:
-    from gpureport.importers import Reading, TrackedReading
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.raw import Account
     from gpureport.importers.source_read import SourceRead
     from gpureport.quality import Quality
@@ -30,7 +30,7 @@ _QUOTED = 120
 """Characters of a rejected line that are shown."""
 
 
-def explained(reading: "Reading | TrackedReading", kind: str | None) -> Iterator[str]:
+def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None) -> Iterator[str]:
     """Yield how a run was understood, source by source; reads it, and stores nothing.
 
     Args:

@@ -1,6 +1,7 @@
 """Sources to recordings: the one place that runs importers."""
 
 from gpureport.importers.base import Labels, Placement
+from gpureport.importers.cut import CutReading, Window, cut
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
 from gpureport.importers.sources import BESIDE, IMPORTERS, LOCATORS, TRACKERS, find, together, tracker, unrecognised
 from gpureport.importers.tracked import Selection, TrackedReading
@@ -11,11 +12,14 @@ __all__ = [
     "IMPORTER_VERSION",
     "LOCATORS",
     "TRACKERS",
+    "CutReading",
     "Labels",
     "Placement",
     "Reading",
     "Selection",
     "TrackedReading",
+    "Window",
+    "cut",
     "find",
     "together",
     "tracker",

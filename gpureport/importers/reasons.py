@@ -21,6 +21,8 @@ WRONG_TICK = "tick with another number of rows"
 DUPLICATE = "duplicate segment"
 NO_TIME = "no time stamp"
 """Rows without a time in a log whose other rows have one, or for which `--interval` is not given."""
+OUTSIDE = "outside --from and --to"
+"""Rows of another part of the run than was asked for: no fault of the log."""
 TWICE = "recorded in the log before as well"
 """Rows that two rotated logs share are taken once."""
 
@@ -39,5 +41,6 @@ REASONS = (
     WRONG_TICK,
     DUPLICATE,
     NO_TIME,
+    OUTSIDE,
     TWICE,
 )
