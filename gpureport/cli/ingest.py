@@ -8,7 +8,7 @@ from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import printable
-from gpureport.errors import SourceError, StoreError
+from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
     from gpureport.importers import CutReading, Labels, Reading, TrackedReading
@@ -32,6 +32,8 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     A SOURCE is a log, compressed or not, or a folder of logs. What is in the store already is not read again; it
     keeps its labels unless options give others.
     """
+    if options.anonymise:
+        raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to report")
     if listing:
         for line in sources.listed(source, options):
             click.echo(printable(line))

@@ -36,6 +36,7 @@ class SourceOptions:
         as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
         store: the store's folder.
+        anonymise: whether names of hosts, users, paths and GPUs are replaced in what is printed.
         start: where the part of a run begins that is wanted.
         end: where it ends.
         run: runs of a tracker: ids, their beginnings, or names.
@@ -66,6 +67,7 @@ class SourceOptions:
     as_one_run: bool
     strict: bool
     store: Path | None
+    anonymise: bool = False
     start: str | None = None
     end: str | None = None
     run: tuple[str, ...] = ()
@@ -307,6 +309,7 @@ _SOURCE_OPTIONS = (
         help="Leave out what is before: time since the start (90s, 1h30m, 0:10:00), or a moment (2026-03-14T09:26).",
     ),
     click.option("--to", "end", metavar="TIME", multiple=True, callback=_once, help="Leave out this moment and later."),
+    click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in what is shown."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
 )
 _TRACKER_OPTIONS = (

@@ -123,6 +123,17 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
+    found = _found(sources, options)
+    _one_name(options, len(found))
+    if not options.anonymise:
+        return found
+    from gpureport.report.anonymised import anonymised  # noqa: PLC0415 - loads pyarrow
+
+    return [anonymised(recording) for recording in found]
+
+
+def _found(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+    """Return every run named, read or from the store."""
     if options.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
@@ -131,7 +142,6 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
             found += _read([source], options)
         else:
             found.append(_stored(source, options))
-    _one_name(options, len(found))
     return found
 
 
