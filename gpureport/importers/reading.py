@@ -10,15 +10,15 @@ import pyarrow as pa
 from gpureport.errors import SourceError
 from gpureport.importers.base import Extraction, Input, Labels, Outcome, Placement, placed_by
 from gpureport.importers.merging import Merged, joined
+from gpureport.importers.nodes import bare
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import NOT_SELECTED
 from gpureport.importers.source_read import SourceRead
-from gpureport.importers.together import bare
 from gpureport.metrics import Scope
 from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order, no_training
 
 _LOG_AND_HOST = 2
-IMPORTER_VERSION = "2"
+IMPORTER_VERSION = "3"
 """Raised whenever the same source would be read differently."""
 _COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 
