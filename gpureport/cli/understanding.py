@@ -163,7 +163,7 @@ def _form(found: "Account") -> str:
     held = {name: count for name, count in ends.items() if count}
     lines = next(iter(held), "nothing") if len(held) < 2 else ", ".join(f"{n:,} {name}" for name, n in held.items())  # noqa: PLR2004 - one kind needs no count
     packed = f", {found.compression}" if found.compression else ""
-    cells = _DELIMITERS.get(found.delimiter, found.delimiter)
+    cells = _DELIMITERS.get(found.delimiter, found.delimiter) + (", in quotes" if found.quoted else "")
     return f"{packed}; {found.encoding.upper()}{mark}; lines end with {lines}; cells parted by {cells}"
 
 

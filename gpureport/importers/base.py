@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""
+SEARCHED_BYTES = 4 * 2**20
+"""How much it sees where that tells nothing: the output of a job may stand above a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ class Account:
         pairs: those that ended with a carriage return and a newline.
         returns: those that ended with a lone carriage return.
         delimiter: what parts the cells of its last rows.
+        quoted: rows whose cells stood in quotes.
         trailing: whether bytes of something else follow a compressed log.
     """
 
@@ -46,6 +47,7 @@ class Account:
     pairs: int = 0
     returns: int = 0
     delimiter: str = ","
+    quoted: int = 0
     trailing: bool = False
 
     def notes(self) -> tuple[str, ...]:

@@ -10,12 +10,11 @@ from gpureport.importers.delimited.cells import Column, absent
 from gpureport.importers.delimited.layout import STAMP, Layout, layout
 from gpureport.importers.delimited.layout import cells as split
 from gpureport.importers.nvidia_smi import fields, headings, spreadsheet
+from gpureport.importers.nvidia_smi.beginning import around_header
 from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guess import guess, headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 
-LINES = 2_000
-"""Lines whose content is looked at."""
 _UNUSED = "The log has a header: --columns was not used."
 
 
@@ -67,7 +66,7 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
 
     Args:
         where: the log, for an error.
-        head: its first lines.
+        head: its first lines, up to some below its first header.
         names: query fields a person named, None when none were.
         whole: gives all its lines, which are read only where the first ones do not tell.
 
@@ -75,7 +74,7 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
         SettingsError: when a name is no query field.
         SourceError: when there is no header, and the content does not tell what each column is.
     """
-    lines = [line.strip() for line in head.splitlines()[:LINES] if line.strip()]
+    lines = around_header(head)
     dialect = QueryGpuDialect(fractions=fractions(lines, whole))
     parted = _Head.of(lines, dialect)
     if parted.header is not None and spreadsheet.grouped(lines, parted.header):

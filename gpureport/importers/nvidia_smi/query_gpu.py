@@ -6,10 +6,10 @@ from gpureport.importers.base import Placement
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.pieces import head_text
 from gpureport.importers.nvidia_smi import fields
+from gpureport.importers.nvidia_smi.beginning import first_lines
 from gpureport.importers.nvidia_smi.extraction import METRICS, QueryGpuExtraction
 from gpureport.importers.nvidia_smi.guess import headerless
-from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
-from gpureport.importers.nvidia_smi.opening import LINES
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.raw import RawFile
 
 
@@ -23,11 +23,11 @@ class NvidiaSmi:
 
         Without a header, rows that only nvidia-smi writes tell as well.
         """
-        lines = [line.strip() for line in head_text(head).splitlines()]
-        layouts = [layout for line in lines if (layout := QueryGpuDialect().header(line)) is not None]
-        if any(layout.holds(METRICS) or _of_gpus(layout) for layout in layouts):
+        text = head_text(head)
+        declared = [layout for _, layout in headers(text, QueryGpuDialect())]
+        if any(layout.holds(METRICS) or _of_gpus(layout) for layout in declared):
             return True
-        return not layouts and headerless([line for line in lines if line][:LINES])
+        return not declared and headerless(first_lines(text))
 
     def extract(self, file: RawFile, placement: Placement) -> QueryGpuExtraction:
         """Begin to read a log."""
