@@ -24,12 +24,14 @@ from gpureport.importers.nvidia_smi.beginning import beginning
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
+from gpureport.importers.nvidia_smi.timeless import strange
 from gpureport.importers.nvidia_smi.torn import Torn
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import (
     GPU_NOT_NAMED,
+    MALFORMED,
     NOT_SELECTED,
     OUT_OF_SEQUENCE,
     TORN,
@@ -118,7 +120,15 @@ class QueryGpuExtraction:
                 else:
                     self._columns.see(section)
                     self._file.account.delimiter = section.layout.delimiter
-                    yield section
+                    yield self._believed(section)
+
+    def _believed(self, section: Section) -> Section:
+        """Return a section without what a job printed among the rows of a log without time stamps."""
+        bad = np.zeros(len(section.numbers), dtype=np.bool_)
+        for source, rows in strange(section):
+            self._tally.drop(f"{MALFORMED} {source}", section.numbers[rows & ~bad])
+            bad |= rows
+        return section.select(~bad) if bad.any() else section
 
     def _lines(self) -> Iterator[str]:
         """Yield the lines of the log, read on the side."""

@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.importers.delimited.cells import Column
-from gpureport.importers.delimited.layout import Layout, cells, extra_name, layout
+from gpureport.importers.delimited.layout import Layout, cells, extra_name
 from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.headings import about_gpus, column
+from gpureport.importers.nvidia_smi.timeless import arranged
 from gpureport.metrics import BY_NAME
 
 _EVENTS = (
@@ -65,7 +66,7 @@ class QueryGpuDialect:
                 _text(heading) if heading in self.fractions else each
                 for heading, each in zip(headings, columns, strict=True)
             ]
-        found = layout(columns, fields.PREFERRED, delimiter, line)
+        found = arranged(columns, delimiter, line)
         return found.grouped() if self.grouped else found
 
     def classify(self, line: str) -> LineKind:

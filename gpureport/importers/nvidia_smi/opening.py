@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.cells import Column, absent
-from gpureport.importers.delimited.layout import STAMP, Layout, layout
+from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import cells as split
 from gpureport.importers.nvidia_smi import fields, headings, spreadsheet
 from gpureport.importers.nvidia_smi.beginning import around_header
 from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guess import guess, headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.timeless import arranged
 
 _UNUSED = "The log has a header: --columns was not used."
 
@@ -112,7 +113,7 @@ def _named(names: Sequence[str], head: _Head) -> Opening:
     if wrong is not None:
         raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
     delimiter = _delimiter(head, len(names))
-    named = layout([column for column in columns if column is not None], fields.PREFERRED, delimiter)
+    named = arranged([column for column in columns if column is not None], delimiter)
     named = named.grouped() if spreadsheet.grouped([*head.before, *head.after], named) else named
     if head.header is None:
         return Opening(named, told_by="--columns")
@@ -182,7 +183,7 @@ def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]
         for heading, sure, reason in zip(found.headings, found.confidences, found.reasons, strict=True)
     )
     note = f"The log has no header; its columns are taken for {said}. --columns names them otherwise."
-    return Opening(layout(columns, fields.PREFERRED, delimiter), notes=(note,), told_by="content")
+    return Opening(arranged(columns, delimiter), notes=(note,), told_by="content")
 
 
 def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:
