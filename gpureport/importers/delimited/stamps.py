@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, IntArray, present
+from gpureport.importers.delimited.day_first import WIDTHS, year_first
 from gpureport.importers.delimited.numbers import text_bytes
 
 _MINUTES = len("2026/03/14 09:26")
 _SECONDS = len("2026/03/14 09:26:53")
 _LONGEST = len("2026/03/14 09:26:53.123456")
 _MONTH_DAYS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
-_DAY_FIRST = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}) (\d{1,2}:\d\d)(:\d\d)?([.,]\d{1,6})?")
-"""A stamp as spreadsheets show it where the decimal sign is a comma: day, month, year."""
 STAMP = re.compile(r"\d{4}([/-])\d\d\1\d\d[ T]\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
 """A stamp as nvidia-smi writes it, found anywhere in a line."""
 
@@ -95,7 +94,7 @@ def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:
             rows = np.flatnonzero(lengths == width)
             stamps[rows], good[rows] = _fixed_width(_matrix(data, offsets, rows, width))
     if day_first and not good.all():
-        _read_day_first(texts, stamps, good)
+        _read_day_first(data, offsets, stamps, good)
     return stamps, good
 
 
@@ -108,20 +107,13 @@ def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:
     return bool((first <= ord(" ")).any() or (last <= ord(" ")).any() or (first > 127).any())  # noqa: PLR2004 - the end of ASCII
 
 
-def _read_day_first(texts: Any, stamps: IntArray, good: BoolArray) -> None:  # noqa: ANN401 - as above
+def _read_day_first(data: npt.NDArray[np.uint8], offsets: IntArray, stamps: IntArray, good: BoolArray) -> None:
     """Read the stamps a spreadsheet shows, in place."""
-    rows = np.flatnonzero(~good).tolist()
-    found = [_DAY_FIRST.fullmatch(texts[row].as_py().strip()) for row in rows]
-    lines = [None if match is None else _year_first(match) for match in found]
-    for row, line in zip(rows, lines, strict=True):
-        if line is not None:
-            text = np.frombuffer(line, dtype=np.uint8).reshape(1, -1)
-            (stamps[row],), (good[row],) = _fixed_width(text)
-
-
-def _year_first(match: "re.Match[str]") -> bytes:
-    day, month, year, clock, seconds, fraction = match.groups()
-    return f"{year}/{month:0>2}/{day:0>2} {clock:0>5}{seconds or ':00'}{fraction or ''}".encode()
+    lengths = np.diff(offsets)
+    for width in WIDTHS.intersection(present(lengths[~good])):
+        left = np.flatnonzero(~good & (lengths == width))
+        for found, texts in year_first(_matrix(data, offsets, left, width)):
+            stamps[left[found]], good[left[found]] = _fixed_width(texts)
 
 
 def _matrix(data: npt.NDArray[np.uint8], offsets: IntArray, rows: IntArray, width: int) -> npt.NDArray[np.uint8]:
