@@ -95,6 +95,23 @@ def present(codes: npt.NDArray[Any]) -> list[int]:
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
 
 
+def same(value: Any, length: int) -> npt.NDArray[Any]:  # noqa: ANN401 - any scalar
+    """Return an array of one value that takes no memory and cannot be written to."""
+    return np.broadcast_to(np.asarray(value), length)
+
+
+def alike(values: npt.NDArray[Any]) -> bool:
+    """Return whether an array is one value, as `same` makes it."""
+    return values.strides == (0,)
+
+
+def taken(table: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return `table[code]` for each code."""
+    if len(table) == 1:
+        return same(table[0], len(codes))
+    return table.take(codes) if len(codes) else np.zeros(0, dtype=table.dtype)
+
+
 @lru_cache(64)
 def everywhere(length: int) -> BoolArray:
     """Return true for each of so many rows, as an array that cannot be written to."""
@@ -115,7 +132,9 @@ def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None
     validity = None
     if where is not None and not where.all():
         validity = pa.py_buffer(np.packbits(where, bitorder="little").tobytes())
-    if pa.types.is_boolean(kind):
+    if pa.types.is_boolean(kind) and length and alike(values):
+        data = pa.py_buffer((b"\xff" if values[0] else b"\0") * (-(-length // 8)))
+    elif pa.types.is_boolean(kind):
         data = pa.py_buffer(np.packbits(values.astype(np.bool_), bitorder="little").tobytes())
     else:
         dtype = np.int64 if pa.types.is_timestamp(kind) else _NUMPY[str(kind)]

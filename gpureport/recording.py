@@ -32,6 +32,7 @@ class Device:
         node: node name, None with a single node.
         uuid: NVML's identity, where logged.
         bus_id: PCI address, where logged.
+        serial: serial number of the board, which may hold several GPUs, where logged.
         model: marketing name as logged.
         memory_total_bytes: memory installed.
         memory_reserved_bytes: memory the driver keeps; None when not recorded.
@@ -48,6 +49,7 @@ class Device:
     node: str | None = None
     uuid: str | None = None
     bus_id: str | None = None
+    serial: str | None = None
     model: str | None = None
     memory_total_bytes: int | None = None
     memory_reserved_bytes: int | None = None

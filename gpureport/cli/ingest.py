@@ -8,10 +8,10 @@ from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import printable
-from gpureport.errors import SourceError, StoreError
+from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels, Reading
+    from gpureport.importers import CutReading, Labels, Reading, TrackedReading
     from gpureport.store import Entry, Store
 
 _SOURCE = 3
@@ -24,13 +24,20 @@ _SMALL = 16 * 2**20
 @click.argument("source", nargs=-1, required=True)
 @click.option("--force", is_flag=True, help="Read again what is already in the store.")
 @click.option("--explain", is_flag=True, help="Store nothing; print how each source was understood.")
+@click.option("--list", "listing", is_flag=True, help="Store nothing; print the runs that stores of trackers hold.")
 @source_options
-def ingest(*, source: tuple[str, ...], force: bool, explain: bool, options: SourceOptions) -> int:
+def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
     A SOURCE is a log, compressed or not, or a folder of logs. What is in the store already is not read again; it
     keeps its labels unless options give others.
     """
+    if options.anonymise:
+        raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to report")
+    if listing:
+        for line in sources.listed(source, options):
+            click.echo(printable(line))
+        return 0
     store, failed = sources.store(options), 0
     for reading in sources.readings(source, options):
         try:
@@ -48,20 +55,24 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, options: Sour
     return _SOURCE if failed else 0
 
 
-def _explained(reading: "Reading", options: SourceOptions) -> list[str]:
+def _explained(reading: "Reading | TrackedReading | CutReading", options: SourceOptions) -> list[str]:
     """Return how a run was understood, which is not stored."""
     from gpureport.cli.understanding import explained  # noqa: PLC0415 - loads pyarrow
 
     return list(explained(reading, options.kind))
 
 
-def _stored(store: "Store", reading: "Reading", options: SourceOptions, *, force: bool) -> list[str]:
+def _stored(
+    store: "Store", reading: "Reading | TrackedReading | CutReading", options: SourceOptions, *, force: bool
+) -> list[str]:
     """Return what was read and kept of a run that is in the store now."""
     entry, done = _ingested(store, reading, options.labels(), force=force)
     return summary(entry.run, done)
 
 
-def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bool) -> tuple["Entry", str]:
+def _ingested(
+    store: "Store", reading: "Reading | TrackedReading | CutReading", labels: "Labels", *, force: bool
+) -> tuple["Entry", str]:
     """Return the stored run, and what was done with it.
 
     A run that is there already keeps its labels, unless the options say otherwise.
@@ -79,8 +90,13 @@ def _ingested(store: "Store", reading: "Reading", labels: "Labels", *, force: bo
     run = labels.applied(known.run)
     if not store.intact(known):
         return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
-    if force or known.stored.importer_version != IMPORTER_VERSION:
+    if force or known.stored.importer_version != IMPORTER_VERSION or _grown(known, reading):
         return store.write(reading, IMPORTER_VERSION, run), ", read again"
     if run == known.run:
         return known, ", already in the store"
     return store.relabel(known, run), ", already in the store, labels changed"
+
+
+def _grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
+    """Return whether a tracker holds more of a run than when it was stored; a log with more in it is another run."""
+    return {each.sha256 for each in known.run.sources} != {each.sha256 for each in reading.sources}

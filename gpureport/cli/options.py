@@ -11,7 +11,7 @@ import click
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels, Placement
+    from gpureport.importers import Labels, Placement, Selection, Window
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -36,6 +36,20 @@ class SourceOptions:
         as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
         store: the store's folder.
+        anonymise: whether names of hosts, users, paths and GPUs are replaced in what is printed.
+        start: where the part of a run begins that is wanted.
+        end: where it ends.
+        run: runs of a tracker: ids, their beginnings, or names.
+        experiment: experiment of a tracker, by name or id.
+        project: project of a tracker.
+        filter: filter in the tracker's own words.
+        latest: how many runs of a tracker at most, the newest first.
+        children: whether nested runs of a tracker are read as well.
+        stage: stage of a run to keep.
+        group: name under which several local recordings of a tracker are one run.
+        gpu_memory_total: GiB of memory of each GPU, where a tracker does not say.
+        throughput: training metric that counts work.
+        require_hardware: whether a run of a tracker without hardware series is an error.
     """
 
     host: tuple[Path, ...]
@@ -53,6 +67,46 @@ class SourceOptions:
     as_one_run: bool
     strict: bool
     store: Path | None
+    anonymise: bool = False
+    start: str | None = None
+    end: str | None = None
+    run: tuple[str, ...] = ()
+    experiment: str | None = None
+    project: str | None = None
+    filter: str | None = None
+    latest: int | None = None
+    children: bool = False
+    stage: str | None = None
+    group: str | None = None
+    gpu_memory_total: float | None = None
+    throughput: str | None = None
+    require_hardware: bool = False
+
+    @property
+    def window(self) -> "Window | None":
+        """The part of a run that is wanted, None when it is all of it."""
+        from gpureport.importers import Window  # noqa: PLC0415 - importers load pyarrow
+
+        return Window(start=self.start, end=self.end) if self.start or self.end else None
+
+    def selection(self) -> "Selection":
+        """Return which runs of a tracker are meant."""
+        from gpureport.importers import Selection  # noqa: PLC0415 - importers load pyarrow
+
+        gibibytes = self.gpu_memory_total
+        return Selection(
+            runs=self.run,
+            experiment=self.experiment,
+            project=self.project,
+            filter=self.filter,
+            latest=self.latest,
+            children=self.children,
+            stage=self.stage,
+            group=self.group,
+            gpu_memory_total=None if gibibytes is None else round(gibibytes * 2**30),
+            throughput=self.throughput,
+            require_hardware=self.require_hardware,
+        )
 
     def placement(self) -> "Placement":
         """Return the options that select or place rows."""
@@ -246,7 +300,32 @@ _SOURCE_OPTIONS = (
     ),
     click.option("--as-one-run", is_flag=True, help="Take all logs for one run: rotated ones, one a GPU, one a node."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
+    click.option(
+        "--from",
+        "start",
+        metavar="TIME",
+        multiple=True,
+        callback=_once,
+        help="Leave out what is before: time since the start (90s, 1h30m, 0:10:00), or a moment (2026-03-14T09:26).",
+    ),
+    click.option("--to", "end", metavar="TIME", multiple=True, callback=_once, help="Leave out this moment and later."),
+    click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in what is shown."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
+)
+_TRACKER_OPTIONS = (
+    click.option("--run", multiple=True, metavar="RUN", help="Run of a tracker, by id or name (repeatable)."),
+    click.option("--experiment", metavar="NAME", help="Experiment of a tracker."),
+    click.option("--project", metavar="NAME", help="Project of a tracker."),
+    click.option("--filter", metavar="TEXT", help="Which runs of a tracker, in its own words."),
+    click.option("--latest", type=click.IntRange(1), metavar="N", help="The newest runs of a tracker only."),
+    click.option("--children", is_flag=True, help="Read runs nested in a run of a tracker as well."),
+    click.option("--stage", metavar="NAME", help="Keep one stage of a run, such as training."),
+    click.option("--group", metavar="NAME", help="Take several local recordings of a tracker for one run."),
+    click.option(
+        "--gpu-memory-total", type=Price(), metavar="GIB", help="Memory of each GPU, where a tracker does not say."
+    ),
+    click.option("--throughput", metavar="KEY", help="Training metric that counts work."),
+    click.option("--require-hardware", is_flag=True, help="Fail where a run of a tracker has no hardware series."),
 )
 _KINDS = (
     click.option("--select", multiple=True, metavar="KIND", help="Look for these kinds only (repeatable)."),
@@ -265,7 +344,7 @@ def source_options(command: Command) -> Command:
         taken = {name: given.pop(name) for name in SourceOptions.__dataclass_fields__}
         return command(options=SourceOptions(**taken), **given)
 
-    added: Command = _added(wrapped, _SOURCE_OPTIONS)
+    added: Command = _added(wrapped, (*_SOURCE_OPTIONS, *_TRACKER_OPTIONS))
     return added
 
 

@@ -21,7 +21,9 @@ _WIDEST = 120
 
 
 def command() -> str:
-    """Return the command as typed, without the files it writes."""
+    """Return the command as typed, without the files it writes; its sources and labels are not to be shown either."""
+    if "--anonymise" in sys.argv:
+        return f"gpureport {sys.argv[1]} … --anonymise"
     arguments = iter(sys.argv[1:])
     kept = []
     for argument in arguments:

@@ -11,14 +11,14 @@ import click
 from gpureport.cli.text import printable
 
 if TYPE_CHECKING:
-    from gpureport.importers import Reading
+    from gpureport.importers import CutReading, Reading, TrackedReading
 
 _PATIENCE = 1.0
 """Seconds after which a bar is shown."""
 
 
 @contextmanager
-def shown(reading: "Reading") -> Iterator[None]:
+def shown(reading: "Reading | TrackedReading | CutReading") -> Iterator[None]:
     """Show how far a run has been read while it is read, when that takes over a second on a terminal."""
     if not sys.stderr.isatty():
         yield

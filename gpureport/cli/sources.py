@@ -1,7 +1,7 @@
 """What a person names on the command line, as recordings and their analyses."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,12 +10,13 @@ import click
 
 from gpureport.cli import progress
 from gpureport.cli.text import printable
-from gpureport.errors import SettingsError
+from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
     from gpureport.cli.options import SourceOptions
-    from gpureport.importers import Reading
+    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.tracked import Tracker
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -27,12 +28,34 @@ def store(options: "SourceOptions") -> "Store":
     return Store(options.store) if options.store else Store.find(Path.cwd())
 
 
-def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"]:
-    """Return every run the files and folders hold, not yet read.
+def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
+    """Return every run the sources hold, or the part of each that is wanted, not yet read.
 
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
+    from gpureport.importers import CutReading  # noqa: PLC0415 - loads pyarrow
+
+    found = list(_whole(sources, options))
+    _one_name(options, len(found))
+    window = options.window
+    return [*found] if window is None else [CutReading(reading, window) for reading in found]
+
+
+def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
+    """Yield the runs of logs and of trackers."""
+    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+
+    if options.as_one_run:
+        yield from _logged(sources, options)
+        return
+    for source in sources:
+        tracking = None if options.kind else tracker(source)
+        yield from _logged([source], options) if tracking is None else _tracked(tracking, source, options)
+
+
+def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
+    """Return the runs of logs."""
     from gpureport.importers import Reading, find, together  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
@@ -41,9 +64,39 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> list["Reading"
         runs = [together(sources, options.host, options.kind)]
     else:
         runs = [inputs for source in sources for inputs in find(source, options.host, options.kind)]
-    _one_name(options, len(runs))
     one, strict = options.as_one_run, options.strict
     return [Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one) for each in runs]
+
+
+def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
+    """Return the runs of a tracker's store that are meant."""
+    from gpureport.importers import TrackedReading  # noqa: PLC0415 - loads pyarrow
+
+    return [
+        TrackedReading(tracking.kind, run, options.placement(), options.labels(), strict=options.strict)
+        for run in tracking.runs(source, options.selection())
+    ]
+
+
+def listed(sources: Sequence[str], options: "SourceOptions") -> list[str]:
+    """Return a line for each run that stores of trackers hold.
+
+    Raises:
+        SourceError: when a source is none, or cannot be read.
+    """
+    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.analysis_json import moment  # noqa: PLC0415 - as above
+
+    lines = []
+    for source in sources:
+        tracking = tracker(source)
+        if tracking is None:
+            raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
+        for run in tracking.listed(source, options.selection()):
+            started = "not recorded" if run.started is None else moment(run.started, "UTC")
+            points = "" if run.points is None else f"  {run.points} points"
+            lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {run.holds}".rstrip())
+    return lines
 
 
 def _one_name(options: "SourceOptions", runs: int) -> None:
@@ -70,15 +123,25 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
+    found = _found(sources, options)
+    _one_name(options, len(found))
+    if not options.anonymise:
+        return found
+    from gpureport.report.anonymised import anonymised  # noqa: PLC0415 - loads pyarrow
+
+    return [anonymised(recording) for recording in found]
+
+
+def _found(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+    """Return every run named, read or from the store."""
     if options.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
     for source in sources:
-        if source == "-" or _exists(source) or _looks_like_path(source):
+        if source == "-" or _exists(source) or _looks_like_path(source) or _names_tracker(source):
             found += _read([source], options)
         else:
             found.append(_stored(source, options))
-    _one_name(options, len(found))
     return found
 
 
@@ -99,19 +162,28 @@ def _exists(source: str) -> bool:
         return False
 
 
+def _names_tracker(source: str) -> bool:
+    from gpureport.importers import LOCATORS  # noqa: PLC0415 - loads pyarrow
+
+    return source.startswith(LOCATORS)
+
+
 def _looks_like_path(source: str) -> bool:
     return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
 
 
 def _stored(name: str, options: "SourceOptions") -> "Recording":
     """Return a run of the store, with what the options say about it."""
+    from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
+
     place = store(options)
     recording = place.read(place.named(name))
     if options.placing:
         raise SettingsError(
             options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"
         )
-    return replace(recording, run=options.labels().applied(recording.run))
+    labelled = replace(recording, run=options.labels().applied(recording.run))
+    return labelled if options.window is None else cut(labelled, options.window)
 
 
 _NAMED = 5

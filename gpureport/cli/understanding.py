@@ -11,7 +11,7 @@ from gpureport.importers.understanding import PLACE_IN_TICK
 from gpureport.report import display
 
 if TYPE_CHECKING:
-    from gpureport.importers import Reading
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.raw import Account
     from gpureport.importers.source_read import SourceRead
     from gpureport.quality import Quality
@@ -34,7 +34,7 @@ _QUOTED = 120
 """Characters of a rejected line that are shown."""
 
 
-def explained(reading: "Reading", kind: str | None) -> Iterator[str]:
+def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None) -> Iterator[str]:
     """Yield how a run was understood, source by source; reads it, and stores nothing.
 
     Args:
@@ -92,9 +92,9 @@ class _Source:
 
     def _cells(self) -> str:
         """Return what parts cells, nothing where several forms may differ in that."""
-        delimiter = self.source.file.account.delimiter
-        blocks = self.source.outcome.understanding.blocks
-        return "" if blocks else f"; cells parted by {_DELIMITERS.get(delimiter, delimiter)}"
+        found = self.source.file.account
+        cells = _DELIMITERS.get(found.delimiter, found.delimiter) + (", in quotes" if found.quoted else "")
+        return "" if self.source.outcome.understanding.blocks else f"; cells parted by {cells}"
 
     def _blocks(self) -> Iterator[str]:
         """Yield where each block begins, what it is, and the line that says so."""

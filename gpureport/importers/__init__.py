@@ -1,17 +1,27 @@
 """Sources to recordings: the one place that runs importers."""
 
 from gpureport.importers.base import Labels, Placement
+from gpureport.importers.cut import CutReading, Window, cut
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
-from gpureport.importers.sources import BESIDE, IMPORTERS, find, together, unrecognised
+from gpureport.importers.sources import BESIDE, IMPORTERS, LOCATORS, TRACKERS, find, together, tracker, unrecognised
+from gpureport.importers.tracked import Selection, TrackedReading
 
 __all__ = [
     "BESIDE",
     "IMPORTERS",
     "IMPORTER_VERSION",
+    "LOCATORS",
+    "TRACKERS",
+    "CutReading",
     "Labels",
     "Placement",
     "Reading",
+    "Selection",
+    "TrackedReading",
+    "Window",
+    "cut",
     "find",
     "together",
+    "tracker",
     "unrecognised",
 ]

@@ -34,7 +34,8 @@ class Values:
         if rows.dtype == np.bool_:
             return Values(self.data[rows], self.valid[rows], self.texts)
         valid = columns.everywhere(len(rows)) if self.valid.all() else self.valid.take(rows)
-        return Values(self.data.take(rows), valid, self.texts)
+        data = self.data[: len(rows)] if columns.alike(self.data) else self.data.take(rows)
+        return Values(data, valid, self.texts)
 
     def arrow(self, name: str, rows: slice) -> "pa.Array[Any]":
         """Return the values of some rows as the Arrow type of the column."""

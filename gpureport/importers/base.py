@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""
+SEARCHED_BYTES = 4 * 2**20
+"""How much it sees where that tells nothing: the output of a job may stand above a log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +40,14 @@ class Placement:
     columns: tuple[str, ...] | None = None
     interval: float | None = None
     gpus_per_tick: int | None = None
+
+
+def placed_by(placement: Placement) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    later = {name: getattr(placement, name) for name in ("columns", "interval", "gpus_per_tick")}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -259,6 +259,7 @@ def _device(seen: _Seen, *, averaged: bool) -> Device:
         index=seen.index,
         uuid=attributes.get("uuid"),
         bus_id=attributes.get("bus_id"),
+        serial=attributes.get("serial"),
         model=attributes.get("model"),
         memory_total_bytes=None if memory is None else int(memory),
         memory_reserved_bytes=None if reserved is None else int(reserved),

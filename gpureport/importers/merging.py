@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,14 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
+from gpureport.importers import continuity
 from gpureport.importers.base import Extraction, Input, Outcome, Placement
+from gpureport.importers.overlaps import alike
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import TWICE
 from gpureport.importers.seam import Seam
-from gpureport.importers.together import Logged, Plan, Span, plan
+from gpureport.importers.sharing import Logged, Relation, Span, relations
+from gpureport.importers.together import Plan, plan
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds
 from gpureport.recording import in_time_order
 
@@ -32,24 +34,27 @@ class Merged:
         self._placement = placement
         self._plan = Plan(order=(), names=(), devices=())
         self._outcomes: list[Outcome] = []
-        self._parts: dict[str, list[Span]] = {}
+        self._parts: dict[str, list[tuple[int, Span]]] = {}
         self._twice: list[int] = [0] * len(inputs)
         self._unordered: set[int] = set()
         self._seams: dict[str, Seam] = {}
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one device each, in time order within a device but for the seconds that two logs share.
+        """Yield tables of one device each, in time order within a device but for the time that two logs share.
 
         Raises:
-            SourceError: when a log holds nothing that can be used, or two hold the same GPU at the same time.
+            SourceError: when a log holds nothing that can be used.
         """
         logs = [self._learned(place) for place in range(len(self._inputs))]
-        self._plan = plan(logs)
+        untold = [pair for pair, relation in relations(logs).items() if relation is Relation.UNTOLD]
+        self._plan = plan(logs, alike(logs, untold, self._aside))
         self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
         for place in self._plan.order:
-            names = self._plan.names[place]
             for device, span in logs[place].spans.items():
-                self._parts.setdefault(names[device], []).append(span)
+                self._parts.setdefault(self._plan.names[place][device], []).append((place, span))
+        self._seams = {name: Seam(parts) for name, parts in self._parts.items()}
+        for place in self._plan.order:
+            names = self._plan.names[place]
             extraction = self._extraction(place)
             for batch in self._read(extraction, place):
                 fresh = self._fresh(batch, names, place)
@@ -60,6 +65,11 @@ class Merged:
 
     def _extraction(self, place: int) -> Extraction:
         return self._inputs[place].importer.extract(self._files[place], self._placement)
+
+    def _aside(self, place: int) -> Iterator["pa.Table"]:
+        """Yield the batches of one log, read for nothing but to be compared."""
+        again = self._files[place].again()
+        return self._read(self._inputs[place].importer.extract(again, self._placement), place)
 
     def _read(self, extraction: Extraction, place: int) -> Iterator["pa.Table"]:
         """Yield the batches of one log, in time order even where the log has its rows in another."""
@@ -94,7 +104,7 @@ class Merged:
         name = names[_device(batch)]
         codes = columns.categories(np.zeros(len(batch), dtype=np.int64), [name])
         renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)
-        again = self._seams.setdefault(name, Seam()).again(renamed, place)
+        again = self._seams[name].again(renamed, place)
         if not again.any():
             return renamed
         self._twice[place] += int(again.sum())
@@ -130,7 +140,7 @@ class Merged:
             replace(account, notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes))
             for place, account in ((place, self._account(place)) for place in self._plan.order)
         ]
-        gaps = (*(gap for account in accounts for gap in account.gaps), *self._between(intervals))
+        gaps = tuple(self._gaps(accounts, intervals))
         rejected: dict[str, Rejected] = {}
         absent = Counter[tuple[str, str]]()
         for cells in (cells for account in accounts for cells in account.absent_cells):
@@ -142,8 +152,9 @@ class Merged:
             joined(accounts),
             rejected=tuple(rejected.values()),
             absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
-            gaps=tuple(sorted(gaps, key=lambda gap: (gap.device, gap.start))),
+            gaps=gaps,
             coverage_ratio=self._coverage(gaps),
+            notes=(*self._plan.notes, *(note for account in accounts for note in account.notes)),
         )
 
     def _account(self, place: int) -> Quality:
@@ -175,20 +186,27 @@ class Merged:
             quality=self._account(place),
         )
 
-    def _between(self, intervals: dict[str, float]) -> Iterator[LogGap]:
-        """Yield the time without samples between a device's logs."""
-        for device, spans in self._parts.items():
+    def _gaps(self, accounts: Sequence[Quality], intervals: dict[str, float]) -> Iterator[LogGap]:
+        """Yield the time without samples of each device, in its logs and between them; accounts as in the plan."""
+        of = dict(zip(self._plan.order, accounts, strict=True))
+        for device, parts in sorted(self._parts.items()):
             limit = gap_seconds(intervals.get(device, _FINEST)) * 1e6
-            for (_, end), (start, _) in pairwise(spans):
-                if start - end > limit:
-                    yield LogGap(device=device, start=end, end=start)
+            logs = [(span, _of(of[place].gaps, device)) for place, span in parts]
+            for start, end in continuity.gaps(logs, limit):
+                yield LogGap(device=device, start=start, end=end)
 
     def _coverage(self, gaps: Sequence[LogGap]) -> float | None:
         """Return the share of the run's time in which each device was sampled."""
-        spans = [(spans[0][0], max(end for _, end in spans)) for spans in self._parts.values()]
+        spans = [
+            (min(start for _, (start, _) in parts), max(end for _, (_, end) in parts)) for parts in self._parts.values()
+        ]
         whole = max(end for _, end in spans) - min(start for start, _ in spans)
         sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
         return sampled / (whole * len(spans)) if whole else None
+
+
+def _of(gaps: Sequence[LogGap], device: str) -> list[Span]:
+    return [(gap.start, gap.end) for gap in gaps if gap.device == device]
 
 
 def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:

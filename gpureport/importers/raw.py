@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 
 from gpureport.errors import SourceError
 
@@ -30,6 +31,7 @@ class Account:
         pairs: those that ended with a carriage return and a newline.
         returns: those that ended with a lone carriage return.
         delimiter: what parts the cells of its last rows.
+        quoted: rows whose cells stood in quotes.
         trailing: whether bytes of something else follow a compressed log.
     """
 
@@ -45,6 +47,7 @@ class Account:
     pairs: int = 0
     returns: int = 0
     delimiter: str = ","
+    quoted: int = 0
     trailing: bool = False
 
     def notes(self) -> tuple[str, ...]:
@@ -78,7 +81,8 @@ class RawFile:
     """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
 
     Whatever is read for the first time is hashed. The hash can be asked for before the end: then the rest is read
-    for it at once, and again when it is parsed; `settle` makes sure that both saw the same.
+    for it at once, and again when it is parsed; `settle` makes sure that both saw the same. One thread may ask for the
+    hash while another one reads.
     """
 
     def __init__(self, path: Path) -> None:
@@ -92,6 +96,7 @@ class RawFile:
         self._hashed = 0
         self._ended = False
         self._again = False
+        self._lock = Lock()
 
     def again(self) -> "RawFile":
         """Return the file to be read once more on the side, as long as it is now."""
@@ -124,13 +129,14 @@ class RawFile:
 
     def _hash(self, block: bytes, at: int) -> None:
         """Hash what of a block was not hashed before."""
-        known = self._hashed - at
-        self._again |= known > 0
-        if known < len(block):
-            self._wait()
-            # aside, while the block is parsed; the interpreter is not held meanwhile
-            self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[max(known, 0) :])
-            self._hashed = at + len(block)
+        with self._lock:
+            known = self._hashed - at
+            self._again |= known > 0
+            if known < len(block):
+                self._wait()
+                # aside, while the block is parsed; the interpreter is not held meanwhile
+                self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[max(known, 0) :])
+                self._hashed = at + len(block)
 
     def _wait(self) -> None:
         """Wait until the block before is hashed."""
@@ -142,12 +148,14 @@ class RawFile:
         """Return the hash of its bytes, after reading those that were not read yet."""
         if not self._ended and self._hashed < self.size:
             with self.path.open("rb", buffering=0) as file:
-                file.seek(self._hashed)
-                while block := file.read(min(BLOCK, self.size - self._hashed)):
-                    self._hash(block, self._hashed)
+                at = file.seek(self._hashed)
+                while block := file.read(min(BLOCK, self.size - at)):
+                    self._hash(block, at)
+                    at += len(block)
         self._ended = True
-        self._wait()
-        return self._hasher.hexdigest()
+        with self._lock:
+            self._wait()
+            return self._hasher.hexdigest()
 
     @property
     def hashed(self) -> int:

@@ -8,14 +8,14 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import Extraction, Input, Labels, Outcome, Placement
+from gpureport.importers.base import Extraction, Input, Labels, Outcome, Placement, placed_by
 from gpureport.importers.merging import Merged, joined
+from gpureport.importers.nodes import bare
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import NOT_SELECTED
 from gpureport.importers.source_read import SourceRead
-from gpureport.importers.together import bare
 from gpureport.metrics import Scope
-from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order
+from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order, no_training
 
 _LOG_AND_HOST = 2
 IMPORTER_VERSION = "3"
@@ -177,6 +177,10 @@ class Reading:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
         return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
 
+    def training(self) -> "pa.Table":
+        """Return training metrics; logs of hardware hold none."""
+        return no_training()
+
     def rejects(self) -> bytes:
         """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
         return b"".join(extraction.outcome().rejects for extraction in self._extractions)
@@ -203,11 +207,7 @@ def _identity(sources: Sequence[Source], placement: Placement) -> str:
     hasher = sha256()
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(f"tz={placement.tz or ''} gpus={placement.gpus or ''}\n".encode())
-    for name in ("columns", "interval", "gpus_per_tick"):
-        value = getattr(placement, name)
-        if value is not None:
-            hasher.update(f"{name}={value}\n".encode())
+    hasher.update(placed_by(placement).encode())
     return hasher.hexdigest()[:16]
 
 

@@ -25,6 +25,8 @@ MIG_INSTANCE = "row of a MIG instance"
 """Part of a GPU, whose figures are none of the GPU."""
 NO_READING = "no reading of a GPU"
 """A line that was understood, and that says nothing of a GPU which could become a series."""
+OUTSIDE = "outside --from and --to"
+"""Rows of another part of the run than was asked for: no fault of the log."""
 TWICE = "recorded in the log before as well"
 """Rows that two rotated logs share are taken once."""
 
@@ -45,5 +47,6 @@ REASONS = (
     NO_TIME,
     MIG_INSTANCE,
     NO_READING,
+    OUTSIDE,
     TWICE,
 )

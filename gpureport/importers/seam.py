@@ -1,71 +1,70 @@
-"""The seconds that two logs of one device share where one was rotated into the other."""
+"""The time that two logs of one device share: rows that stand in both, stamp and values, are taken once."""
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import BoolArray
-from gpureport.importers.together import SLACK
-from gpureport.recording import in_time_order
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.row_keys import Keys, row_keys
+from gpureport.importers.sharing import Span
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NO_KEYS: Keys = np.zeros(0, dtype=np.uint64)
 
 
-@dataclass(slots=True)
 class Seam:
-    """The last rows of a device before the log that is being read, and of that log so far.
+    """The rows of a device in the logs before the one that is being read, as far as a later log has their time too.
 
-    Rows that both logs hold are told by stamp and values. Others at the same time are samples of the same GPU between
-    those of the log before, as a second recorder takes them.
+    Rows that both logs hold are told by stamp and values. Others at the same time are samples of the same device
+    between those of the log before, as a second recorder takes them. Eight bytes a row are held.
     """
 
-    _before: "pa.Table | None" = None
-    _latest: "pa.Table | None" = None
-    _log: int | None = None
+    def __init__(self, spans: Sequence[tuple[int, Span]]) -> None:
+        """Start before the first log; `spans` are the logs of the device as they will be read, with their times."""
+        self._log: int | None = None
+        self._shared: dict[int, Span] = {}
+        for place, (log, _) in enumerate(spans[:-1]):
+            later = [span for _, span in spans[place + 1 :]]
+            self._shared[log] = min(start for start, _ in later), max(end for _, end in later)
+        self._known, self._fresh = _NO_KEYS, [_NO_KEYS]
+        self._ended = self._latest = np.iinfo(np.int64).min
+        self._met = False
 
     def again(self, batch: "pa.Table", log: int) -> BoolArray:
         """Return which rows of the next batch the logs before held as well.
 
         Args:
-            batch: rows in the order of time.
-            log: number of their log.
+            batch: rows of the device.
+            log: their log.
         """
         if log != self._log:
-            self._before, self._log = self._latest, log
+            self._turn(log)
+        times = columns.integers(batch.column("timestamp"))
+        start, end = self._shared.get(log, (0, -1))
+        kept, asked = (times >= start) & (times <= end), times <= self._ended
         again = np.zeros(len(batch), dtype=np.bool_)
-        if self._before is not None:
-            again = _again(batch, self._before)
-        self._latest = _last(batch.slice(0, 0) if self._latest is None else self._latest, batch)
+        if kept.any() or (asked.any() and len(self._known)):
+            keys = row_keys(batch)
+            self._fresh.append(keys[kept])
+            again[asked] = self._held(keys[asked], times[asked])
+        self._latest = max(self._latest, int(times.max(initial=self._latest)))
         return again
 
+    def _turn(self, log: int) -> None:
+        """Go on with the next log."""
+        self._known = np.unique(np.concatenate([self._known, *self._fresh]))
+        self._log, self._fresh = log, []
+        self._ended, self._met = self._latest, False
 
-def _again(batch: "pa.Table", before: "pa.Table") -> BoolArray:
-    """Return which rows stand in another table; none where only its last moment does, in which both may have a row."""
-    times, known = (columns.integers(table.column("timestamp")) for table in (batch, before))
-    again = np.zeros(len(batch), dtype=np.bool_)
-    shared = int(np.searchsorted(times, known[-1], side="right"))
-    if shared:
-        names = [name for name in batch.column_names if name in before.column_names]
-        held = set(_rows(before, names))
-        again[:shared] = [row in held for row in _rows(batch.slice(0, shared), names)]
-    earlier: BoolArray = again & (times < known[-1])
-    return again if earlier.any() else earlier
-
-
-def _rows(table: "pa.Table", names: list[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*(table.column(name).to_pylist() for name in names), strict=True))
-
-
-def _last(one: "pa.Table", other: "pa.Table") -> "pa.Table":
-    """Return the last rows of two tables, as many as a rotation may leave in both logs, in the order of time."""
-    end = max(int(columns.integers(table.column("timestamp"))[-1]) for table in (one, other) if len(table))
-    one, other = (_from(table, end - SLACK) for table in (one, other))
-    if not len(one):
-        return other
-    return in_time_order(pa.concat_tables([one, other], promote_options="default"))
-
-
-def _from(table: "pa.Table", start: int) -> "pa.Table":
-    """Return the rows from a time on."""
-    return table.slice(int(np.searchsorted(columns.integers(table.column("timestamp")), start)))
+    def _held(self, keys: Keys, times: IntArray) -> BoolArray:
+        """Return which rows are known; none where only the last moment is, in which both logs may have a row."""
+        if not len(self._known):
+            return np.zeros(len(keys), dtype=np.bool_)
+        places = np.minimum(np.searchsorted(self._known, keys), len(self._known) - 1)
+        held: BoolArray = self._known[places] == keys
+        self._met = self._met or bool((held & (times < self._ended)).any())
+        return held if self._met else np.zeros(len(keys), dtype=np.bool_)

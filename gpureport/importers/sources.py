@@ -9,30 +9,53 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import HEAD_BYTES, Importer, Input
+from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Importer, Input
 from gpureport.importers.delimited import compression
 from gpureport.importers.delimited.pieces import head as text_head
 from gpureport.importers.host import HostCsv
 from gpureport.importers.nvidia_smi import NvidiaSmi
 from gpureport.importers.raw import RawFile
+from gpureport.importers.tracked import Tracker
 
 IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(),)
 """Importers of logs that make a run."""
 BESIDE: tuple[Importer, ...] = (HostCsv(),)
 """Importers of files that lie beside a log and are joined to it by time."""
+TRACKERS: tuple[Tracker, ...] = ()
+"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
+LOCATORS = tuple(f"{each.kind}:" for each in TRACKERS)
+"""What a locator of a tracker's store begins with."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
-def _head(file: RawFile) -> bytes:
+_BINARY = 0.01
+"""Share of characters of no text from which on a file is none."""
+
+
+def tracker(source: str) -> Tracker | None:
+    """Return the reader of the tracker whose store a source is, None when it is none."""
+    return next((each for each in TRACKERS if each.claims(source)), None)
+
+
+def _head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
     """Return the beginning of a file's text, whatever it is compressed with and encoded in."""
     path = file.path
     try:
-        return text_head(file, HEAD_BYTES)
+        return text_head(file, length)
     except PermissionError as error:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
     except OSError as error:
         raise SourceError(str(path), error.strerror or "cannot be read", "check the path") from error
+
+
+def _readers(file: RawFile, head: bytes, importers: Sequence[Importer]) -> list[Importer]:
+    """Return the importers that recognise a file by its beginning, or further down by what stands below other text."""
+    found = [each for each in importers if each.identify(head)]
+    if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
+        return found
+    searched = _head(file, SEARCHED_BYTES)
+    return [each for each in importers if each.identify(searched)]
 
 
 def _first_line(head: bytes) -> str:
@@ -73,7 +96,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", "record again")
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
-    found = [each for each in importers if (each.kind == kind if kind else each.identify(head))]
+    found = [each for each in importers if each.kind == kind] if kind else _readers(file, head, importers)
     packed = None if found else compression.archive(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it")
@@ -89,9 +112,9 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith("."):
-            head = _head(RawFile(path))
-            beside = importers is BESIDE
-            yield from (Input(path, importer, str(path), beside) for importer in importers if importer.identify(head))
+            file, beside = RawFile(path), importers is BESIDE
+            found = _readers(file, _head(file), importers)
+            yield from (Input(path, importer, str(path), beside) for importer in found)
 
 
 def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:

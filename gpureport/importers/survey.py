@@ -14,10 +14,9 @@ from gpureport.importers.assembly import Values
 from gpureport.importers.classify import COPY, RESTARTED, Verdict, classify
 from gpureport.importers.placing import Rows
 from gpureport.importers.plan import Plan
+from gpureport.importers.row_keys import Keys, mixed, text_bits
 from gpureport.importers.track import Track
 
-_MIX = np.uint64(0xBF58476D1CE4E5B9)
-_SHIFT = np.uint64(29)
 _COLUMNS = 4 + len(SLOW)
 
 
@@ -65,22 +64,16 @@ def _floats(values: Values | None, length: int) -> FloatArray:
     return np.where(values.valid, values.data, np.nan).astype(np.float32)
 
 
-def _keys(part: Rows) -> npt.NDArray[np.uint64]:
+def _keys(part: Rows) -> Keys:
     """Return a hash of each row: its device and every value, by the name of its column."""
-    keys = _mixed(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
+    keys = mixed(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
     for name, values in part.data.items():
         if values.texts is not None:
-            distinct = np.array([crc32(text.encode()) for text in values.texts] or [0], dtype=np.uint64)
-            bits = distinct[values.data]
+            bits = text_bits(values.texts)[values.data]
         else:
             bits = values.data.astype(np.float64).view(np.uint64)
-        keys = _mixed(keys, np.where(values.valid, bits + np.uint64(crc32(name.encode())), 0))
+        keys = mixed(keys, np.where(values.valid, bits + np.uint64(crc32(name.encode())), 0))
     return keys
-
-
-def _mixed(keys: npt.NDArray[np.uint64], bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    mixed = (keys ^ bits) * _MIX
-    return mixed ^ (mixed >> _SHIFT)
 
 
 def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:

@@ -1,42 +1,16 @@
 """Which devices of several logs of one run are the same, and what they are called; nothing is read here."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
-from pathlib import Path
 
-from gpureport.errors import SourceError
+from gpureport.importers.nodes import node_names
+from gpureport.importers.sharing import Logged, Pair, Relation, relations
 from gpureport.recording import Device
 
-Span = tuple[int, int]
-SLACK = 5_000_000
-"""Time that two rotated logs may share, in microseconds (pragmatic)."""
-_SUFFIX = re.compile(r"\.(?:gz|zst|bz2|xz|csv|log|txt|out|\d+)$|[-_.]\d{8}(?:[-_T]?\d{4,6})?$", re.IGNORECASE)
-_COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
-_LONGEST = 40
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Logged:
-    """What one log of a run holds.
-
-    Attributes:
-        locator: what a person called it.
-        devices: its devices.
-        spans: first and last time of each, in microseconds, by id.
-        beside: whether it lies beside the logs of GPUs.
-    """
-
-    locator: str
-    devices: tuple[Device, ...]
-    spans: dict[str, Span]
-    beside: bool = False
-
-    @property
-    def start(self) -> int:
-        """Its first time."""
-        return min(start for start, _ in self.spans.values())
+_NAMES = ("uuid", "bus_id", "serial")
+"""What tells a GPU of a machine, the surest first."""
+_NAMED = 3
+"""Logs that are named in a note at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,84 +21,149 @@ class Plan:
         order: the logs by time.
         names: for each log, as given, the id in the run of each of its device ids.
         devices: the devices of the run.
+        notes: what a reader must know of how they were told.
     """
 
     order: tuple[int, ...]
     names: tuple[dict[str, str], ...]
     devices: tuple[Device, ...]
+    notes: tuple[str, ...] = ()
 
 
-def plan(logs: Sequence[Logged]) -> Plan:
+def plan(logs: Sequence[Logged], alike: Collection[Pair] = ()) -> Plan:
     """Return what the devices are called when the logs are one run.
 
-    A GPU is told by its uuid, else its PCI address, else its id. A device that goes on in a later log is one
-    device. Where two logs hold an id at the same time and no uuid says that it is one GPU, the logs are those of
-    different nodes, and every device is named by its node.
+    A GPU is told by its uuid, else its PCI address, its serial number or its id. A device that goes on in a later
+    log is one device. Where two logs hold an id at the same time, and neither a uuid or serial number nor what they
+    say of that time tells that it is one GPU, the logs are those of different nodes, and every device is named by its
+    node.
 
-    Raises:
-        SourceError: when two logs hold the same GPU at the same time.
+    Args:
+        logs: the logs.
+        alike: those that do not say whose their devices are, and say the same of the time they share.
     """
     order = sorted(range(len(logs)), key=lambda place: logs[place].start)
-    clashes = [pair for pair in combinations(range(len(logs)), 2) if _clash(*(logs[place] for place in pair))]
-    nodes = node_names(logs, clashes) if clashes else [None] * len(logs)
+    machines = _Machines.of(logs, alike)
+    nodes = machines.nodes(logs)
     known: dict[str, Device] = {}
     names: list[dict[str, str]] = [{} for _ in logs]
     for place in order:
         for device in logs[place].devices:
-            named = _named(device, nodes[place], known)
+            named = _named(device, nodes[place], known, taken=names[place].values())
             known[named.id] = _merged(known[named.id], named) if named.id in known else named
             names[place][device.id] = named.id
-    return Plan(order=tuple(order), names=tuple(names), devices=tuple(known.values()))
+    notes = tuple(machines.notes(logs, nodes))
+    return Plan(order=tuple(order), names=tuple(names), devices=tuple(known.values()), notes=notes)
 
 
-def _clash(one: Logged, other: Logged) -> bool:
-    """Return whether two logs hold an id at the same time that is not one device."""
-    for mine in one.devices:
-        for theirs in other.devices:
-            if not overlap(one.spans[mine.id], other.spans[theirs.id]):
-                continue
-            if mine.uuid is not None and mine.uuid == theirs.uuid:
-                what = f"it holds {theirs.id} at the same time as {one.locator}"
-                raise SourceError(other.locator, what, "leave one of them out")
-            if mine.id == theirs.id:
-                return True
-    return False
+@dataclass(frozen=True, slots=True)
+class _Machines:
+    """Which logs are those of one machine.
+
+    Attributes:
+        leaders: for each log the first one of the same machine, as far as is known.
+        clashes: logs of different machines.
+        alike: pairs that are one machine's for they say the same.
+        guessed: pairs that are taken for different machines, for they do not.
+    """
+
+    leaders: list[int]
+    clashes: set[Pair]
+    alike: list[Pair]
+    guessed: list[Pair]
+
+    @classmethod
+    def of(cls, logs: Sequence[Logged], alike: Collection[Pair]) -> "_Machines":
+        """Tell the logs apart."""
+        found = relations(logs)
+        if any(not logs[one].beside for one, _ in found.keys() - set(alike) - _ones(found)):
+            # hosts of several nodes have host logs of their own, whatever they say
+            alike = [pair for pair in alike if not logs[pair[0]].beside]
+        leaders = _leaders(len(logs), {*alike, *_ones(found)})
+        apart = [pair for pair in found if leaders[pair[0]] != leaders[pair[1]]]
+        clashes = {(leaders[one], leaders[other]) for one, other in apart}
+        guessed = [pair for pair in apart if found[pair] is Relation.UNTOLD]
+        return cls(leaders, clashes, sorted(alike), guessed)
+
+    def nodes(self, logs: Sequence[Logged]) -> list[str | None]:
+        """Return the node of each log."""
+        if not self.clashes:
+            return [None] * len(logs)
+        leading = sorted(set(self.leaders))
+        places = {leader: place for place, leader in enumerate(leading)}
+        clashes = {(places[one], places[other]) for one, other in self.clashes}
+        names = node_names([logs[leader] for leader in leading], clashes)
+        return [names[places[leader]] for leader in self.leaders]
+
+    def notes(self, logs: Sequence[Logged], nodes: Sequence[str | None]) -> Iterator[str]:
+        """Yield what a reader must know."""
+        if self.guessed:
+            places = sorted({place for pair in self.guessed for place in pair})
+            machines = _listed(list(dict.fromkeys(nodes[place] or logs[place].locator for place in places)))
+            yield (
+                f"{_listed([logs[place].locator for place in places])} hold the same numbers at the same time with "
+                f"other readings, so they are taken for logs of several machines: {machines}. "
+                "A uuid among their columns would tell."
+            )
+        if self.alike:
+            places = sorted({place for pair in self.alike for place in pair})
+            yield (
+                f"{_listed([logs[place].locator for place in places])} say the same of the time they share, so they "
+                "are taken for logs of one machine."
+            )
 
 
-def overlap(one: Span, other: Span) -> bool:
-    """Return whether two spans share more time than a rotation may leave in both logs."""
-    shared = min(one[1], other[1]) - max(one[0], other[0])
-    shorter = min(one[1] - one[0], other[1] - other[0])
-    return shared > min(SLACK, shorter / 2) or shared == shorter == 0
+def _ones(found: dict[Pair, Relation]) -> set[Pair]:
+    return {pair for pair, relation in found.items() if relation is Relation.ONE}
 
 
-def _named(device: Device, node: str | None, known: dict[str, Device]) -> Device:
-    """Return a device under the id it has in the run."""
+def _leaders(count: int, pairs: Collection[Pair]) -> list[int]:
+    """Return for each log the first of those that pairs connect it with."""
+    leaders = list(range(count))
+    for pair in pairs:
+        low, high = sorted(leaders[place] for place in pair)
+        leaders = [low if leader == high else leader for leader in leaders]
+    return leaders
+
+
+def _listed(names: list[str]) -> str:
+    """Return names in words, the first of many only."""
+    if len(names) > _NAMED + 1:
+        names = [*names[:_NAMED], f"{len(names) - _NAMED} more"]
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
+
+
+def _named(device: Device, node: str | None, known: dict[str, Device], taken: Collection[str]) -> Device:
+    """Return a device under the id it has in the run; `taken` are those of other devices of its log."""
     here = [each for each in known.values() if each.node == node]
-    same = _same(device, here, node)
+    same = _same(device, [each for each in here if each.id not in taken], node)
     if same is not None:
         return replace(device, id=same.id, index=same.index, node=node)
     index = device.index
     if index is not None and _id(device.id, node) in known:
-        taken = {each.index for each in here}
-        index = next(free for free in range(len(taken) + 1) if free not in taken)
+        indices = {each.index for each in here}
+        index = next(free for free in range(len(indices) + 1) if free not in indices)
     return replace(device, id=_id(device.id if index is None else f"gpu:{index}", node), index=index, node=node)
 
 
 def _same(device: Device, here: Sequence[Device], node: str | None) -> Device | None:
-    """Return the known device that a device is, by the surest of what both say of themselves."""
-    for name in ("uuid", "bus_id"):
+    """Return the known device that a device is, by the surest of what both say of themselves.
+
+    GPUs of one board share its serial number, so that among several the one of the same id is meant.
+    """
+    own = _id(device.id, node)
+    likely = [each for each in here if not _differ(each, device)]
+    for name in _NAMES:
         value = getattr(device, name)
-        found = next((each for each in here if value is not None and getattr(each, name) == value), None)
-        if found is not None and (name == "uuid" or None in {found.uuid, device.uuid}):
-            return found
-    found = next((each for each in here if each.id == _id(device.id, node)), None)
-    return found if found is not None and not _differ(found, device) else None
+        found = [each for each in likely if value is not None and getattr(each, name) == value]
+        if found:
+            return next((each for each in found if each.id == own), found[0])
+    return next((each for each in likely if each.id == own), None)
 
 
 def _differ(one: Device, other: Device) -> bool:
     """Return whether the surest of what both say of themselves is not the same."""
-    pairs = ((one.uuid, other.uuid), (one.bus_id, other.bus_id))
+    pairs = ((getattr(one, name), getattr(other, name)) for name in _NAMES)
     return next((mine != theirs for mine, theirs in pairs if mine is not None and theirs is not None), False)
 
 
@@ -142,43 +181,3 @@ def _merged(known: Device, device: Device) -> Device:
         held = [value for value in (getattr(known, name), getattr(device, name)) if value is not None]
         filled[name] = pick(held) if held else None
     return Device(**filled)
-
-
-def node_names(logs: Sequence[Logged], clashes: Sequence[tuple[int, int]]) -> list[str | None]:
-    """Return a node for each log, from file or folder names: the shortest that tell apart those that clash.
-
-    A host log that bears the name of no GPU log is one of no particular node.
-    """
-    for level in _LEVELS:
-        names = [level(Path(log.locator)) for log in logs]
-        told = all(names[one] != names[other] for one, other in clashes)
-        if told and all(name or log.beside for name, log in zip(names, logs, strict=True)):
-            break
-    else:
-        names = [f"{name}-{place}" for place, name in enumerate(names)]
-    gpus = {name for name, log in zip(names, logs, strict=True) if not log.beside}
-    clashing = {place for pair in clashes for place in pair}
-    return [name if name in gpus or place in clashing else None for place, name in enumerate(names)]
-
-
-def bare(name: str) -> str:
-    """Return a file name without the suffixes of its kind, its compression and its rotation."""
-    while (shorter := _SUFFIX.sub("", name)) not in {name, ""}:
-        name = shorter
-    return name
-
-
-def _clean(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "_", name).strip("-_.")[:_LONGEST]
-
-
-def _folder(path: Path) -> str:
-    return _clean(path.resolve().parent.name)
-
-
-_LEVELS: tuple[Callable[[Path], str], ...] = (
-    lambda path: _clean(_COMMON.sub("", bare(path.name))),
-    _folder,
-    lambda path: _clean(path.name),
-    lambda path: _clean(f"{_folder(path)}-{path.name}"),
-)

@@ -25,6 +25,10 @@ class Readable(Protocol):
         """Return the run, after the last batch."""
         ...
 
+    def training(self) -> "pa.Table":
+        """Return its training metrics, after the last batch."""
+        ...
+
     def renamed(self) -> Mapping[str, str]:
         """Return by their old ids the devices whose rows came under another one, after the last batch."""
         ...

@@ -27,12 +27,14 @@ class StoredRun:
         columns: columns of its series, in order.
         importer_version: version of the importers that read it.
         series_sha256: sha256 of the file of its series; None in what was stored before there was one.
+        training_sha256: sha256 of the file of its training metrics; None where there are none.
     """
 
     run: Run
     columns: tuple[str, ...]
     importer_version: str
     series_sha256: str | None = None
+    training_sha256: str | None = None
 
 
 def dump(stored: StoredRun) -> str:
@@ -40,8 +42,9 @@ def dump(stored: StoredRun) -> str:
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
     content: dict[str, Any] = {"importer_version": stored.importer_version, "columns": stored.columns, "run": run}
-    if stored.series_sha256 is not None:
-        content["series_sha256"] = stored.series_sha256
+    for name in ("series_sha256", "training_sha256"):
+        if getattr(stored, name) is not None:
+            content[name] = getattr(stored, name)
     return json.dumps({**content, "sha256": _digest(content)}, indent=1) + "\n"
 
 
@@ -63,6 +66,7 @@ def load(text: str) -> StoredRun:
         columns=tuple(content["columns"]),
         importer_version=content["importer_version"],
         series_sha256=content.get("series_sha256"),
+        training_sha256=content.get("training_sha256"),
     )
 
 

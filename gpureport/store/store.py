@@ -20,7 +20,7 @@ from gpureport.store.run_json import StoredRun
 FOLDER = ".gpureport"
 FORMAT = 1
 """Version of the store's layout. 1 (2026-11): run.json, hardware.parquet, rejects.jsonl.zst a run."""
-_RUN, _SERIES, _REJECTS = "run.json", "hardware.parquet", "rejects.jsonl.zst"
+_RUN, _SERIES, _TRAINING, _REJECTS = "run.json", "hardware.parquet", "training.parquet", "rejects.jsonl.zst"
 _SHORTEST_PREFIX = 4
 _UNREADABLE = (OSError, ValueError, KeyError, TypeError, AttributeError, pa.ArrowException)
 
@@ -84,6 +84,7 @@ class Store:
                 columns=columns,
                 importer_version=importer_version,
                 series_sha256=parquet.digest(folder / _SERIES),
+                training_sha256=self._training(reading, folder / _TRAINING),
             )
             with writing.blaming(self.folder):
                 if rejects := reading.rejects():
@@ -113,6 +114,15 @@ class Store:
         except BaseException:
             writer.abandon()
             raise
+
+    def _training(self, reading: Readable, path: Path) -> str | None:
+        """Write the training metrics of a run, if there are any; return the sha256 of the file."""
+        table = reading.training()
+        if not len(table):
+            return None
+        with writing.blaming(self.folder):
+            parquet.write_training(table, path)
+            return parquet.digest(path)
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others."""
@@ -161,8 +171,11 @@ class Store:
 
     def intact(self, entry: Entry) -> bool:
         """Return whether the series of a run are there, byte for byte as they were written where that is known."""
+        stored = entry.stored
         with suppress(OSError):
-            return entry.stored.series_sha256 in {None, parquet.digest(entry.folder / _SERIES)}
+            training = stored.training_sha256
+            whole = training is None or training == parquet.digest(entry.folder / _TRAINING)
+            return whole and stored.series_sha256 in {None, parquet.digest(entry.folder / _SERIES)}
         return False
 
     def named(self, name: str) -> Entry:
@@ -196,13 +209,14 @@ class Store:
         devices = [device.id for device in entry.run.devices]
         try:
             series = parquet.read(path, stored.columns, devices, stored.series_sha256)
+            training = parquet.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
                 # another process replaced the run since the entry was read
                 return self.read(now)
             raise StoreError(str(path), "damaged or missing", "ingest the run again") from error
-        return Recording(run=entry.run, series=series)
+        return Recording(run=entry.run, series=series, training=training)
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
         """Keep what is now said about a run: its name, step, params, tags and work."""

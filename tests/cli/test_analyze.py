@@ -125,3 +125,15 @@ def test_the_python_interface(tmp_path: Path) -> None:
     (recording,) = gpureport.read(tmp_path / "gpu.csv")
     assert "idle_gap" in {finding.kind for finding in gpureport.analyze(recording).findings}
     assert len(recording.to_pandas()) == 300
+
+
+def test_a_part_of_a_log_and_of_a_stored_run_are_judged_alike(gpureport: Program, tmp_path: Path) -> None:
+    """--from and --to leave out the idle half minute, whether the log is read or was stored."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    gpureport("ingest", "gpu.csv", "--name", "whole")
+    for source in ("gpu.csv", "whole"):
+        document = json.loads(gpureport("analyze", source, "--from", "150s", "--format", "json").out)
+        (run,) = document["runs"]
+        assert run["run"]["started"] == "2026-03-14T09:02:30.000"
+        assert "idle_gap" not in {finding["kind"] for finding in run["findings"]}
+        assert run["quality"]["rejected"] == [{"reason": "outside --from and --to", "rows": 150, "first_line": None}]

@@ -11,11 +11,9 @@ import pytest
 
 import gpureport
 from gpureport.errors import SourceError
-from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find, together
-from gpureport.importers.reasons import TWICE
+from gpureport.importers import Labels, Placement, Reading, find, together
 from gpureport.quality import AbsentCells, LogGap, Rejected
 from gpureport.recording import Recording
-from gpureport.store import Store
 from tests.importers.logs import HEADER, log, read, row
 from tests.importers.packed import COMPRESSED, PACKED
 
@@ -143,34 +141,6 @@ def test_time_between_rotated_logs_is_a_gap(tmp_path: Path) -> None:
     quality = one(*paths).recording().run.quality
     assert quality.gaps == (LogGap(device="gpu:0", start=STARTED + 9_000_000, end=STARTED + 110_000_000),)
     assert quality.coverage_ratio == pytest.approx(18 / 119)
-
-
-def test_rows_two_rotated_logs_share_are_taken_once(tmp_path: Path) -> None:
-    """The later log's rows before the end of the earlier one are counted, not kept."""
-    paths = write(tmp_path, a=rows(range(30)), b=rows(range(27, 60)))
-    recording = one(*paths).recording()
-    assert seconds(recording, "gpu:0") == list(range(60))
-    assert recording.run.quality.rejected == (Rejected(reason=TWICE, rows=3, first_line=None),)
-    assert recording.run.quality.accounted
-
-
-def test_rows_between_those_of_the_log_before_are_kept(tmp_path: Path) -> None:
-    """A second recorder that starts before the first one ends adds samples of the same GPU; nothing is dropped."""
-    paths = write(tmp_path, a=rows(range(30)), b=rows([27.4 + second for second in range(30)], util=20))
-    reading = one(*paths)
-    recording = reading.recording()
-    assert seconds(recording, "gpu:0") == sorted([*range(30), *(27.4 + second for second in range(30))])
-    assert recording.run.quality.rejected == ()
-    assert recording.run.quality.accounted
-    entry = Store(tmp_path / "store").write(one(*paths), IMPORTER_VERSION)
-    assert Store(tmp_path / "store").read(entry).series.equals(recording.series)
-
-
-def test_a_row_of_the_log_before_with_other_values_is_another(tmp_path: Path) -> None:
-    """Only what the log before says too, stamp and values, is left out."""
-    paths = write(tmp_path, a=rows(range(30)), b=rows(range(27, 60)).replace("90 %", "80 %", 1))
-    quality = one(*paths).recording().run.quality
-    assert (quality.rows_kept, [entry.rows for entry in quality.rejected]) == (61, [2])
 
 
 def test_logs_of_nodes_are_one_run(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers import BESIDE, IMPORTERS, find
 from gpureport.importers.base import HEAD_BYTES
-from tests.importers.logs import log
+from tests.importers.logs import log, read
 
 HOST = "timestamp,cpu_percent\n2026-03-14T09:00:00.000,50\n2026-03-14T09:00:01.000,52\n"
 
@@ -60,6 +60,30 @@ def test_a_csv_of_something_else(tmp_path: Path) -> None:
     """Another CSV is shown by its first line."""
     (tmp_path / "sales.csv").write_text("region,sales\nnorth,3\n")
     assert "not a known log (it begins 'region,sales')" in refused(tmp_path / "sales.csv")
+
+
+PROSE = "Epoch 3/100, step 1200: loss=0.43, gpu memory 1024 MiB\n  [rank0] 0.42 s\n2026-03-14 saved, /out/a\n"
+
+
+@pytest.mark.parametrize("repeats", [600, 1_000, 40_000])
+def test_a_log_below_the_output_of_a_job(tmp_path: Path, repeats: int) -> None:
+    """A header is looked for up to 4 MiB down, and what it leaves open is told by the lines around it."""
+    table = log(50).replace("utilization.gpu [%]", "utilization.gpu").replace("90 %", "0.97").replace("0.97", "0", 9)
+    (tmp_path / "job.out").write_text(PROSE * repeats + table)
+    recording = read(tmp_path / "job.out")
+    quality = recording.run.quality
+    assert (quality.rows_kept, quality.headers, quality.rejected[0].rows) == (50, 1, 3 * repeats)
+    assert [note for note in quality.notes if note.startswith("utilization.gpu names no unit")]
+    assert "gpu_utilization_ratio" not in recording.series.column_names
+
+
+def test_what_is_no_log_is_not_searched_to_its_end(tmp_path: Path) -> None:
+    """A header deeper than that is not found, and neither is one in what is no text."""
+    path = tmp_path / "job.out"
+    path.write_text(PROSE * 60_000 + log(50))
+    assert "not a known log (it begins 'Epoch 3/100" in refused(path)
+    path.write_bytes(b"\xff\xfa\x81" * 30_000 + b"\n" + log(50).encode())
+    assert "not a text log" in refused(path)
 
 
 def test_a_folder_without_logs(tmp_path: Path) -> None:

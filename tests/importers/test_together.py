@@ -1,11 +1,13 @@
 """Devices of several logs of one run."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from gpureport.errors import SourceError
-from gpureport.importers.together import Logged, bare, plan
+from gpureport.importers.nodes import bare
+from gpureport.importers.sharing import Logged
+from gpureport.importers.together import plan
 from gpureport.recording import HOST, Device
 
 HOUR = 3_600_000_000
@@ -104,10 +106,48 @@ def test_one_host_log_of_no_node_is_everybodys() -> None:
     assert [(device.id, device.node) for device in made.devices if device.index is None] == [("host", None)]
 
 
-def test_one_gpu_twice_at_a_time_is_refused() -> None:
-    """Two recorders on one GPU are not two GPUs."""
-    with pytest.raises(SourceError, match=r"b.csv: it holds gpu:0 at the same time as a.csv; leave one of them out"):
-        plan([logged("a.csv", (0, 1), gpu(0, "A")), logged("b.csv", (0.5, 2), gpu(0, "A"))])
+@pytest.mark.parametrize(("uuid", "serial"), [("A", None), (None, "1")])
+def test_one_gpu_in_two_logs_at_a_time_is_one(uuid: str | None, serial: str | None) -> None:
+    """Two recorders on one GPU are not two GPUs, whatever number each has for it."""
+    one, other = (replace(gpu(index, uuid), serial=serial) for index in (0, 3))
+    made = plan([logged("a.csv", (0, 1), one), logged("b.csv", (0.5, 2), other)])
+    assert made.names == ({"gpu:0": "gpu:0"}, {"gpu:3": "gpu:0"})
+    assert (len(made.devices), made.notes) == (1, ())
+
+
+def test_gpus_of_one_board_stay_two() -> None:
+    """A serial number is the board's: within one log it makes no two GPUs one, and the index tells which is which."""
+    board = tuple(replace(gpu(index), serial="1") for index in (0, 1))
+    made = plan([logged("a.csv", (0, 1), *board), logged("b.csv", (0, 1), *reversed(board))])
+    assert made.names == ({"gpu:0": "gpu:0", "gpu:1": "gpu:1"}, {"gpu:1": "gpu:1", "gpu:0": "gpu:0"})
+
+
+def test_logs_that_say_the_same_are_one_machines() -> None:
+    """Of three nodes' logs, two that were found alike are one node's, called as the first of them."""
+    logs = [logged(f"{name}/gpu.csv", (0, 1), gpu(0)) for name in ("n1", "n2", "copy-of-n1")]
+    made = plan(logs, alike={(0, 2)})
+    assert [names["gpu:0"] for names in made.names] == ["n1/gpu:0", "n2/gpu:0", "n1/gpu:0"]
+    guessed, alike = made.notes
+    assert guessed == (
+        "n1/gpu.csv, n2/gpu.csv and copy-of-n1/gpu.csv hold the same numbers at the same time with other readings, so "
+        "they are taken for logs of several machines: n1 and n2. A uuid among their columns would tell."
+    )
+    assert alike == (
+        "n1/gpu.csv and copy-of-n1/gpu.csv say the same of the time they share, so they are taken for logs of one "
+        "machine."
+    )
+
+
+def test_a_note_names_few_of_many_logs() -> None:
+    """Sixteen nodes do not make a note of a page."""
+    (note,) = plan([logged(f"n{number}/gpu.csv", (0, 1), gpu(0)) for number in range(16)]).notes
+    assert note.startswith("n0/gpu.csv, n1/gpu.csv, n2/gpu.csv and 13 more hold the same numbers")
+    assert "machines: n0, n1, n2 and 13 more. A uuid" in note
+
+
+def test_uuids_that_differ_need_no_note() -> None:
+    """What is sure is not told as a guess."""
+    assert plan([logged(name, (0, 1), gpu(0, name)) for name in ("a.csv", "b.csv")]).notes == ()
 
 
 def test_a_rotation_may_overlap_by_seconds() -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from gpureport.columns import BoolArray, array, codes, everywhere
+from gpureport.columns import BoolArray, array, codes, everywhere, strings, taken
 from gpureport.importers.delimited.numbers import Number, read_all
 
 
@@ -40,6 +40,8 @@ CUT_CELL = f"[{CUT}]"
 
 _BARE = {"N/A": Absent("N/A"), "-": Absent("-"), "ERR!": Absent("ERR!"), "nan": Absent("nan"), "": EMPTY}
 _CACHED = 200_000
+_MANY = 256
+"""Distinct texts from which on reading them all at once is faster."""
 GROUPED = re.compile(r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?![\d.])")
 """A whole number with a dot before every three digits."""
 
@@ -112,7 +114,7 @@ class Decoded:
     def values(self, dtype: str) -> npt.NDArray[Any]:
         """Return one value a row."""
         if self.plain is None:
-            return np.array(self.distinct, dtype=dtype).take(self.codes) if self.distinct else np.zeros(0, dtype=dtype)
+            return taken(np.array(self.distinct, dtype=dtype), self.codes)
         values = self.plain.astype(dtype)
         coded = np.flatnonzero(self.codes >= 0)
         if len(coded):
@@ -198,7 +200,7 @@ class CellReader:
         known = self._known.setdefault(column, {})
         if len(known) > _CACHED:
             known.clear()
-        read = [self._read(column, text, known) for text in texts]
+        read = self._all(column, texts, known)
         none: Value = "" if column.dtype == "str" else 0
         return Decoded(
             codes=codes,
@@ -211,6 +213,17 @@ class CellReader:
             reasons=[cell.reason if isinstance(cell, Absent) else None for cell in read],
             plain=plain,
         )
+
+    def _all(
+        self, column: Column, texts: list[str], known: dict[str, Value | Absent | None]
+    ) -> list[Value | Absent | None]:
+        """Return the values of distinct texts, one by one unless they are many."""
+        if column.number is None or column.thousands or len(texts) < _MANY:
+            return [self._read(column, text, known) for text in texts]
+        values, told, _ = read_all(strings(texts), column.number)
+        whole = values.astype(np.int64) if column.number.whole else values
+        pairs = zip(texts, whole.tolist(), told.tolist(), strict=True)
+        return [value if sure else self._read(column, text, known) for text, value, sure in pairs]
 
     @staticmethod
     def _read(column: Column, raw: str, known: dict[str, Value | Absent | None]) -> Value | Absent | None:

@@ -1,8 +1,9 @@
-"""UTF-8 bytes as lines that end in a newline: NUL runs collapsed, lone carriage returns turned, long lines cut."""
+"""UTF-8 bytes as lines that end in a newline: NUL runs and quotes removed, carriage returns turned, long lines cut."""
 
 import re
 from collections.abc import Iterator
 
+from gpureport.importers.delimited.quoting import unquoted
 from gpureport.importers.raw import Account
 
 LONGEST = 2**20
@@ -13,6 +14,11 @@ _NULS = re.compile(rb"\0+")
 
 
 def clean(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
+    """Yield text in which a line ends with LF or CRLF, a run of NUL bytes is one such byte, and no row is quoted."""
+    return unquoted(_lines(blocks, account), account)
+
+
+def _lines(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
     """Yield text in which a line ends with LF or CRLF, and every run of NUL bytes is one such byte."""
     nul = False
     held = b""

@@ -32,8 +32,10 @@ _CHANGES = {
 }
 """Where text of one encoding ends: UTF-16 of Latin letters and digits, or plain ASCII after the end of a line."""
 _ENCODINGS = {"little": _LITTLE, "big": _BIG, "plain": _UTF8}
-_HALVES = (b"\xfe", b"\xff")
-"""Bytes of a byte order mark of UTF-16."""
+_BEGUN = re.compile(rb"(?:\xff\xfe[^\xfe\xff]|[\xfe\xff]+)\Z", re.DOTALL)
+"""A byte order mark of UTF-16, or the first half of one, with no zero after it yet."""
+_MARKED = 3
+"""Bytes of a mark and the first half of a character."""
 _HELD = 36
 """Bytes within which a change shows."""
 
@@ -85,7 +87,7 @@ def _changing(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
     text = _Text(encoding)
     held = b""
     for block in blocks:
-        if text.encoding == _UTF8 and not held and b"\0" not in block and not block.endswith(_HALVES):
+        if text.encoding == _UTF8 and not held and b"\0" not in block and not _BEGUN.search(block[-_MARKED:]):
             yield text.utf8(block)
             continue
         data = held + block
@@ -114,7 +116,10 @@ class _Text:
     def undecided(self, data: bytes) -> bytes:
         """Return the end of what follows, where a change may show in what comes after it."""
         end = data[-_HELD:]
-        return end if self.encoding != _UTF8 or b"\0" in end else data[len(data.rstrip(b"\xfe\xff")) :]
+        if self.encoding != _UTF8 or b"\0" in end:
+            return end
+        begun = _BEGUN.search(end)
+        return b"" if begun is None else end[begun.start() :]
 
     def change(self, data: bytes) -> tuple[int, int, str] | None:
         """Return where in what follows the text ends, where text of another encoding begins, and which."""

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, IntArray, present
+from gpureport.importers.delimited.day_first import WIDTHS, year_first
 from gpureport.importers.delimited.numbers import text_bytes
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps have no zone
@@ -19,8 +19,6 @@ _SECONDS = len("2026/03/14 09:26:53")
 _LONGEST = len("2026/03/14 09:26:53.123456")
 _COMPACT = len("20260314 09:26:53")
 _MONTH_DAYS = np.array([0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31], dtype=np.int64)
-_DAY_FIRST = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4}) (\d{1,2}:\d\d)(:\d\d)?([.,]\d{1,6})?")
-"""A stamp as spreadsheets show it where the decimal sign is a comma: day, month, year."""
 STAMP = re.compile(r"(?:\d{4}([/-])\d\d\1\d\d[ T]|\d{8}[ T])\d\d:\d\d:\d\d(?:[.,]\d{1,6})?")
 """A stamp as nvidia-smi writes it, found anywhere in a line; its monitors leave out what parts a date."""
 
@@ -91,6 +89,8 @@ def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:
     """
     data, offsets = text_bytes(texts)
     if _padded(data, offsets):
+        import pyarrow.compute as pc  # noqa: PLC0415 - takes a tenth of a short start, and few logs need it
+
         data, offsets = text_bytes(pc.utf8_trim_whitespace(texts))
     lengths = np.diff(offsets)
     stamps, good = np.zeros(len(lengths), dtype=np.int64), np.zeros(len(lengths), dtype=np.bool_)
@@ -100,7 +100,7 @@ def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:
             text = _matrix(data, offsets, rows, width)
             stamps[rows], good[rows] = _fixed_width(_parted(text) if width == _COMPACT else text)
     if day_first and not good.all():
-        _read_day_first(texts, stamps, good)
+        _read_day_first(data, offsets, stamps, good)
     return stamps, good
 
 
@@ -126,26 +126,19 @@ def _padded(data: npt.NDArray[np.uint8], offsets: IntArray) -> bool:
     return bool((first <= ord(" ")).any() or (last <= ord(" ")).any() or (first > 127).any())  # noqa: PLR2004 - the end of ASCII
 
 
-def _read_day_first(texts: Any, stamps: IntArray, good: BoolArray) -> None:  # noqa: ANN401 - as above
+def _read_day_first(data: npt.NDArray[np.uint8], offsets: IntArray, stamps: IntArray, good: BoolArray) -> None:
     """Read the stamps a spreadsheet shows, in place."""
-    rows = np.flatnonzero(~good).tolist()
-    found = [_DAY_FIRST.fullmatch(texts[row].as_py().strip()) for row in rows]
-    lines = [None if match is None else _year_first(match) for match in found]
-    for row, line in zip(rows, lines, strict=True):
-        if line is not None:
-            text = np.frombuffer(line, dtype=np.uint8).reshape(1, -1)
-            (stamps[row],), (good[row],) = _fixed_width(text)
+    lengths = np.diff(offsets)
+    for width in WIDTHS.intersection(present(lengths[~good])):
+        left = np.flatnonzero(~good & (lengths == width))
+        for found, texts in year_first(_matrix(data, offsets, left, width)):
+            stamps[left[found]], good[left[found]] = _fixed_width(texts)
 
 
 def _parted(text: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
     """Return stamps of the form `YYYYMMDD HH:MM:SS` with their dates parted."""
     slash = np.full((len(text), 1), ord("/"), dtype=np.uint8)
     return np.concatenate([text[:, :4], slash, text[:, 4:6], slash, text[:, 6:]], axis=1)
-
-
-def _year_first(match: "re.Match[str]") -> bytes:
-    day, month, year, clock, seconds, fraction = match.groups()
-    return f"{year}/{month:0>2}/{day:0>2} {clock:0>5}{seconds or ':00'}{fraction or ''}".encode()
 
 
 def _matrix(data: npt.NDArray[np.uint8], offsets: IntArray, rows: IntArray, width: int) -> npt.NDArray[np.uint8]:

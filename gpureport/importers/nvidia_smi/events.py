@@ -1,7 +1,9 @@
 """The bit mask of clock events taken apart into one column a reason."""
 
 import numpy as np
+import numpy.typing as npt
 
+from gpureport.columns import BoolArray, same
 from gpureport.importers.assembly import Values
 from gpureport.importers.nvidia_smi.fields import CLOCK_EVENTS
 from gpureport.metrics import CLOCK_EVENT_BITS
@@ -19,8 +21,15 @@ def expand(data: dict[str, Values]) -> dict[str, Values]:
         return data
     rest = {name: values for name, values in data.items() if name != CLOCK_EVENTS}
     bits = mask.data.astype(np.uint64)
+    ever, always = np.bitwise_or.reduce(bits), np.bitwise_and.reduce(bits)
     reasons = {
-        f"clock_event_{reason}": Values((bits & np.uint64(bit)) != 0, mask.valid)
+        f"clock_event_{reason}": Values(_set(bits, np.uint64(bit), ever, always), mask.valid)
         for reason, bit in CLOCK_EVENT_BITS.items()
     }
-    return rest | reasons | {"clock_event_unknown_bits": Values(bits & ~_KNOWN, mask.valid)}
+    unknown = bits & ~_KNOWN if ever & ~_KNOWN else same(np.uint64(0), len(bits))
+    return rest | reasons | {"clock_event_unknown_bits": Values(unknown, mask.valid)}
+
+
+def _set(bits: npt.NDArray[np.uint64], bit: np.uint64, ever: np.uint64, always: np.uint64) -> BoolArray:
+    """Return where a bit is set, given the bits that are set anywhere and those set everywhere: most never are."""
+    return (bits & bit) != 0 if ever & bit and not always & bit else same(bool(always & bit), len(bits))

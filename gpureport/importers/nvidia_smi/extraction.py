@@ -10,26 +10,29 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, Values, columns_of
-from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
+from gpureport.importers.base import Outcome, Placement
 from gpureport.importers.chunks import UNUSED_INTERVAL
 from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited.cells import CUT
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, OddLine, Section
-from gpureport.importers.delimited.pieces import PIECE_BYTES, head, pieces
+from gpureport.importers.delimited.pieces import PIECE_BYTES, pieces
 from gpureport.importers.devices import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
 from gpureport.importers.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi import fields, places
+from gpureport.importers.nvidia_smi.beginning import beginning
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
+from gpureport.importers.nvidia_smi.timeless import strange
 from gpureport.importers.nvidia_smi.torn import Torn
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import (
     GPU_NOT_NAMED,
+    MALFORMED,
     NOT_SELECTED,
     OUT_OF_SEQUENCE,
     TORN,
@@ -102,7 +105,7 @@ class QueryGpuExtraction:
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
-        text = head(self._file.again(), HEAD_BYTES).decode(errors="replace")
+        text = beginning(self._file)
         self._opening = opening(str(self._file.path), text, self._placement.columns, self._lines)
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
@@ -115,7 +118,15 @@ class QueryGpuExtraction:
                 else:
                     self._columns.see(section)
                     self._file.account.delimiter = section.layout.delimiter
-                    yield section
+                    yield self._believed(section)
+
+    def _believed(self, section: Section) -> Section:
+        """Return a section without what a job printed among the rows of a log without time stamps."""
+        bad = np.zeros(len(section.numbers), dtype=np.bool_)
+        for source, rows in strange(section):
+            self._tally.drop(f"{MALFORMED} {source}", section.numbers[rows & ~bad])
+            bad |= rows
+        return section.select(~bad) if bad.any() else section
 
     def _lines(self) -> Iterator[str]:
         """Yield the lines of the log, read on the side."""

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.cells import Column, absent
-from gpureport.importers.delimited.layout import STAMP, Layout, layout
+from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import cells as split
 from gpureport.importers.nvidia_smi import fields, headings, spreadsheet
+from gpureport.importers.nvidia_smi.beginning import around_header
 from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guess import guess, headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.timeless import arranged
 
-LINES = 2_000
-"""Lines whose content is looked at."""
 _UNUSED = "The log has a header: --columns was not used."
 
 
@@ -67,7 +67,7 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
 
     Args:
         where: the log, for an error.
-        head: its first lines.
+        head: its first lines, up to some below its first header.
         names: query fields a person named, None when none were.
         whole: gives all its lines, which are read only where the first ones do not tell.
 
@@ -75,7 +75,7 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
         SettingsError: when a name is no query field.
         SourceError: when there is no header, and the content does not tell what each column is.
     """
-    lines = [line.strip() for line in head.splitlines()[:LINES] if line.strip()]
+    lines = around_header(head)
     dialect = QueryGpuDialect(fractions=fractions(lines, whole))
     parted = _Head.of(lines, dialect)
     if parted.header is not None and spreadsheet.grouped(lines, parted.header):
@@ -113,7 +113,7 @@ def _named(names: Sequence[str], head: _Head) -> Opening:
     if wrong is not None:
         raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
     delimiter = _delimiter(head, len(names))
-    named = layout([column for column in columns if column is not None], fields.PREFERRED, delimiter)
+    named = arranged([column for column in columns if column is not None], delimiter)
     named = named.grouped() if spreadsheet.grouped([*head.before, *head.after], named) else named
     if head.header is None:
         return Opening(named, told_by="--columns")
@@ -183,7 +183,7 @@ def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]
         for heading, sure, reason in zip(found.headings, found.confidences, found.reasons, strict=True)
     )
     note = f"The log has no header; its columns are taken for {said}. --columns names them otherwise."
-    return Opening(layout(columns, fields.PREFERRED, delimiter), notes=(note,), told_by="content")
+    return Opening(arranged(columns, delimiter), notes=(note,), told_by="content")
 
 
 def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:

@@ -2,17 +2,18 @@
 
 from typing import ClassVar
 
-from gpureport.importers.base import Extraction, Placement
+from gpureport.importers.base import SEARCHED_BYTES, Extraction, Placement
 from gpureport.importers.delimited.pieces import Piece, head, head_text
 from gpureport.importers.nvidia_smi import fields
+from gpureport.importers.nvidia_smi.beginning import first_lines
 from gpureport.importers.nvidia_smi.extraction import QueryGpuExtraction
-from gpureport.importers.nvidia_smi.forms.blocks import Blocks, opener
+from gpureport.importers.nvidia_smi.forms.blocks import Blocks
 from gpureport.importers.nvidia_smi.forms.extraction import FormsExtraction
+from gpureport.importers.nvidia_smi.forms.form import BlockForm
 from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.nvidia_smi.guess import headerless
-from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
-from gpureport.importers.nvidia_smi.opening import LINES
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.raw import RawFile
 
 _LOOKED_AT = 2**20
@@ -29,25 +30,41 @@ class NvidiaSmi:
 
         A line that begins another form tells as well, and without a header, rows that only nvidia-smi writes.
         """
-        written = head_text(head).splitlines()
-        lines = [line.strip() for line in written]
-        layouts = [layout for line in lines if (layout := QueryGpuDialect().header(line)) is not None]
-        if any(map(fields.of_gpus, layouts)) or any(map(opener, written)):
+        text = head_text(head)
+        declared = [layout for _, layout in headers(text, QueryGpuDialect())]
+        if any(map(fields.of_gpus, declared)) or _forms(_piece(text.encode())):
             return True
-        return not layouts and headerless([line for line in lines if line][:LINES])
+        return not declared and headerless(first_lines(text))
 
     def extract(self, file: RawFile, placement: Placement) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
-        if placement.columns is None and _in_forms(head(file.again(), _LOOKED_AT)):
+        if placement.columns is None and _in_forms(_beginning(file)):
             return FormsExtraction(file, placement)
         return QueryGpuExtraction(file, placement)
 
 
-def _in_forms(text: bytes) -> bool:
-    """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
+def _beginning(file: RawFile) -> Piece:
+    """Return the beginning of a log; more of it where what a job printed stands above."""
+    piece = _piece(head(file.again(), _LOOKED_AT))
+    if len(piece.data) < _LOOKED_AT // 2 or _forms(piece):
+        return piece
+    return _piece(head(file.again(), SEARCHED_BYTES))
+
+
+def _piece(text: bytes) -> Piece:
+    """Return the whole lines of a text."""
     whole = text[: text.rfind(b"\n") + 1] or text
-    piece = Piece(whole, 1, last=True, lines=whole.count(b"\n"))
-    if not {part.form for part in Blocks().parts(piece)} - {None, QueryCsv}:
+    return Piece(whole, 1, last=True, lines=whole.count(b"\n"))
+
+
+def _forms(piece: Piece) -> set[type[BlockForm]]:
+    """Return the forms of which a block begins."""
+    return {part.form for part in Blocks().parts(piece) if part.form is not None}
+
+
+def _in_forms(piece: Piece) -> bool:
+    """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
+    if not _forms(piece) - {QueryCsv}:
         return False
     mixed = Mixed()
     for _ in mixed.chunks([piece]):

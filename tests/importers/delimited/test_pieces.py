@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers.delimited.encoding import utf8
@@ -17,7 +17,11 @@ from tests.importers.packed import COMPRESSED, PACKED
 
 BOUNDED = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 ENCODINGS = ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
-LINES = st.lists(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30), min_size=3, max_size=20)
+LINES = st.lists(
+    st.text(st.characters(min_codepoint=32, max_codepoint=126, exclude_characters='"'), max_size=30),
+    min_size=3,
+    max_size=20,
+)
 
 
 def read(folder: Path, content: bytes, size: int = 1000) -> tuple[list[Piece], RawFile]:
@@ -145,6 +149,7 @@ ROWS = "".join(f"2026/03/14 09:00:{second:02d}.000, 0, 38 °C\r\n" for second in
 
 
 @BOUNDED
+@example(parts=[(False, 54), (True, 3)], wide="utf-16", size=1)
 @given(
     parts=st.lists(st.tuples(st.booleans(), st.integers(3, 60)), max_size=5),
     wide=st.sampled_from(["utf-16-le", "utf-16-be", "utf-16"]),

@@ -1,6 +1,8 @@
 """Stamps as text to microseconds."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -58,3 +60,53 @@ def test_what_is_no_stamp(text: str) -> None:
     """Cut, torn and impossible stamps are none."""
     assert one(text) is None
     assert stamps.read(text) is None
+
+
+SHOWN = re.compile(r"(\d\d?)[./](\d\d?)[./](\d{4}) (\d\d?):(\d\d)(?::(\d\d))?(?:[.,](\d{1,6}))?", re.ASCII)
+
+
+def shown(text: str) -> int | None:
+    """Return a stamp as a spreadsheet shows it, read by the calendar."""
+    match = SHOWN.fullmatch(text.strip(" "))
+    if match is None:
+        return None
+    day, month, year, hour, minute, second = (int(part or 0) for part in match.groups()[:6])
+    try:
+        moment = datetime(year, month, day, hour, minute, min(second, 59))  # noqa: DTZ001 - stamps have no zone
+    except ValueError:
+        return None
+    if second > 60 or year < 1970:
+        return None
+    # a leap second is the moment after it
+    moment += timedelta(seconds=max(second - 59, 0), microseconds=int((match[7] or "0").ljust(6, "0")))
+    return (moment - datetime(1970, 1, 1)) // timedelta(microseconds=1)  # noqa: DTZ001 - as above
+
+
+DATES = st.builds(
+    "{}{}{}{}{}{}{}:{}{}{}".format,
+    *(st.sampled_from(["1", "14", "31", "07", "0", "029"]), st.sampled_from("./-")),
+    *(st.sampled_from(["3", "03", "12", "13", "2"]), st.sampled_from("./")),
+    *(st.sampled_from(["2026", "2024", "1969", "26"]), st.sampled_from([" ", " ", "T", "  "])),
+    *(st.sampled_from(["9", "09", "23", "24"]), st.sampled_from(["26", "00", "60", "6"])),
+    *(st.sampled_from(["", ":53", ":60", ":61", ":5"]), st.sampled_from(["", ".5", ",123", ",123456", ",", ",x"])),
+)
+
+
+@given(st.lists(DATES | st.text("0123456789./:, ", max_size=26), min_size=1, max_size=30), st.booleans())
+def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> None:  # noqa: FBT001 - drawn
+    """Day, month and hour of one or two digits, with seconds or without: all that is a moment is read, nothing else."""
+    cells = [f" {text} " if padded else text for text in texts]
+    times, good = stamps.parse(strings(cells), day_first=True)
+    found = [time if sure else None for time, sure in zip(times.tolist(), good.tolist(), strict=True)]
+    expected = [shown(text) if (year_first := one(text)) is None else year_first for text in texts]
+    assert found == expected
+
+
+def test_a_long_log_of_a_spreadsheet() -> None:
+    """A column is read at once: row by row, 120,000 stamps took most of a minute."""
+    texts = strings(
+        [f"{1 + n // 86_400 % 28}.03.2026 {n // 3600 % 24}:{n // 60 % 60:02}:{n % 60:02}" for n in range(10**5)]
+    )
+    start = perf_counter()
+    assert stamps.parse(texts, day_first=True)[1].all()
+    assert perf_counter() - start < 2

@@ -1,10 +1,12 @@
 """Headers that come again, change, are glued to other lines, or say less than the rows."""
 
 from pathlib import Path
+from time import perf_counter
 
 import pytest
 
 from gpureport.errors import SourceError
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from tests.importers.accounts import column, kept, lines, percents, rejected, seconds
 from tests.importers.logs import HEADER, read_text, row, stamp
 
@@ -147,3 +149,13 @@ def test_a_glued_header_of_as_many_columns_is_seen(tmp_path: Path) -> None:
     recording = read_text(tmp_path, text)
     assert (kept(recording), rejected(recording)) == (3, [("torn line", 1, 3)])
     assert (percents(recording), column(recording, "gpu_temperature_celsius")) == ([10, 11, 12], [40, 41, 42])
+
+
+@pytest.mark.parametrize(
+    "heading", ["a" + "_" * 60_000 + "!", "gpu_" * 20_000 + "?", "a [" * 20_000, "util ," * 20_000]
+)
+def test_what_looks_like_a_heading_for_long(heading: str) -> None:
+    """A long line that is nearly a header is told at once: one of 16,000 underscores took half a minute."""
+    start = perf_counter()
+    assert QueryGpuDialect().header(f"{heading},utilization.gpu [%]") is None
+    assert perf_counter() - start < 0.2

@@ -1,0 +1,54 @@
+"""Rows whose cells stand in quotes, as spreadsheets, PowerShell's Export-Csv and R write them, without the quotes.
+
+A row of which a quoted cell holds the delimiter, or a quote, keeps them: it is no row then, and is rejected.
+"""
+
+import re
+from collections.abc import Iterator
+
+from gpureport.importers.raw import Account
+
+_HELD = 64 * 1024
+"""A line longer than this is no row."""
+
+
+def _row(delimiter: bytes) -> bytes:
+    quoted, bare = rb'"[^"\n%b]*"' % delimiter, rb'[^"\n%b]+' % delimiter
+    return rb"^%b(?:%b(?:%b|%b))+\r?$" % (quoted, delimiter, quoted, bare)
+
+
+_ROW = re.compile(b"|".join(map(_row, (b",", b";", b"\t"))), re.MULTILINE)
+"""A row of which the first cell is quoted, and each other one is as well or holds no quote."""
+
+
+def unquoted(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
+    """Yield text in which the cells of quoted rows stand without their quotes; they are counted.
+
+    Args:
+        blocks: text whose lines end with LF.
+        account: counts the rows.
+    """
+    held, opened = b"", False
+    for each in blocks:
+        if not held and b'"' not in each:
+            opened = not each.endswith(b"\n")
+            yield each
+            continue
+        block = held + each
+        start = block.find(b"\n") + 1 if opened else 0
+        if opened and not start:
+            yield block
+            continue
+        end = max(block.rfind(b"\n") + 1, start)
+        held = block[end:] if block[end : end + 1] == b'"' and len(block) - end <= _HELD else b""
+        opened = not held and end < len(block)
+        yield block[:start] + _without(block[start:end], account) + (b"" if held else block[end:])
+    if held:
+        yield _without(held, account)
+
+
+def _without(lines: bytes, account: Account) -> bytes:
+    """Return lines without the quotes of quoted rows."""
+    found, rows = _ROW.subn(lambda match: match[0].replace(b'"', b""), lines)
+    account.quoted += rows
+    return found

@@ -1,0 +1,253 @@
+"""Runs that an experiment tracker recorded: what a tracker is asked for, and how one of its runs is read."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import sha256
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from gpureport.errors import SourceError
+from gpureport.importers.base import Labels, Placement, placed_by
+from gpureport.quality import Quality
+from gpureport.recording import Device, Recording, Run, Source, Stage, arranged, no_training
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpureport.importers.source_read import SourceRead
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which runs of a tracker are meant, and what a person knows that it did not record.
+
+    Attributes:
+        runs: ids, beginnings of ids, or names, with `*` for any part; every finished run with hardware series when
+            empty.
+        experiment: name or id of an experiment.
+        project: project of a Neptune export.
+        filter: filter in the tracker's own words.
+        latest: how many runs at most, the newest first.
+        children: whether runs nested in a run are read as well.
+        stage: name of the stage to keep, all when None.
+        group: name under which several local recordings are one run.
+        gpu_memory_total: bytes of memory of each GPU, where the tracker does not say.
+        throughput: name of the training metric that counts work.
+        require_hardware: whether a run without hardware series is an error.
+    """
+
+    runs: tuple[str, ...] = ()
+    experiment: str | None = None
+    project: str | None = None
+    filter: str | None = None
+    latest: int | None = None
+    children: bool = False
+    stage: str | None = None
+    group: str | None = None
+    gpu_memory_total: int | None = None
+    throughput: str | None = None
+    require_hardware: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A run as a listing shows it.
+
+    Attributes:
+        id: id in the tracker.
+        name: what a person calls it.
+        status: in the tracker's word.
+        started: first moment, in microseconds of UTC; None where not recorded.
+        points: hardware points; None where counting them would mean reading them.
+        holds: what else tells runs apart, such as namespaces and GPUs.
+    """
+
+    id: str
+    name: str
+    status: str
+    started: int | None
+    points: int | None = None
+    holds: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracked:
+    """What a tracker holds of one run; times in microseconds of UTC.
+
+    Attributes:
+        name: what a person calls it.
+        span: when it started and ended.
+        devices: GPUs and hosts.
+        series: rows of each device, by id, in the order of time; columns as in `recording.SCHEMA`.
+        training: training metrics, in `recording.TRAINING_SCHEMA`.
+        quality: what became of every point read: `lines` counts points.
+        interval: median seconds between samples of one GPU.
+        stages: named parts.
+        params: what it was configured with.
+        tags: what it was labelled with.
+        state: what changes whenever the tracker holds more of the run.
+        size: bytes read, None where that says nothing.
+    """
+
+    name: str
+    span: tuple[int, int]
+    devices: tuple[Device, ...]
+    series: dict[str, "pa.Table"]
+    quality: Quality
+    state: str
+    training: "pa.Table" = field(default_factory=no_training)
+    interval: float | None = None
+    stages: tuple[Stage, ...] = ()
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    size: int | None = None
+
+
+class TrackerRun(Protocol):
+    """One run of a tracker, not read yet.
+
+    Attributes:
+        key: what identifies it among all runs of all trackers of its kind.
+        locator: `mlflow:STORE#RUN`, as a person can name it.
+    """
+
+    key: str
+    locator: str
+
+    def read(self, placement: Placement) -> Tracked:
+        """Read the run.
+
+        Raises:
+            SourceError: when it cannot be read.
+        """
+        ...
+
+
+class Tracker(Protocol):
+    """Reads the stores of one kind of tracker.
+
+    Attributes:
+        kind: its name, as `Source.kind` and before the colon of a locator.
+    """
+
+    kind: ClassVar[str]
+
+    def claims(self, source: str) -> bool:
+        """Return whether a locator, file or folder is a store of this kind, told by its content."""
+        ...
+
+    def runs(self, source: str, selection: Selection) -> list[TrackerRun]:
+        """Return the runs of a store that are meant.
+
+        Raises:
+            SourceError: when the store cannot be read, or holds no such run.
+        """
+        ...
+
+    def listed(self, source: str, selection: Selection) -> list[Listed]:
+        """Return what a store holds, without reading series."""
+        ...
+
+
+class TrackedReading:
+    """Reads one run of a tracker, as `Reading` reads one from logs."""
+
+    def __init__(self, kind: str, run: TrackerRun, placement: Placement, labels: Labels, *, strict: bool) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            kind: kind of the tracker.
+            run: the run.
+            placement: options that select or place rows.
+            labels: what a person says about the run.
+            strict: whether a point that was not understood is an error.
+        """
+        self._kind = kind
+        self._of = run
+        self._placement = placement
+        self._labels = labels
+        self._strict = strict
+
+    @cached_property
+    def _tracked(self) -> Tracked:
+        tracked = self._of.read(self._placement)
+        if self._strict and tracked.quality.rejected:
+            reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in tracked.quality.rejected)
+            raise SourceError(self.locator, f"points were rejected: {reasons}", "leave out --strict")
+        return tracked
+
+    @property
+    def locator(self) -> str:
+        """What a person can call the run."""
+        return self._of.locator
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of its sources; none, since they say nothing about what is stored."""
+        return ()
+
+    @property
+    def work(self) -> int:
+        """Bytes that are read; not known."""
+        return 0
+
+    def watch(self, seen: Callable[[int], None]) -> None:
+        """Take who wants to be told of bytes; none are counted."""
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the run comes from, with the state it had."""
+        state = sha256(self._tracked.state.encode()).hexdigest()
+        return (Source(kind=self._kind, locator=self.locator, sha256=state, bytes=self._tracked.size),)
+
+    @property
+    def run_id(self) -> str:
+        """The run's id, from that of the tracker and the options that select or place rows."""
+        identity = f"{self._kind} {self._of.key}\n{placed_by(self._placement)}"
+        return sha256(identity.encode()).hexdigest()[:16]
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield a table of each device."""
+        yield from self._tracked.series.values()
+
+    def run(self) -> Run:
+        """Return what is known about the run."""
+        tracked = self._tracked
+        return self._labels.applied(
+            Run(
+                id=self.run_id,
+                name=tracked.name,
+                started=tracked.span[0],
+                ended=tracked.span[1],
+                timezone=self._placement.tz or "UTC",
+                interval=tracked.interval,
+                sources=self.sources,
+                devices=tracked.devices,
+                stages=tracked.stages,
+                params=tracked.params,
+                tags=tracked.tags,
+                quality=tracked.quality,
+            )
+        )
+
+    def training(self) -> "pa.Table":
+        """Return its training metrics."""
+        return self._tracked.training
+
+    def sources_read(self) -> tuple["SourceRead", ...]:
+        """Return nothing: a tracker has no lines to show."""
+        return ()
+
+    def renamed(self) -> dict[str, str]:
+        """Return nothing: no device has another id in the end."""
+        return {}
+
+    def rejects(self) -> bytes:
+        """Return nothing: rejected points are counted in the account."""
+        return b""
+
+    def recording(self) -> Recording:
+        """Read the whole run into memory."""
+        run = self.run()
+        tables = [self._tracked.series[device.id] for device in run.devices if device.id in self._tracked.series]
+        return Recording(run=run, series=arranged(tables), training=self._tracked.training)

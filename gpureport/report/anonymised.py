@@ -1,0 +1,142 @@
+"""A run without what names people and machines: hosts, users, paths, addresses, serial identities of GPUs."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import PurePath
+from typing import Any
+
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.quality import ClockStep, LogGap, Quality
+from gpureport.recording import Device, Recording, Run, Source, Stage
+
+_PERSONAL = re.compile(
+    r"(?:^|[._/-])(?:user|owner|author|host|hostname|node|machine|email)(?:$|[._/-]|name)", re.IGNORECASE
+)
+"""Keys of params and tags whose values name a person or a machine."""
+_SHAPES = (
+    (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
+    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<address>"),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), "<address>"),
+    (re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?"), "<path>"),
+)
+_HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
+_SHORTEST = 3
+"""Letters of a name from which on it is replaced wherever it stands: shorter ones are parts of words."""
+_SHOWN = 8
+_NAME = "<name>"
+
+
+def anonymised(recording: Recording) -> Recording:
+    """Return a run with names of nodes, users, sources and GPUs replaced by numbered ones.
+
+    What stays: times, values, GPU models, bus ids, and the names people gave to runs and steps, unless a host or user
+    is part of them.
+    """
+    names = _Names(recording.run)
+    series = recording.series
+    place = series.schema.get_field_index("device")
+    devices = _devices(series.column("device"), names)
+    return Recording(
+        run=names.run(recording.run),
+        series=series.set_column(place, series.schema.field(place), devices),
+        training=recording.training,
+    )
+
+
+def _devices(column: Any, names: "_Names") -> Any:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
+    """Return the device of each row under its new id."""
+    chunks = []
+    for chunk in column.chunks:
+        texts = [names.device(text) for text in chunk.dictionary.to_pylist()]
+        chunks.append(columns.categories(columns.integers(chunk.indices), texts))
+    return pa.chunked_array(chunks)
+
+
+class _Names:
+    """What is called how in a run, and how it is called without names."""
+
+    def __init__(self, run: Run) -> None:
+        nodes = dict.fromkeys(device.node for device in run.devices if device.node)
+        self._nodes = {node: f"node_{place}" for place, node in enumerate(nodes, 1)}
+        self._sources = {each.locator: _source(each, place) for place, each in enumerate(run.sources, 1)}
+        files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
+        people = dict.fromkeys((name for name in _people(run) if len(name) >= _SHORTEST), _NAME)
+        self._texts = {**people, **files, **self._nodes}
+
+    def text(self, text: str) -> str:
+        """Return a text without names."""
+        for shape, instead in _SHAPES:
+            text = shape.sub(instead, text)
+        for name in sorted(self._texts, key=len, reverse=True):
+            text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", self._texts[name], text)
+        return text
+
+    def device(self, device: str) -> str:
+        """Return the id of a device without the name of its node."""
+        node, slash, local = device.rpartition("/")
+        return f"{self._nodes.get(node, node)}{slash}{local}"
+
+    def run(self, run: Run) -> Run:
+        """Return what is known about a run without names."""
+        return replace(
+            run,
+            name=self.text(run.name),
+            step=None if run.step is None else self.text(run.step),
+            sources=tuple(replace(each, locator=self._sources[each.locator]) for each in run.sources),
+            devices=tuple(map(self._device, run.devices)),
+            stages=tuple(map(self._stage, run.stages)),
+            params=tuple(self._pairs(run.params)),
+            tags=tuple(self._pairs(run.tags)),
+            quality=self._quality(run.quality),
+        )
+
+    def _device(self, device: Device) -> Device:
+        uuid = device.uuid and f"GPU-{sha256(device.uuid.encode()).hexdigest()[:_SHOWN]}"
+        node = device.node and self._nodes[device.node]
+        return replace(device, id=self.device(device.id), node=node, uuid=uuid)
+
+    def _stage(self, stage: Stage) -> Stage:
+        return replace(stage, node=stage.node and self._nodes.get(stage.node, _NAME))
+
+    def _pairs(self, pairs: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+        for key, value in pairs:
+            yield key, _NAME if _PERSONAL.search(key) else self.text(value)
+
+    def _quality(self, quality: Quality) -> Quality:
+        def gap(each: LogGap) -> LogGap:
+            return replace(each, device=self.device(each.device))
+
+        def step(each: ClockStep) -> ClockStep:
+            return replace(each, device=self.device(each.device))
+
+        return replace(
+            quality,
+            gaps=tuple(map(gap, quality.gaps)),
+            clock_steps=tuple(map(step, quality.clock_steps)),
+            log_events=tuple(
+                replace(each, device=each.device and self.device(each.device), text=self.text(each.text))
+                for each in quality.log_events
+            ),
+            notes=tuple(map(self.text, quality.notes)),
+        )
+
+
+def _source(source: Source, place: int) -> str:
+    """Return how a source is called: its number and what kind of file it is."""
+    if "#" in source.locator:
+        return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
+    return f"source-{place}{''.join(PurePath(source.locator).suffixes[-2:])}"
+
+
+def _people(run: Run) -> Iterator[str]:
+    """Yield what people and machines are called, as far as a run says so."""
+    for key, value in (*run.params, *run.tags):
+        if _PERSONAL.search(key):
+            yield value
+    texts = (*(source.locator for source in run.sources), *(value for _, value in (*run.params, *run.tags)))
+    for text in texts:
+        yield from _HOME.findall(text)
