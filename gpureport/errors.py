@@ -19,7 +19,16 @@ class GpureportError(Exception):
 
 
 class SourceError(GpureportError):
-    """A source is missing, cannot be read, or holds nothing this tool can use."""
+    """A source is missing, cannot be read, or holds nothing this tool can use.
+
+    Args:
+        aside: lines a person can save and use, printed below the message; empty when there are none.
+    """
+
+    def __init__(self, where: str, what: str, hint: str, aside: str = "") -> None:
+        """Keep the parts."""
+        super().__init__(where, what, hint)
+        self.aside = aside
 
 
 class StoreError(GpureportError):

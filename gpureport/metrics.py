@@ -30,14 +30,14 @@ class Metric:
 
     Attributes:
         name: column name in snake_case with the base unit as suffix.
-        unit: base unit (UCUM: `1`, `By`, `W`, `Hz`, `Cel`, `s`), empty for a state.
+        unit: base unit (UCUM: `1`, `By`, `By/s`, `W`, `J`, `Hz`, `Cel`, `s`), empty for a state.
         dtype: Arrow type the column is stored as.
         kind: gauge, counter or state.
         scope: GPU or host.
         otel: OpenTelemetry name, empty where its conventions have none.
         covers: what stretch of time one value speaks of.
-        recorded_by: the nvidia-smi query field, the monitor of nvidia-smi and its column, or the host command that
-            yields it.
+        recorded_by: the nvidia-smi query field, the monitor of nvidia-smi and its column, the DCGM field, or the host
+            command that yields it.
         brief: one sentence of meaning.
     """
 
@@ -54,7 +54,7 @@ class Metric:
     @property
     def queried(self) -> bool:
         """Whether `nvidia-smi --query-gpu` has a field for it; what only dmon or pmon shows has a name of two words."""
-        return self.scope is Scope.GPU and " " not in self.recorded_by
+        return self.scope is Scope.GPU and " " not in self.recorded_by and not self.recorded_by.startswith("DCGM_")
 
 
 _WINDOW = "the last 1/6 to 1 s before the reading, by GPU model (NVML)"
@@ -62,6 +62,7 @@ _MOMENT = "the moment of the reading"
 _SINCE = "the time since the previous reading"
 _LOADED = "since the driver was loaded"
 _SHORT = "the last 20 ms before the reading (NVML)"
+_PROFILED = "the time since DCGM's previous reading, over which its counters average"
 
 
 def _gauge(  # noqa: PLR0913 - a table row has as many cells as the table has columns
@@ -159,6 +160,31 @@ def _clock_events() -> Iterator[Metric]:
             covers=_LOADED,
             recorded_by=f"clocks_event_reasons_counters.{reason}",
             brief=f"Time the clock was held by {reason.replace('_', ' ')}, counted by the driver.",
+        )
+
+
+def _profiled() -> Iterator[Metric]:
+    """Yield what DCGM's profiling module reads from hardware counters (DCGM user guide, Profiling Metrics)."""
+    ratios = {
+        "gpu_graphics_engine_active_ratio": ("GR_ENGINE_ACTIVE", "Share of time any part of the GPU computed or drew."),
+        "gpu_sm_active_ratio": ("SM_ACTIVE", "Share of time a multiprocessor had work, over all multiprocessors."),
+        "gpu_sm_occupancy_ratio": (
+            "SM_OCCUPANCY",
+            "Warps resident on the multiprocessors, of those there is room for.",
+        ),
+        "gpu_tensor_active_ratio": ("PIPE_TENSOR_ACTIVE", "Share of cycles the tensor cores were busy."),
+        "gpu_dram_active_ratio": ("DRAM_ACTIVE", "Share of cycles memory sent or received; near 0.8 is all there is."),
+    }
+    for name, (field, brief) in ratios.items():
+        yield _gauge(name, "1", "float32", f"DCGM_FI_PROF_{field}", brief, covers=_PROFILED)
+    for way, end, brief in (("receive", "RX", "received"), ("transmit", "TX", "sent")):
+        yield _gauge(
+            f"nvlink_{way}_bytes_per_second",
+            "By/s",
+            "float64",
+            f"DCGM_FI_PROF_NVLINK_{end}_BYTES",
+            f"Bytes a second the GPU {brief} over NVLink, headers of the protocol not included.",
+            covers=_PROFILED,
         )
 
 
@@ -332,6 +358,29 @@ METRICS: tuple[Metric, ...] = (
         "Double-bit memory errors, as dmon counts them over all parts of the GPU.",
     ),
     _counter("pcie_replays_total", "dmon pci", "Packets that were sent over PCIe once more because of an error."),
+    *_profiled(),
+    Metric(
+        name="gpu_energy_joules_total",
+        unit="J",
+        dtype="float64",
+        kind=MetricKind.COUNTER,
+        scope=Scope.GPU,
+        otel="hw.energy",
+        covers=_LOADED,
+        recorded_by="DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+        brief="Energy the GPU took since the driver was loaded, counted by the driver.",
+    ),
+    Metric(
+        name="gpu_xid_code",
+        unit="",
+        dtype="int32",
+        kind=MetricKind.STATE,
+        scope=Scope.GPU,
+        otel="",
+        covers=_LOADED,
+        recorded_by="DCGM_FI_DEV_XID_ERRORS",
+        brief="Number of the last Xid error the driver reported; 0 before the first.",
+    ),
     *_clock_events(),
     Metric(
         name="clock_event_unknown_bits",

@@ -16,7 +16,7 @@ BELOW = (0.25, 0.5, 0.7)
 """Limits of utilisation below which the share of time is reported."""
 
 _QUANTILES = (0.05, 0.5, 0.95)
-_QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3}
+_QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _MOST_LEVELS = 1_000_000
 
 

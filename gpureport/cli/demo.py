@@ -51,6 +51,7 @@ def _as_steps() -> SourceOptions:
         columns=None,
         interval=None,
         gpus_per_tick=None,
+        map=None,
         source_kind=None,
         as_one_run=False,
         strict=False,

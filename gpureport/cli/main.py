@@ -90,7 +90,8 @@ def main(args: list[str] | None = None) -> None:
         _fail("interrupted", _INTERRUPTED)
     except GpureportError as error:
         _trace(debug=debug)
-        _fail(str(error), _SOURCE if isinstance(error, SourceError | StoreError) else _USAGE)
+        aside = error.aside if isinstance(error, SourceError) else ""
+        _fail(str(error), _SOURCE if isinstance(error, SourceError | StoreError) else _USAGE, aside)
     except BrokenPipeError:
         # whoever read our output has seen enough
         sys.stderr.close()
@@ -117,6 +118,9 @@ def _trace(*, debug: bool) -> None:
         traceback.print_exc()
 
 
-def _fail(message: str, code: int) -> NoReturn:
+def _fail(message: str, code: int, aside: str = "") -> NoReturn:
+    """Say why it ended, with lines to save below where there are any, and end."""
     click.echo(f"gpureport: {printable(' '.join(message.split()))}", err=True)
+    for line in aside.splitlines():
+        click.echo(printable(line), err=True)
     sys.exit(code)

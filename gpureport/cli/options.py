@@ -32,6 +32,7 @@ class SourceOptions:
         columns: query fields of a log without a header.
         interval: seconds between ticks of a log without time stamps.
         gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
+        map: file that says what the columns of a table are that no importer knows.
         source_kind: how a file is read, whatever its content looks like.
         as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
@@ -63,6 +64,7 @@ class SourceOptions:
     columns: tuple[str, ...] | None
     interval: float | None
     gpus_per_tick: int | None
+    map: Path | None
     source_kind: str | None
     as_one_run: bool
     strict: bool
@@ -109,21 +111,28 @@ class SourceOptions:
         )
 
     def placement(self) -> "Placement":
-        """Return the options that select or place rows."""
-        from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
+        """Return the options that select or place rows.
 
+        Raises:
+            SettingsError: when the map cannot be read.
+        """
+        from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.importers.mapping import read  # noqa: PLC0415 - as above
+
+        mapping = read(self.map) if self.map else None
         return Placement(
-            tz=self.tz,
+            tz=self.tz or (mapping.zone if mapping else None),
             gpus=self.gpus,
             columns=self.columns,
             interval=self.interval,
             gpus_per_tick=self.gpus_per_tick,
+            map=mapping,
         )
 
     @property
     def kind(self) -> str | None:
-        """How files are read whatever they look like: as named, or as nvidia-smi's when their columns are."""
-        return self.source_kind or ("nvidia_smi" if self.columns else None)
+        """How files are read whatever they look like: as named, by a map, or as nvidia-smi's when their columns are."""
+        return self.source_kind or ("mapped" if self.map else "nvidia_smi" if self.columns else None)
 
     @property
     def placing(self) -> str | None:
@@ -136,6 +145,7 @@ class SourceOptions:
             "--columns": self.columns,
             "--interval": self.interval,
             "--gpus-per-tick": self.gpus_per_tick,
+            "--map": self.map,
             "--source-kind": self.source_kind,
             "--as-one-run": one,
         }
@@ -295,6 +305,7 @@ _SOURCE_OPTIONS = (
         metavar="N",
         help="GPUs of a log in which no column tells them apart.",
     ),
+    click.option("--map", type=_FILE, metavar="FILE", help="Map of the columns of a table that is no known log."),
     click.option(
         "--source-kind", type=click.Choice(["nvidia_smi"]), help="Read files as this, whatever they look like."
     ),

@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from gpureport.quality import Quality
     from gpureport.recording import Device, Run
 
-_KINDS = {"nvidia_smi": "a log of nvidia-smi --query-gpu", "host": "a host log"}
+_KINDS = {
+    "nvidia_smi": "a log of nvidia-smi --query-gpu",
+    "host": "a host log",
+    "gpustat": "gpustat --json",
+    "nvitop": "a collection of nvitop",
+    "dcgm": "a recording of DCGM",
+    "wandb": "system metrics of W&B",
+    "mapped": "a table with a map",
+}
 _FORMS = {"nvidia_smi": "what nvidia-smi writes"}
 """Kinds of sources of which the blocks are told one by one."""
 _DELIMITERS = {",": "commas", ";": "semicolons, decimal commas", "\t": "tabulators"}
@@ -93,6 +101,8 @@ class _Source:
     def _cells(self) -> str:
         """Return what parts cells, nothing where several forms may differ in that."""
         found = self.source.file.account
+        if not found.delimiter:
+            return ""
         cells = _DELIMITERS.get(found.delimiter, found.delimiter) + (", in quotes" if found.quoted else "")
         return "" if self.source.outcome.understanding.blocks else f"; cells parted by {cells}"
 
@@ -144,7 +154,8 @@ class _Source:
             yield f"  time: no time stamps; counted from --interval, 0 to {(last - first) / 1e6:g} s"
             return
         unknown = "zone unknown: local time of the recording machine (--tz names the zone)"
-        yield f"  time: {unknown if zone is None else f'zone {zone}, as --tz says'}"
+        stated = "as the log states" if outcome.timezone else "as --tz says"
+        yield f"  time: {unknown if zone is None else f'zone {zone}, {stated}'}"
         yield f"    {moment(first, zone)} to {moment(last, zone)}, {_every(sorted(outcome.intervals.values()))}"
         yield f"    {account.gaps(quality) if quality.gaps else 'no gaps'}"
         for gap in sorted(quality.gaps, key=lambda gap: gap.start - gap.end)[:_LISTED]:

@@ -12,7 +12,7 @@ from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 if TYPE_CHECKING:
     from gpureport.importers.understanding import ColumnRead
 
-_UNITS = {"1": "0 to 1", "By": "bytes", "By/s": "bytes/s", "W": "W", "Hz": "Hz", "Cel": "°C", "s": "s"}
+_UNITS = {"1": "0 to 1", "By": "bytes", "W": "W", "Hz": "Hz", "Cel": "°C", "s": "s", "By/s": "bytes/s", "J": "J"}
 _LONGEST = 40
 _WIDEST = 44
 

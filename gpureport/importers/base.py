@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from gpureport.importers.mapping import Mapping
 from gpureport.importers.raw import RawFile
 from gpureport.importers.understanding import ColumnRead, Understanding
 from gpureport.quality import Quality
@@ -33,6 +34,7 @@ class Placement:
         columns: query fields of a log without a header, in order.
         interval: seconds between ticks of a log without time stamps.
         gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
+        map: what the columns of a table are that no importer knows.
     """
 
     tz: str | None = None
@@ -40,12 +42,13 @@ class Placement:
     columns: tuple[str, ...] | None = None
     interval: float | None = None
     gpus_per_tick: int | None = None
+    map: Mapping | None = None
 
 
 def placed_by(placement: Placement) -> str:
     """Return the options that select or place rows as the text that is part of a run's identity."""
     lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
-    later = {name: getattr(placement, name) for name in ("columns", "interval", "gpus_per_tick")}
+    later = {name: getattr(placement, name) for name in ("columns", "interval", "gpus_per_tick", "map")}
     lines += [f"{name}={value}" for name, value in later.items() if value is not None]
     return "".join(f"{line}\n" for line in lines)
 

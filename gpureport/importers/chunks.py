@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
-from gpureport.columns import IntArray
+from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, Values
 from gpureport.importers.base import Outcome, Placement
+from gpureport.importers.delimited.cleaning import LONGEST
 from gpureport.importers.delimited.parts import OddLine
 from gpureport.importers.delimited.pieces import Piece, pieces
 from gpureport.importers.devices import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
@@ -25,6 +26,7 @@ from gpureport.importers.survey import survey
 from gpureport.importers.tick_times import TickTimes
 from gpureport.importers.understanding import Understanding
 from gpureport.metrics import BY_NAME
+from gpureport.recording import HOST, Device
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,6 +50,7 @@ class Chunk:
         continued: lines that say more of a row that another line is counted for.
         absent: cells without a value, by column as the source names it and reason.
         notes: what a reader must know, one sentence each; said once a log.
+        hosts: which rows are the machine's and no GPU's; None where none is.
     """
 
     numbers: IntArray
@@ -58,6 +61,7 @@ class Chunk:
     continued: int = 0
     absent: Mapping[tuple[str, str], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    hosts: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +72,13 @@ class Record:
         number: as in `Chunk.numbers`.
         time: as in `Chunk.times`.
         values: metrics in base units, and texts by `devices.ATTRIBUTES`; what is not there was not recorded.
+        host: whether it is the machine's.
     """
 
     number: int
     time: int | None
     values: Mapping[str, float | bool | str]
+    host: bool = False
 
 
 def columns(records: Sequence[Record]) -> dict[str, Values]:
@@ -102,6 +108,7 @@ def chunk(  # noqa: PLR0913 - a chunk has as many parts
 ) -> Chunk:
     """Return records as a chunk; all have a time, or none has."""
     stamped = all(record.time is not None for record in records)
+    hosts = np.array([record.host for record in records], dtype=np.bool_)
     return Chunk(
         numbers=np.array([record.number for record in records], dtype=np.int64),
         times=np.array([record.time for record in records], dtype=np.int64) if stamped else None,
@@ -111,6 +118,7 @@ def chunk(  # noqa: PLR0913 - a chunk has as many parts
         continued=continued,
         absent=absent or {},
         notes=notes,
+        hosts=hosts if hosts.any() else None,
     )
 
 
@@ -133,13 +141,21 @@ class Form(Protocol):
 
 
 class FormExtraction:
-    """One log of GPUs being read by a form."""
+    """One log of GPUs, or of GPUs and their machine, being read by a form."""
 
-    def __init__(self, file: RawFile, placement: Placement, form: Callable[[], Form]) -> None:
-        """Prepare to read by a form; nothing is read yet."""
+    def __init__(self, file: RawFile, placement: Placement, form: Callable[[], Form], longest: int = LONGEST) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            file: the log.
+            placement: options that select or place rows.
+            form: makes the form.
+            longest: bytes of a line at most; a longer one is shortened.
+        """
         self._file = file
         self._placement = placement
         self._make, self._form = form, form()
+        self._longest = longest
         self._tally = Tally()
         self._devices = Devices(placement.gpus)
         self._zone = zones.zone(placement.tz) if placement.tz else None
@@ -149,7 +165,7 @@ class FormExtraction:
         self._notes: dict[str, None] = {}
 
     def batches(self) -> Iterator["pa.Table"]:
-        """Yield tables of one GPU each.
+        """Yield tables of one device each.
 
         Raises:
             SourceError: when no row can be used.
@@ -160,13 +176,15 @@ class FormExtraction:
             self._note(rows, placed)
             series = {name: values for name, values in rows.data.items() if name not in _TEXTS}
             yield from self._assembly.batches(placed, series)
+        # no delimiter parts the cells of such a log
+        self._file.account.delimiter = ""
         if self._tally.rows == 0:
             raise SourceError(str(self._file.path), *self._nothing())
 
     def _rows(self) -> Iterator[Rows]:
         if self._tick_times is not None:
             self._stamped = self._mostly_stamped()
-        for part in self._form.chunks(pieces(self._file)):
+        for part in self._form.chunks(pieces(self._file, longest=self._longest)):
             self._count(part)
             if len(part.numbers):
                 yield self._assigned(part)
@@ -187,15 +205,20 @@ class FormExtraction:
         """Take rows in their place in time; what is made of them besides the series, a kind of log knows."""
 
     def _assigned(self, part: Chunk) -> Rows:
-        """Return rows with the GPU each belongs to."""
+        """Return rows with the device each belongs to."""
         times = np.zeros(len(part.numbers), dtype=np.int64) if part.times is None else part.times
         usable = self._dated(part)
-        codes, ids = self._devices.assign(part.data, times, np.full(len(times), usable))
+        hosts = np.zeros(len(times), dtype=np.bool_) if part.hosts is None else part.hosts
+        codes, gpus = self._devices.assign(part.data, times, ~hosts if usable else hosts & ~hosts)
         if usable:
-            self._tally.drop(GPU_NOT_NAMED, part.numbers[codes == NOT_NAMED])
+            self._tally.drop(GPU_NOT_NAMED, part.numbers[(codes == NOT_NAMED) & ~hosts])
             self._tally.drop(LEFT_OUT, part.numbers[codes == NOT_SELECTED])
         else:
             self._tally.drop(NO_TIME, part.numbers)
+        # the machine has the first place, so that a GPU keeps its own when another one is met
+        ids = [HOST, *gpus]
+        codes[codes >= 0] += 1
+        codes[hosts & usable] = 0
         if part.times is None and self._tick_times is not None:
             times = self._tick_times.times(codes, ids)
         if part.times is None or self._form.zone:
@@ -211,7 +234,7 @@ class FormExtraction:
 
     def _survey(self) -> Plan:
         """Read the whole log once more, to see why its stamps run backwards."""
-        again = FormExtraction(self._file.again(), self._placement, self._make)
+        again = FormExtraction(self._file.again(), self._placement, self._make, self._longest)
         return survey(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
 
     def _nothing(self) -> tuple[str, str]:
@@ -229,6 +252,7 @@ class FormExtraction:
         """Return what is known after the last batch."""
         clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
         devices = self._devices.devices(averaged=self._form.averaged)
+        devices += (Device(id=HOST),) if any(clock.device.endswith(HOST) for clock in clocks) else ()
         unused = (UNUSED_INTERVAL,) if self._stamped and self._tick_times is not None else ()
         notes = (*self._notes, *unused, *self._devices.notes(), *(() if plan is None else plan.notes))
         quality = self._tally.quality(clocks, notes)

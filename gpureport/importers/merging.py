@@ -132,6 +132,7 @@ class Merged:
             span=span,
             intervals=intervals,
             rejects=b"".join(outcome.rejects for outcome in self._outcomes),
+            timezone=log[0].timezone if len({outcome.timezone for outcome in log}) == 1 else None,
         )
 
     def _quality(self, intervals: dict[str, float]) -> Quality:

@@ -30,7 +30,7 @@ class Account:
         newlines: lines that ended, however they did.
         pairs: those that ended with a carriage return and a newline.
         returns: those that ended with a lone carriage return.
-        delimiter: what parts the cells of its last rows.
+        delimiter: what parts the cells of its last rows; empty where it is no table.
         quoted: rows whose cells stood in quotes.
         trailing: whether bytes of something else follow a compressed log.
     """

@@ -15,7 +15,7 @@ from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import NOT_SELECTED
 from gpureport.importers.source_read import SourceRead
 from gpureport.metrics import Scope
-from gpureport.recording import Device, Recording, Run, Source, arranged, in_time_order, no_training
+from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
 
 _LOG_AND_HOST = 2
 IMPORTER_VERSION = "3"
@@ -142,9 +142,12 @@ class Reading:
         """Return what is known about the run, after the last batch.
 
         Raises:
-            SourceError: when the host log shares no time with the log.
+            SourceError: when the host log shares no time with the log, or the log holds series of the host itself.
         """
         outcomes = self._outcomes()
+        if sum(any(device.id == HOST for device in outcome.devices) for outcome in outcomes) > 1:
+            what = "the GPU log holds series of the machine already"
+            raise SourceError(self._inputs[1].locator, what, "leave it out")
         if _apart(outcomes):
             what = "it covers another time than the GPU log"
             raise SourceError(self._inputs[1].locator, what, "check its clock, give --tz, or leave it out")

@@ -27,6 +27,11 @@ NO_READING = "no reading of a GPU"
 """A line that was understood, and that says nothing of a GPU which could become a series."""
 OUTSIDE = "outside --from and --to"
 """Rows of another part of the run than was asked for: no fault of the log."""
+OTHER_ENTITY = "row of no GPU"
+"""Rows of MIG instances, switches and links."""
+NOT_JSON = "not JSON of this tool"
+CUT_DOCUMENT = "cut document"
+"""A JSON document that another one begins inside of, or that the log ends inside of."""
 TWICE = "recorded in the log before as well"
 """Rows that two rotated logs share are taken once."""
 
@@ -48,5 +53,8 @@ REASONS = (
     MIG_INSTANCE,
     NO_READING,
     OUTSIDE,
+    OTHER_ENTITY,
+    NOT_JSON,
+    CUT_DOCUMENT,
     TWICE,
 )

@@ -10,14 +10,21 @@ from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Importer, Input
+from gpureport.importers.dcgm import Dcgm
 from gpureport.importers.delimited import compression
 from gpureport.importers.delimited.pieces import head as text_head
+from gpureport.importers.delimited.pieces import head_text
+from gpureport.importers.gpustat import Gpustat
 from gpureport.importers.host import HostCsv
+from gpureport.importers.mapped import Mapped
+from gpureport.importers.mapped.suggestion import Suggestion, suggestion
 from gpureport.importers.nvidia_smi import NvidiaSmi
+from gpureport.importers.nvitop import Nvitop
 from gpureport.importers.raw import RawFile
 from gpureport.importers.tracked import Tracker
+from gpureport.importers.wandb import Wandb
 
-IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(),)
+IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(), Gpustat(), Nvitop(), Dcgm(), Wandb(), Mapped())
 """Importers of logs that make a run."""
 BESIDE: tuple[Importer, ...] = (HostCsv(),)
 """Importers of files that lie beside a log and are joined to it by time."""
@@ -101,12 +108,23 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it")
     if not found:
-        first = _first_line(head)
-        if not first and path.name.startswith("nvstats"):
-            what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
-            raise SourceError(source, what, f"print it with nvidia-smi replay -f {path.name} -r log.txt, give log.txt")
-        raise SourceError(source, f"not a known log (it begins {first!r})" if first else "not a text log", _WANTED)
+        raise _unknown(source, path.name, head, importers)
     return Input(path, found[0], source, beside=importers is BESIDE)
+
+
+def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer]) -> SourceError:
+    """Return why a file is no known log; of a table with columns of GPUs, with a map to start from."""
+    first = _first_line(head)
+    if not first and name.startswith("nvstats"):
+        what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
+        return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
+    what = f"not a known log (it begins {first!r})" if first else "not a text log"
+    found = suggestion(head_text(head)) if first and importers is IMPORTERS else Suggestion()
+    if found.problem:
+        return SourceError(source, f"{what}: {found.problem}", "mend its header")
+    if found.text:
+        return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
+    return SourceError(source, what, _WANTED)
 
 
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:

@@ -138,8 +138,9 @@ def memory(size: float) -> str:
 
 
 def throughput(rate: float) -> str:
-    """Return bytes a second as MB a second."""
-    return f"{number(rate / 1e6)}{GAP}MB/s"
+    """Return bytes a second as GB/s, or MB/s below one GB/s, as links are rated."""
+    gigabytes = rate / 1e9
+    return f"{number(gigabytes)}{GAP}GB/s" if abs(gigabytes) >= 1 else f"{number(rate / 1e6)}{GAP}MB/s"
 
 
 def clock(hertz: float) -> str:

@@ -14,10 +14,12 @@ _UNITS = {
     "Hz": "hertz",
     "Cel": "degrees Celsius",
     "s": "seconds",
+    "J": "joules",
     "": "none",
 }
 _SCOPES = {Scope.GPU: "one GPU", Scope.HOST: "the machine the GPUs sit in"}
 _SOURCES = {Scope.GPU: "nvidia-smi field", Scope.HOST: "host command"}
+_DCGM = "DCGM_FI_"
 
 
 def explanation(name: str, metrics: Sequence[Metric], rules: Sequence[Rule]) -> Explanation:
@@ -40,7 +42,8 @@ def _facts(metric: Metric, rules: Sequence[Rule]) -> Iterator[Fact]:
     yield Fact(name="Behaves as", text=metric.kind.value)
     yield Fact(name="Describes", text=_SCOPES[metric.scope])
     yield Fact(name="A value covers", text=metric.covers)
-    yield Fact(name="Recorded by", text=f"{metric.recorded_by} ({_SOURCES[metric.scope]})")
+    source = "DCGM field" if metric.recorded_by.startswith(_DCGM) else _SOURCES[metric.scope]
+    yield Fact(name="Recorded by", text=f"{metric.recorded_by} ({source})")
     yield Fact(name="OpenTelemetry", text=metric.otel or "has no name for it")
     needed = [kind for rule in rules for kind in rule.kinds if any(metric.name in group for group in rule.requires)]
     wanted = [kind for rule in rules for kind in rule.kinds if metric.name in rule.wants and kind not in needed]

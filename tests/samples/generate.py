@@ -1,9 +1,9 @@
-"""Writes the sample logs: made-up training jobs in the dialect of nvidia-smi, the same bytes on every run.
+"""Writes the sample logs: made-up jobs in the dialects of nvidia-smi and of its neighbours, always the same bytes.
 
 `python -m tests.samples.generate` rewrites them in sample_logs/.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from tests.samples import hardware, workload
 from tests.samples.hardware import TICK, Trace
+from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json
 from tests.samples.scenarios import SCENARIOS, Machine, Memory, Scenario
 from tests.samples.workload import Course
 
@@ -146,18 +147,28 @@ def _reading(played: Played, gpu: int, second: float, noise: float) -> dict[str,
     }
 
 
-def nvidia_smi_csv(played: Played) -> str:
-    """Return the log `nvidia-smi --query-gpu=... --format=csv -l N` would have written."""
+def _ticks(played: Played) -> Iterator[list[Reading]]:
+    """Yield what the logger read each time it woke up, one reading a GPU."""
     scenario = played.scenario
     rng = np.random.default_rng([scenario.seed, 1])
     started = datetime.fromisoformat(scenario.started)
-    lines = [", ".join(f"{name} [{_UNITS[name]}]" if name in _UNITS else name for name in scenario.fields)]
     for woke in _stamps(rng, played.seconds, scenario.interval):
-        moment = float(woke)
+        moment, readings = float(woke), []
         for gpu in range(len(played.traces)):
             moment += 0.001 + 0.002 * float(rng.random())
-            stamp = (started + timedelta(seconds=moment)).strftime("%Y/%m/%d %H:%M:%S.%f")[:-3]
-            cells = {"timestamp": stamp, **_reading(played, gpu, moment, float(rng.random()))}
+            cells = _reading(played, gpu, moment, float(rng.random()))
+            readings.append(Reading(started + timedelta(seconds=moment), cells))
+        yield readings
+
+
+def nvidia_smi_csv(played: Played) -> str:
+    """Return the log `nvidia-smi --query-gpu=... --format=csv -l N` would have written."""
+    scenario = played.scenario
+    lines = [", ".join(f"{name} [{_UNITS[name]}]" if name in _UNITS else name for name in scenario.fields)]
+    for readings in _ticks(played):
+        for reading in readings:
+            stamp = reading.moment.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3]
+            cells = {"timestamp": stamp, **reading.cells}
             lines.append(
                 ", ".join(
                     f"{cells[name]} {_UNITS[name]}" if name in _UNITS else cells[name] for name in scenario.fields
@@ -220,7 +231,12 @@ def host_csv(played: Played) -> str | None:
     return "\n".join(lines) + "\n"
 
 
-WRITERS: dict[str, Callable[[Played], str]] = {"nvidia-smi.csv": nvidia_smi_csv, "dmon.log": dmon_log}
+WRITERS: dict[str, Callable[[Played], str]] = {
+    "nvidia-smi.csv": nvidia_smi_csv,
+    "dmon.log": dmon_log,
+    "gpustat.json": lambda played: gpustat_json(_ticks(played)),
+    "dcgmi-dmon.txt": lambda played: dcgmi_dmon(_ticks(played)),
+}
 """What writes the log of each name."""
 
 

@@ -288,5 +288,59 @@ MONITORED = Scenario(
     planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
 )
 
-SCENARIOS = (BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED)
+
+GPUSTAT = Scenario(
+    folder="gpustat",
+    seed=51,
+    started="2026-05-13 16:20:04.530",
+    interval=2,
+    model=L4,
+    coolings=_L4_SLOTS,
+    job=Job(
+        steps=240,
+        first=10.0,
+        compute_seconds=0.305,
+        load_seconds=0.20,
+        stall_steps=110,
+        stall_seconds=14.0,
+    ),
+    intensity=1.05,
+    controller=0.52,
+    memory=Memory(context_mib=398, model_mib=4120, peak_mib=12_874, growth_seconds=6.0),
+    log="gpustat.json",
+    planted=(
+        Planted(kind="idle_gap", severities=("info", "warning", "problem")),
+        Planted(kind="startup_idle", severities=("warning",)),
+    ),
+)
+DCGM = Scenario(
+    folder="dcgm",
+    seed=61,
+    started="2026-05-14 10:02:31.114",
+    interval=2,
+    model=A10G,
+    coolings=(
+        Cooling(inlet_celsius=27.0, kelvin_per_watt=0.152),
+        Cooling(inlet_celsius=28.0, kelvin_per_watt=0.160, fails_at=60.0, failed_kelvin_per_watt=0.262),
+    ),
+    job=Job(steps=560, first=14.0, compute_seconds=0.46, load_seconds=0.20),
+    intensity=0.94,
+    controller=0.55,
+    memory=Memory(context_mib=412, model_mib=6204, peak_mib=17_906, growth_seconds=14.0),
+    log="dcgmi-dmon.txt",
+    planted=(Planted(kind="thermal_throttle", gpu=1),),
+)
+
+SCENARIOS = (
+    BASELINE,
+    MORE_WORKERS,
+    MIXED_PRECISION,
+    THERMAL,
+    PRESSURE,
+    PREALLOCATED,
+    HEALTHY,
+    MONITORED,
+    GPUSTAT,
+    DCGM,
+)
 """Every sample log, each in a folder of its own."""

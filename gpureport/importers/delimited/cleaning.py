@@ -65,25 +65,26 @@ def _newlines(block: bytes, account: Account) -> bytes:
 class OpenLine:
     """The line that the next block goes on with, held in bounded memory."""
 
-    def __init__(self, account: Account) -> None:
-        """Start at the beginning of a line."""
+    def __init__(self, account: Account, longest: int = LONGEST) -> None:
+        """Start at the beginning of a line; one of more than `longest` bytes is shortened."""
         self._account = account
+        self._longest = longest
         self._parts: list[bytes] = []
         self._length = 0
 
     def add(self, part: bytes) -> None:
         """Take more of the line."""
         before, self._length = self._length, self._length + len(part)
-        if self._length <= LONGEST:
+        if self._length <= self._longest:
             self._parts.append(part)
-        elif before <= LONGEST:
+        elif before <= self._longest:
             self._parts = [b"".join([*self._parts, part])[:KEPT]]
 
     def ended(self) -> bytes:
         """Return the line, without its end, and begin the next."""
         line, length = b"".join(self._parts), self._length
         self._parts, self._length = [], 0
-        if length <= LONGEST:
+        if length <= self._longest:
             return line
         self._account.long_lines += 1
         self._account.longest = max(self._account.longest, length)

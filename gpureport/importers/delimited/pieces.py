@@ -56,8 +56,8 @@ def _decoded(file: RawFile, size: int) -> Iterator[bytes]:
     return encoding.utf8(compression.plain(file, size), file.account)
 
 
-def pieces(file: RawFile, size: int = PIECE_BYTES) -> Iterator[Piece]:
-    """Yield the log in pieces of about `size` bytes, cut at line ends.
+def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = cleaning.LONGEST) -> Iterator[Piece]:
+    """Yield the log in pieces of about `size` bytes, cut at line ends; a line of more than `longest` is shortened.
 
     What was skipped or shortened on the way stands in the file's account.
     """
@@ -65,7 +65,7 @@ def pieces(file: RawFile, size: int = PIECE_BYTES) -> Iterator[Piece]:
     line, lines = 1, 0
     whole: list[bytes | memoryview] = []
     held = 0
-    rest = cleaning.OpenLine(file.account)
+    rest = cleaning.OpenLine(file.account, longest)
     for block in cleaning.clean(_decoded(file, min(size, BLOCK)), file.account):
         cut = block.rfind(b"\n") + 1
         if cut:

@@ -1,0 +1,121 @@
+"""Damages recordings of nvidia-smi's neighbours at random and reads them, as `mutations` does with nvidia-smi's.
+
+Run by hand for many cases: `python tests/fuzz/neighbours.py --cases 20000` prints for each form how they ended, and the
+slowest one.
+"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from gpureport.errors import GpureportError
+from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers.mapping import MappedColumn, Mapping
+from tests.fuzz.mutations import LARGEST, MUTATIONS
+from tests.importers import neighbours
+
+MAP = Mapping(
+    columns=(
+        MappedColumn(heading="GPU0 power", metric="gpu_power_watts", unit="W", gpu=0),
+        MappedColumn(heading="GPU1 power", metric="gpu_power_watts", unit="W", gpu=1),
+        MappedColumn(heading="RAM", metric="host_memory_used_bytes", unit="MiB", gpu=None),
+    ),
+    time="when",
+    format="epoch_s",
+)
+_ALL = {"DCGM_FI_DEV_GPU_UTIL_RATIO": ["0", "1"], "DCGM_FI_DEV_XID_ERRORS": ["0", "79"], "DCGM_FI_DEV_FB_USED": ["1"]}
+FORMS: dict[str, tuple[str, ...]] = {
+    "gpustat": (neighbours.gpustat_log(3), neighbours.gpustat_log(12, indent=None)),
+    "nvitop": (neighbours.nvitop_csv(12), *(p.read_text() for p in neighbours.CAPTURES if "nvitop" in str(p))),
+    "dmon": (neighbours.dmon_log(10), neighbours.dmon_log(10, stamped=True)),
+    "prometheus": (
+        neighbours.prometheus_answer(DCGM_FI_DEV_GPU_UTIL=[str(n) for n in range(20)]) * 2,
+        neighbours.prometheus_answer(**_ALL),
+    ),
+    "field_csv": (neighbours.long_csv(6), neighbours.wide_csv(12)),
+    "wandb": (neighbours.wandb_csv(20), neighbours.wandb_lines(20)),
+    "mapped": (neighbours.wrapper_csv(20),),
+}
+"""Recordings of each form that are damaged."""
+_TOKENS = (
+    *(b"[", b"]", b"{", b"}", b'"', b'\\"', b"null", b"NaN", b"Infinity", b"-Infinity", b"true", b"1e999", b"#Entity "),
+    *(
+        b"GPU-I 0 ",
+        b"9" * 5000,
+        b"[" * 3000,
+        b"9223372036854775794",
+        b"N/A",
+        b"\xc2\xb0C",
+        b"/mean",
+        b"1,024",
+        b": ",
+        b"%",
+    ),
+)
+
+
+def mutated(form: str, number: int) -> bytes:
+    """Return the case of a number: a recording damaged one to six times."""
+    chance = random.Random(f"{form} {number}")
+    data = chance.choice(FORMS[form]).encode()
+    for _ in range(chance.randint(1, 6)):
+        if chance.random() < 0.3:
+            place = chance.randrange(len(data) + 1)
+            data = data[:place] + chance.choice(_TOKENS) + data[place:]
+        else:
+            data = chance.choice(MUTATIONS)(data or b"\n", chance)
+    return data[:LARGEST]
+
+
+def ending(path: Path, form: str, number: int) -> str:
+    """Read a case and return how that ended: `read`, or the error's class.
+
+    Raises:
+        AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
+    """
+    mapping = MAP if form == "mapped" else None
+    placement = Placement(interval=1.0 if number % 3 else None, map=mapping)
+    try:
+        (inputs,) = find(path, kind="mapped" if mapping else None)
+        recording = Reading(inputs, placement, Labels()).recording()
+    except GpureportError as error:
+        return type(error).__name__
+    assert recording.run.quality.accounted, recording.run.quality
+    assert len(recording.series) == recording.run.quality.rows_kept
+    return "read"
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=1_000)
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--form", choices=FORMS, action="append")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "log"
+        for form in options.form or FORMS:
+            endings: Counter[str] = Counter()
+            slowest = (0.0, -1)
+            for number in range(options.first, options.first + options.cases):
+                path.write_bytes(mutated(form, number))
+                started = time.process_time()
+                try:
+                    endings[ending(path, form, number)] += 1
+                except Exception as error:  # noqa: BLE001 - this is what is looked for
+                    endings[f"UNEXPECTED {type(error).__name__}"] += 1
+                    sys.stdout.write(f"{form} case {number}: {type(error).__name__}: {error}\n")
+                slowest = max(slowest, (time.process_time() - started, number))
+            sys.stdout.write(
+                f"{form}: {dict(endings)}, slowest {slowest[0]:.3f} s of the processor (case {slowest[1]})\n"
+            )
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    _main()

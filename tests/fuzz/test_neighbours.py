@@ -1,0 +1,19 @@
+"""Damaged recordings of nvidia-smi's neighbours are read or refused in the project's own words."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.neighbours import FORMS, ending, mutated
+
+CASES, BATCH = 300, 100
+
+
+@pytest.mark.parametrize("first", range(0, CASES, BATCH))
+@pytest.mark.parametrize("form", FORMS)
+def test_damaged_recordings_end_in_words(tmp_path: Path, form: str, first: int) -> None:
+    """A case is read with every line accounted for, or ends in an error of the project."""
+    path = tmp_path / "log"
+    for number in range(first, first + BATCH):
+        path.write_bytes(mutated(form, number))
+        assert ending(path, form, number) in {"read", "SourceError"}

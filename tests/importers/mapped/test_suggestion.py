@@ -1,0 +1,134 @@
+"""A table that no importer knows is refused with a map to start from."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.errors import SourceError
+from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers.mapped.guesses import guess
+from gpureport.importers.mapped.suggestion import suggestion
+from gpureport.importers.mapping import read as read_map
+from tests.importers import neighbours
+
+_CORPUS = os.environ.get("GPUREPORT_CORPUS")
+
+
+def suggested(folder: Path, text: str) -> str:
+    """Return the map a table is refused with."""
+    path = folder / "table.csv"
+    path.write_text(text)
+    with pytest.raises(SourceError) as refused:
+        find(path)
+    return refused.value.aside
+
+
+@pytest.mark.parametrize(
+    ("heading", "cells", "metric", "unit", "gpu"),
+    [
+        ("GPU0_Temperature", ["29°C", "30°C"], "gpu_temperature_celsius", "°C", 0),
+        ("gpu 3 util (%)", ["61"], "gpu_utilization_ratio", "%", 3),
+        ("util", ["0.61", "1.0"], "gpu_utilization_ratio", "1", None),
+        ("GPU1 Memory Used", ["10240"], "gpu_memory_used_bytes", "MiB", 1),
+        ("GPU1 Memory Used", ["10737418240"], "gpu_memory_used_bytes", "B", 1),
+        ("vram_gb", ["12.5"], "gpu_memory_used_bytes", "GiB", None),
+        ("memory_utilization", ["40"], "gpu_memory_controller_ratio", "%", None),
+        ("power_mW", ["70500"], "gpu_power_watts", "mW", None),
+        ("power", ["70500"], "gpu_power_watts", "mW", None),
+        ("power_cap", ["300"], "gpu_power_limit_requested_watts", "W", None),
+        ("sm_clock", ["1980000000"], "gpu_sm_clock_hertz", "Hz", None),
+        ("fan", ["33%"], "gpu_fan_ratio", "%", None),
+        ("GPU0", ["199.975", "256.5"], "gpu_power_watts", "W", 0),
+        ("GPU0", ["61", "62"], "", "", 0),
+        ("cpu_usage", ["12.5"], "cpu_utilization_ratio", "%", None),
+        ("MEM_USED_MB", ["3180MB"], "host_memory_used_bytes", "MB", None),
+        ("CPU0_Tctl", ["+27.0°C"], "", "", None),
+        ("NVMe_Temperature", ["27°C"], "", "", None),
+        ("job", ["x"], "", "", None),
+    ],
+)
+def test_a_column_is_told_by_heading_and_cells(
+    heading: str, cells: list[str], metric: str, unit: str, gpu: int | None
+) -> None:
+    """The unit is that of the cells, of the heading, or of the size of the numbers."""
+    found = guess(heading, cells)
+    assert (found.metric, found.unit, found.gpu) == (metric, unit, gpu)
+
+
+def test_the_map_that_is_suggested_reads_the_table(tmp_path: Path) -> None:
+    """Saved as it is printed, it is a map, and the table is read with it."""
+    text = "when,GPU0 power,GPU1 power,RAM MB,note\n" + "".join(
+        f"{neighbours.stamp(second)},7{second}.5 W,80,2117,x\n" for second in range(3)
+    )
+    told = tmp_path / "map.toml"
+    told.write_text(suggested(tmp_path, text.replace("when", "time")))
+    (inputs,) = find(tmp_path / "table.csv", kind="mapped")
+    found = Reading(inputs, Placement(map=read_map(told)), Labels()).recording()
+    assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
+
+
+def test_doubt_is_said_where_it_is(tmp_path: Path) -> None:
+    """Columns that nothing is known of are comments; a guess from the cells alone is marked; none is assigned twice."""
+    text = "timestamp,GPU0,GPU1,job,power GPU0\n1763638585.215,199.975,5,x,7\n1763638585.4,196.3,6,x,7\n"
+    told = suggested(tmp_path, text)
+    assert 'format = "epoch_s"' in told
+    assert '[columns."GPU0"]  # 199.975, 196.3\nmetric = "gpu_power_watts"  # told by the cells alone\n' in told
+    assert '# [columns."GPU1"]  # 5, 6' in told
+    assert '# [columns."job"]  # x' in told
+    assert '# [columns."power GPU0"]  # 7' in told
+
+
+def test_a_column_with_the_number_of_the_gpu(tmp_path: Path) -> None:
+    """Rows of one GPU each get [device]."""
+    told = suggested(tmp_path, "zeit,index,leistung power\n2026-03-14 09:00:00,0,71\n2026-03-14 09:00:00,1,72\n")
+    assert '[device]\ncolumn = "index"' in told
+    assert "# No time was found" in told
+
+
+@pytest.mark.parametrize("cells", ["1,2", "1,2,3,4,5"])
+def test_a_header_of_another_width_gets_no_map(tmp_path: Path, cells: str) -> None:
+    """Where no row has as many cells as the header has names, nobody can say which is which."""
+    path = tmp_path / "table.csv"
+    path.write_text(f"Timestamp, GPU0_Temperature, GPU1_Temperature\n{cells}\n{cells}\n")
+    with pytest.raises(SourceError, match=r"its header names 3 columns, but its rows have \d cells: nobody"):
+        find(path)
+
+
+@pytest.mark.parametrize(
+    "text", ["region,sales\nnorth,3\n", "hello\n", "a,b\n", "1,2\n3,4\n", "\x1b[31m,GPU0 power\n1,2\n"]
+)
+def test_other_texts_get_no_map(tmp_path: Path, text: str) -> None:
+    """A table that speaks of no GPU is no known log, and nothing more."""
+    assert suggested(tmp_path, text) == ""
+
+
+@given(st.text(alphabet=st.characters(codec="utf-8")))
+def test_no_text_breaks_the_suggestion(text: str) -> None:
+    """Nothing is raised, whatever a file begins with."""
+    found = suggestion(f"time,GPU0 power,{text}\n2026-03-14 09:00:00,5,{text}\n")
+    assert not (found.text and found.problem)
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(_CORPUS is None, reason="GPUREPORT_CORPUS names no folder")
+@pytest.mark.parametrize(
+    ("name", "gpus", "rows"),
+    [
+        ("DEEPGadget-GPU_CPU_temp_logger__temperature_log.txt", 8, 90),
+        ("seongjunpark17-GPU-power-log__power_log.csv", 2, 246),
+    ],
+)
+def test_wrappers_of_the_wild_are_read_with_the_map_they_get(tmp_path: Path, name: str, gpus: int, rows: int) -> None:
+    """The map that genuine wrapper logs are refused with reads them as it is."""
+    path = Path(str(_CORPUS)) / "corpus" / name
+    with pytest.raises(SourceError) as refused:
+        find(path)
+    told = tmp_path / "map.toml"
+    told.write_text(refused.value.aside)
+    (inputs,) = find(path, kind="mapped")
+    found = Reading(inputs, Placement(map=read_map(told)), Labels()).recording()
+    assert (len(found.run.gpus), len(found.series)) == (gpus, rows)
+    assert found.run.quality.rejected == ()

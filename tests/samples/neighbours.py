@@ -1,0 +1,85 @@
+"""Readings of made-up GPUs in the words of nvidia-smi's neighbours."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+_HEADING_EVERY = 20
+"""Ticks after which dcgmi prints its heading again, as it does when a screen is full."""
+_SM_ACTIVE, _TENSOR_ACTIVE = 0.74, 0.31
+"""Activity of the job's kernels while they run: made up, as all of it is."""
+_WIDTHS = {"GPUTL": 13, "MCUTL": 13, "TMPTR": 10, "POWER": 13, "SMCLK": 10, "FBTTL": 12, "FBUSD": 12}
+_WIDTHS |= {"DVCCTR": 14, "SMACT": 10, "TENSO": 10, "DRAMA": 10}
+_UNITS = {"TMPTR": "C", "POWER": "W"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What nvidia-smi would print for a GPU at a moment, by query field."""
+
+    moment: datetime
+    cells: dict[str, str]
+
+
+def gpustat_json(ticks: Iterable[Sequence[Reading]]) -> str:
+    """Return the documents `gpustat --json` would have written, one a line."""
+    return "".join(json.dumps(_document(readings)) + "\n" for readings in ticks)
+
+
+def _document(readings: Sequence[Reading]) -> dict[str, object]:
+    gpus: list[dict[str, object]] = [
+        {
+            "index": int(cells["index"]),
+            "uuid": cells["uuid"],
+            "name": cells["name"],
+            "temperature.gpu": int(cells["temperature.gpu"]),
+            "fan.speed": None,
+            "utilization.gpu": int(cells["utilization.gpu"]),
+            "power.draw": int(float(cells["power.draw"])),
+            "enforced.power.limit": int(float(cells["enforced.power.limit"])),
+            "memory.used": int(cells["memory.used"]),
+            "memory.total": int(cells["memory.total"]),
+            "processes": [],
+        }
+        for cells in (reading.cells for reading in readings)
+    ]
+    cells = readings[0].cells
+    return {
+        "hostname": "node1",
+        "driver_version": cells["driver_version"],
+        "query_time": readings[-1].moment.isoformat(),
+        "gpus": gpus,
+    }
+
+
+def dcgmi_dmon(ticks: Iterable[Sequence[Reading]]) -> str:
+    """Return what `dcgmi dmon` would have printed, every line stamped on its way into the file."""
+    heading = "#Entity   " + "".join(f"{tag:<{width}}" for tag, width in _WIDTHS.items())
+    units = "ID        " + "".join(f"{_UNITS.get(tag, ''):<{width}}" for tag, width in _WIDTHS.items())
+    lines = []
+    for place, readings in enumerate(ticks):
+        stamp = readings[-1].moment.isoformat(timespec="milliseconds")
+        if place % _HEADING_EVERY == 0:
+            lines += [f"{stamp} {heading.rstrip()}", f"{stamp} {units.rstrip()}"]
+        lines += [f"{stamp} {_row(reading.cells)}" for reading in readings]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: dict[str, str]) -> str:
+    busy = int(cells["utilization.gpu"]) / 100
+    shown = {
+        "GPUTL": cells["utilization.gpu"],
+        "MCUTL": cells["utilization.memory"],
+        "TMPTR": cells["temperature.gpu"],
+        "POWER": f"{float(cells['power.draw']):.3f}",
+        "SMCLK": cells["clocks.current.sm"],
+        "FBTTL": cells["memory.total"],
+        "FBUSD": cells["memory.used"],
+        "DVCCTR": str(int(cells["clocks_event_reasons.active"], 16)),
+        "SMACT": f"{_SM_ACTIVE * busy:.3f}",
+        "TENSO": f"{_TENSOR_ACTIVE * busy:.3f}",
+        "DRAMA": f"{int(cells['utilization.memory']) / 100:.3f}",
+    }
+    entity = f"GPU {cells['index']}"
+    return f"{entity:<10}{''.join(f'{shown[tag]:<{width}}' for tag, width in _WIDTHS.items())}".rstrip()
