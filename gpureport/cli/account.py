@@ -24,8 +24,13 @@ def summary(run: "Run", done: str = "") -> list[str]:
 def overview(run: "Run") -> str:
     """Return what a run is, on one line."""
     gpus = f"{len(run.gpus)} GPU{s(len(run.gpus))}"
-    every = f"every {run.interval:.3g} s" if run.interval else "one sample"
+    every = f"every {_rounded(run.interval)} s" if run.interval else "one sample"
     return f"{run.name}: {gpus}, {(run.ended - run.started) / 1e6:.0f} s, {every}"
+
+
+def _rounded(seconds: float) -> str:
+    """Return seconds in three digits or whole."""
+    return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"  # noqa: PLR2004 - three digits
 
 
 def account(quality: "Quality", started: int, quoted: Mapping[str, str] | None = None) -> list[str]:

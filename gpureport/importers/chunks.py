@@ -178,7 +178,8 @@ class FormExtraction:
             yield from self._assembly.batches(placed, series)
         # no delimiter parts the cells of such a log
         self._file.account.delimiter = ""
-        if self._tally.rows == 0:
+        # a few rows with a time beside many without are not what the log is about
+        if self._tally.rows <= self._tally.rejected.get(NO_TIME, [0])[0]:
             raise SourceError(str(self._file.path), *self._nothing())
 
     def _rows(self) -> Iterator[Rows]:

@@ -34,6 +34,10 @@ CUT_DOCUMENT = "cut document"
 """A JSON document that another one begins inside of, or that the log ends inside of."""
 TWICE = "recorded in the log before as well"
 """Rows that two rotated logs share are taken once."""
+NOT_OF_FORM = "no line of the format"
+"""Text between the tables or sections of a log that is no CSV, and what damage left of their lines."""
+ENTITIES = "document that declares entities"
+"""XML of which no part is read: nvidia-smi writes no such thing."""
 
 REASONS = (
     WRONG_CELLS,
@@ -57,4 +61,6 @@ REASONS = (
     NOT_JSON,
     CUT_DOCUMENT,
     TWICE,
+    NOT_OF_FORM,
+    ENTITIES,
 )

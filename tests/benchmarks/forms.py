@@ -18,9 +18,10 @@ from tempfile import TemporaryDirectory
 
 from gpureport.importers import Labels, Placement, Reading, find
 from tests.benchmarks import log
+from tests.importers.nvidia_smi.forms import outputs
 
 CSV = "query CSV"
-GOALS = {"dmon": 3.0}
+GOALS = {"dmon": 3.0, "tables": 3.0, "-q": 6.0, "-q -x": 6.0}
 """Times the cost of CSV at most."""
 _START = datetime(2026, 3, 14, 9)  # noqa: DTZ001 - nvidia-smi writes local time
 _GPUS = 8
@@ -62,7 +63,45 @@ def dmon() -> Iterator[str]:
         yield f" {now:%Y%m%d   %H:%M:%S} " + " ".join(f"{cell:6d}" for cell in cells) + " "
 
 
-FORMS: dict[str, Callable[[], Iterator[str]]] = {"dmon": dmon}
+def _shown() -> Iterator[tuple[str, list[outputs.Reading]]]:
+    """Yield a time and what each GPU shows, without end."""
+    chance = random.Random(2)
+    for tick in count():
+        yield (
+            outputs.asctime(5 * tick),
+            [
+                outputs.gpu(
+                    gpu,
+                    busy=f"{chance.randint(80, 100)}%",
+                    watts=f"{chance.randint(400, 700)}W",
+                    celsius=f"{chance.randint(40, 80)}C",
+                    used=f"{chance.randint(1000, 20_000)}MiB",
+                    clock=f"{1980 - 15 * chance.randint(0, 9)} MHz",
+                )
+                for gpu in range(_GPUS)
+            ],
+        )
+
+
+def tables() -> Iterator[str]:
+    """Yield what `nvidia-smi -l 5` draws, without end."""
+    for now, shown in _shown():
+        yield outputs.table(shown, time=now).rstrip("\n")
+
+
+def texts() -> Iterator[str]:
+    """Yield what `nvidia-smi -q -l 5` writes, without end."""
+    for now, shown in _shown():
+        yield outputs.query(shown, now)
+
+
+def documents() -> Iterator[str]:
+    """Yield what `nvidia-smi -q -x -l 5` writes, without end."""
+    for now, shown in _shown():
+        yield outputs.document(shown, now)
+
+
+FORMS: dict[str, Callable[[], Iterator[str]]] = {"dmon": dmon, "tables": tables, "-q": texts, "-q -x": documents}
 """Lines of each form, without end."""
 
 

@@ -21,12 +21,13 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Placement, Reading, find
+from tests.fuzz import snapshots
 from tests.importers.logs import HEADER, log, row, stamp
 from tests.importers.nvidia_smi.forms.monitors import PUCVMET, csv, dmon, process_list
 
 QUERY = "query"
 """The form of CSV of `--query-gpu`."""
-FORMS = (QUERY, "dmon", "pmon", "compute_apps", "stats", "mixed")
+FORMS = (QUERY, "dmon", "pmon", "compute_apps", "stats", "mixed", *snapshots.SEEDS)
 LARGEST = 100_000
 """Bytes of a log at most."""
 
@@ -67,7 +68,7 @@ def _monitors() -> dict[str, list[str]]:
 def seeds(form: str = QUERY) -> list[bytes]:
     """Return the logs of a form that are damaged."""
     if form != QUERY:
-        return [text.encode() for text in _monitors()[form]]
+        return [text.encode() for text in (_monitors() | snapshots.SEEDS)[form]]
     bare = "\n".join([HEADER, *(row(second).replace(" %", "").replace(" MiB", "") for second in range(60)), ""])
     masks = [f"{stamp(s)}, GPU-12345678-1234-1234-1234-12345678901{s % 2}, P{s % 9}, 0x{s:016x}" for s in range(60)]
     many = "\n".join(["timestamp, uuid, pstate, clocks_event_reasons.active", *masks, ""])
@@ -163,6 +164,7 @@ _TOKENS = [
         b"\n$ nvidia-smi\n",
         b"20260314 09:00:00",
     ),
+    *snapshots.TOKENS,
 ]
 MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
     *(_cut, _flip, _flip, _flip, _remove, _insert, _insert, _insert, _repeat, _swap, _shuffle_words),

@@ -6,12 +6,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from tests.samples import hardware, workload
+from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
 from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json
 from tests.samples.scenarios import SCENARIOS, Machine, Memory, Scenario
@@ -195,6 +196,18 @@ def dmon_log(played: Played) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _snapshots(played: Played, write: Callable[[datetime, list[dict[str, str]]], str]) -> str:
+    """Return the log a command with `-l N` would have written that shows all GPUs at a time."""
+    scenario = played.scenario
+    rng = np.random.default_rng([scenario.seed, 1])
+    started = datetime.fromisoformat(scenario.started)
+    written = []
+    for woke in _stamps(rng, played.seconds, scenario.interval):
+        readings = [_reading(played, gpu, float(woke), float(rng.random())) for gpu in range(len(played.traces))]
+        written.append(write(started + timedelta(seconds=float(woke)), readings))
+    return "".join(written)
+
+
 def _heading(first: str, names: Sequence[str]) -> str:
     return f"#{first:<19}" + "".join(f" {name:>6}" for name in names)
 
@@ -236,6 +249,8 @@ WRITERS: dict[str, Callable[[Played], str]] = {
     "dmon.log": dmon_log,
     "gpustat.json": lambda played: gpustat_json(_ticks(played)),
     "dcgmi-dmon.txt": lambda played: dcgmi_dmon(_ticks(played)),
+    "nvidia-smi.log": partial(_snapshots, write=snapshots.tables),
+    "nvidia-smi-q.xml": partial(_snapshots, write=snapshots.documents),
 }
 """What writes the log of each name."""
 

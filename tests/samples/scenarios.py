@@ -252,7 +252,7 @@ HEALTHY = Scenario(
         Cooling(inlet_celsius=24.0, kelvin_per_watt=0.056),
         Cooling(inlet_celsius=24.5, kelvin_per_watt=0.058),
     ),
-    job=Job(steps=2120, first=18.0, compute_seconds=0.40, load_seconds=0.21, epoch_steps=500, pause_seconds=1.6),
+    job=Job(steps=1060, first=18.0, compute_seconds=0.40, load_seconds=0.21, epoch_steps=500, pause_seconds=1.6),
     intensity=0.88,
     controller=0.63,
     memory=Memory(context_mib=530, model_mib=21_840, peak_mib=66_204, growth_seconds=16.0),
@@ -288,7 +288,6 @@ MONITORED = Scenario(
     planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
 )
 
-
 GPUSTAT = Scenario(
     folder="gpustat",
     seed=51,
@@ -323,24 +322,52 @@ DCGM = Scenario(
         Cooling(inlet_celsius=27.0, kelvin_per_watt=0.152),
         Cooling(inlet_celsius=28.0, kelvin_per_watt=0.160, fails_at=60.0, failed_kelvin_per_watt=0.262),
     ),
-    job=Job(steps=560, first=14.0, compute_seconds=0.46, load_seconds=0.20),
+    job=Job(steps=450, first=9.0, compute_seconds=0.46, load_seconds=0.20),
     intensity=0.94,
     controller=0.55,
     memory=Memory(context_mib=412, model_mib=6204, peak_mib=17_906, growth_seconds=14.0),
     log="dcgmi-dmon.txt",
     planted=(Planted(kind="thermal_throttle", gpu=1),),
 )
+_INTERRUPTED = Job(
+    steps=700,
+    first=12.0,
+    compute_seconds=0.305,
+    load_seconds=0.21,
+    stall_steps=350,
+    stall_seconds=90.0,
+)
+LOOKED_AT = Scenario(
+    folder="tables",
+    seed=61,
+    started="2026-05-12 10:02:40.000",
+    interval=15,
+    model=L4,
+    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),),
+    job=_INTERRUPTED,
+    intensity=1.12,
+    controller=0.58,
+    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    log="nvidia-smi.log",
+    planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
+)
+QUERIED = Scenario(
+    folder="q_xml",
+    seed=62,
+    started="2026-05-12 14:30:05.000",
+    interval=25,
+    model=L4,
+    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),),
+    job=_INTERRUPTED,
+    intensity=1.12,
+    controller=0.58,
+    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    log="nvidia-smi-q.xml",
+    planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
+)
 
 SCENARIOS = (
-    BASELINE,
-    MORE_WORKERS,
-    MIXED_PRECISION,
-    THERMAL,
-    PRESSURE,
-    PREALLOCATED,
-    HEALTHY,
-    MONITORED,
-    GPUSTAT,
-    DCGM,
+    *(BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED),
+    *(LOOKED_AT, QUERIED, GPUSTAT, DCGM),
 )
 """Every sample log, each in a folder of its own."""

@@ -180,8 +180,8 @@ def test_a_table_progress_bars_and_stray_signs(tmp_path: Path) -> None:
     )
     recording = read_text(tmp_path, text)
     assert (kept(recording), percents(recording)) == (4, [1, 2, 3, 4])
-    assert rejected(recording) == [("before any header", 4, 2), ("wrong number of cells", 8, 9)]
-    assert (recording.run.quality.headers, recording.run.quality.noise) == (1, 4)
+    assert rejected(recording) == [("no time stamp", 2, 4), ("wrong number of cells", 4, 9)]
+    assert (recording.run.quality.headers, recording.run.quality.noise) == (3, 0)
 
 
 def test_messages_of_the_driver_are_dated_by_the_row_before(tmp_path: Path) -> None:

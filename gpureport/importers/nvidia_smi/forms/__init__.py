@@ -8,8 +8,11 @@ from gpureport.importers.nvidia_smi.forms.compute_apps import ComputeApps
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
 from gpureport.importers.nvidia_smi.forms.form import BlockForm
 from gpureport.importers.nvidia_smi.forms.pmon import Pmon
+from gpureport.importers.nvidia_smi.forms.q_text import QueryText
+from gpureport.importers.nvidia_smi.forms.q_xml import QueryXml
 from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.nvidia_smi.forms.stats import Stats
+from gpureport.importers.nvidia_smi.forms.tables import Tables
 
-FORMS: tuple[type[BlockForm], ...] = (Dmon, Pmon, ComputeApps, Stats, QueryCsv)
+FORMS: tuple[type[BlockForm], ...] = (Tables, QueryXml, QueryText, Dmon, Pmon, ComputeApps, Stats, QueryCsv)
 """Forms in the order in which they are asked for a line; the first that opens a block has it."""

@@ -11,13 +11,20 @@ from gpureport.columns import IntArray
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms import FORMS
 from gpureport.importers.nvidia_smi.forms.form import BlockForm
+from gpureport.importers.nvidia_smi.forms.q_text import QueryText
+from gpureport.importers.nvidia_smi.forms.q_xml import QueryXml
+from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
+from gpureport.importers.nvidia_smi.forms.table_openings import lines_above
+from gpureport.importers.nvidia_smi.forms.tables import Tables
 
-_NEWLINE, _BLANK, _SIGN = (ord(each) for each in "\n #")
+_NEWLINE, _BLANK, _SIGN, _ESCAPE = (ord(each) for each in "\n #\x1b")
 _DIGITS = (ord("0"), ord("9"))
 _INDENT = 64
 """Blanks before a line's first word that are looked past."""
 _LONGEST = 16_384
 """A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
+_INSIDE: dict[type[BlockForm] | None, bytes] = {Tables: b"|+", QueryText: b" ", QueryXml: b" \t<"}
+"""Characters with which lines inside a block of a form begin, and none that opens a block of another."""
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 
@@ -27,7 +34,7 @@ class Part:
     """Lines of a piece that belong to one block.
 
     Attributes:
-        block: number of the block.
+        block: number of the block; one that was interrupted has the same number again.
         form: its form, None for lines that no form reads.
         opening: the line it begins with.
         piece: the lines.
@@ -50,9 +57,11 @@ class Blocks:
 
     def __init__(self) -> None:
         """Start outside of any block."""
+        self._blocks = 0
         self._number = 0
         self._form: type[BlockForm] | None = None
         self._opening = ""
+        self._interrupted: tuple[int, type[BlockForm], str] | None = None
 
     def parts(self, piece: Piece) -> Iterator[Part]:
         """Yield the parts of a piece."""
@@ -61,15 +70,36 @@ class Blocks:
         starts = np.append(0, ends[ends < len(data)]) if data else ends[:0]
         begin = 0
         for place in _telling(data, starts).tolist():
+            if data[starts[place]] in _INSIDE.get(self._form, b""):
+                continue
             line = data[starts[place] : starts[place] + _LONGEST].partition(b"\n")[0].decode(errors="replace")
             form = opener(line)
-            if form is self._form or (form is None and not _COMMAND.fullmatch(line)):
+            if form is self._form or (form is None and not self._ends(line)):
                 continue
-            if begin < place:
-                yield self._part(piece, starts, begin, place)
-            self._number, self._form, self._opening, begin = self._number + 1, form, line.strip(), place
+            top = place - (lines_above(data[starts[begin] : starts[place]]) if form is Tables else 0)
+            if begin < top:
+                yield self._part(piece, starts, begin, top)
+            self._begin(form, line)
+            begin = top
         if begin < len(starts) or piece.last:
             yield self._part(piece, starts, begin, len(starts))
+
+    def _ends(self, line: str) -> bool:
+        """Return whether a line that opens no block ends one."""
+        below = self._interrupted is not None and "|" not in line
+        return below or _COMMAND.fullmatch(line) is not None
+
+    def _begin(self, form: type[BlockForm] | None, line: str) -> None:
+        """Begin a block, or go on with a CSV below a table that a job printed between its rows."""
+        below = self._interrupted if form is None and not _COMMAND.fullmatch(line) else None
+        if below is not None:
+            self._number, self._form, self._opening = below
+            self._interrupted = None
+            return
+        between = form is Tables and self._form is QueryCsv
+        self._interrupted = (self._number, QueryCsv, self._opening) if between else None
+        self._blocks += 1
+        self._number, self._form, self._opening = self._blocks, form, line.strip()
 
     def _part(self, piece: Piece, starts: IntArray, begin: int, end: int) -> Part:
         """Return the lines from one to another."""
@@ -99,4 +129,4 @@ def _telling(data: bytes, starts: IntArray) -> IntArray:
     first = text[at]
     rows = (first >= _DIGITS[0]) & (first <= _DIGITS[1])
     follows = np.append(True, ~rows[:-1] & (first[:-1] != _SIGN)) if len(rows) else rows
-    return np.flatnonzero((~rows & (first > _BLANK)) | (rows & follows))
+    return np.flatnonzero((~rows & ((first > _BLANK) | (first == _ESCAPE))) | (rows & follows))

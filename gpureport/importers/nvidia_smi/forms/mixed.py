@@ -12,6 +12,7 @@ from gpureport.importers.chunks import Chunk, Form
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.blocks import Blocks, Part
+from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.reasons import BEFORE_HEADER
 from gpureport.importers.understanding import BlockRead
@@ -43,6 +44,7 @@ class Mixed:
         self.averaged = False
         self.blocks: list[BlockRead] = []
         self._stated: tuple[str | None, bool] | None = None
+        self._csv: tuple[int, Form] | None = None
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the blocks hold, in their order."""
@@ -54,7 +56,7 @@ class Mixed:
     def _block(self, parts: Iterator[Part]) -> Iterator[Chunk]:
         """Yield what one block holds, and note what it was."""
         first = next(parts)
-        form: Form = _Unread() if first.form is None else first.form()
+        form = self._reader(first)
         read = BlockRead(form=form.name, opening=first.opening, first_line=first.piece.first_line)
         pieces = (part.piece for part in _chain(first, parts))
         for chunk in form.chunks(pieces):
@@ -63,6 +65,15 @@ class Mixed:
         self.averaged |= form.averaged
         if read.lines and len(self.blocks) < _BLOCKS:
             self.blocks.append(read)
+
+    def _reader(self, first: Part) -> Form:
+        """Return the form of a block; for a CSV that goes on, the one that knows its columns."""
+        if self._csv is not None and self._csv[0] == first.block:
+            return self._csv[1]
+        form: Form = _Unread() if first.form is None else first.form()
+        if isinstance(form, QueryCsv):
+            self._csv = first.block, form
+        return form
 
     def _placed(self, form: Form, chunk: Chunk) -> Chunk:
         """Return a chunk; stamps that cannot be compared with those of the first block are none here."""

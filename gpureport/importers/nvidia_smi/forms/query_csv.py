@@ -27,6 +27,8 @@ class QueryCsv:
     def __init__(self) -> None:
         """Start before any header."""
         self.averaged = False
+        self._parser = Parser(QueryGpuDialect())
+        self._layout: Layout | None = None
 
     @staticmethod
     def opens(line: str) -> bool:
@@ -39,11 +41,13 @@ class QueryCsv:
         return layout is not None and told and fields.of_gpus(layout)
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
-        """Yield of each piece the lines that are no rows, then a chunk for each stretch under one header."""
-        parser, layout = Parser(QueryGpuDialect()), None
+        """Yield of each piece the lines that are no rows, then a chunk for each stretch under one header.
+
+        Lines that are given later go on where these end.
+        """
         for piece in log:
-            parsed = parser.parse(piece, layout)
-            layout = parsed.layout
+            parsed = self._parser.parse(piece, self._layout)
+            self._layout = parsed.layout
             usable = [section for section in parsed.sections if section.layout.holds(fields.METRICS)]
             yield _others(piece, parsed)
             yield from map(self._rows, usable)

@@ -1,0 +1,136 @@
+"""`nvidia-smi -q`, with `-d` and `-l` or without: sections of text, whose indentation says what belongs to what."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from gpureport.importers.chunks import Chunk
+from gpureport.importers.delimited.parts import LineKind, OddLine
+from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.nvidia_smi.forms.documents import Documents
+from gpureport.importers.nvidia_smi.forms.moments import moment
+from gpureport.importers.nvidia_smi.forms.query_paths import step
+from gpureport.importers.nvidia_smi.forms.sections import MINOR, Section, small
+from gpureport.importers.reasons import CUT_LAST_LINE, TORN
+
+_HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
+_GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
+_HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
+_REMEMBERED = 50_000
+_LONGEST = 300
+"""Characters of a line that is remembered; a process may have a longer name."""
+
+
+class QueryText:
+    """Reads the text of `nvidia-smi -q`: the line that names a GPU is counted for its row, others say more of it."""
+
+    name: ClassVar[str] = "nvidia-smi -q"
+
+    def __init__(self) -> None:
+        """Start before the first document."""
+        self.zone: str | None = None
+        self.averaged = False
+        self._documents = Documents()
+        self._section: Section | None = None
+        self._above: list[tuple[int, str]] = []
+        self._lines: dict[str, tuple[int, str, str | None]] = {}
+
+    @staticmethod
+    def opens(line: str) -> bool:
+        """Return whether a line is the heading of a document."""
+        return line.startswith("=") and _HEADER.fullmatch(line) is not None
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what the documents hold that end in each piece."""
+        for piece in log:
+            lines = piece.data.decode(errors="replace").split("\n")
+            cut = lines.pop() if piece.last else ""
+            at = 0
+            while at < len(lines):
+                if self._section is not None:
+                    at = self._inside(self._section, lines, at)
+                if at < len(lines):
+                    self._take(piece.first_line + at, lines[at])
+                    at += 1
+            if cut.strip():
+                self._documents.odd(OddLine(piece.first_line + len(lines), LineKind.REJECTED, CUT_LAST_LINE, cut))
+            yield from self._ready()
+        self._documents.end()
+        yield from self._ready()
+
+    def _ready(self) -> Iterator[Chunk]:
+        """Yield what is whole."""
+        self.averaged = self._documents.averaged
+        yield from self._documents.ready()
+
+    def _take(self, number: int, line: str) -> None:
+        """Take one line that is not of a GPU's section."""
+        if not line or line.isspace():
+            return
+        if self.opens(line):
+            self._section = None
+            self._documents.begin()
+            self._documents.odd(OddLine(number, LineKind.HEADER, "", line))
+        elif (gpu := _GPU.fullmatch(line)) is not None:
+            self._section = Section(number=number, bus_id=gpu[1].upper(), text=line.strip())
+            self._documents.add(self._section)
+            self._above = [(-1, "")]
+        else:
+            self._section = None
+            self._outside(number, line)
+
+    def _inside(self, section: Section, lines: list[str], at: int) -> int:
+        """Take lines of a GPU's section, from one on; return the line that is none."""
+        above, known, kept = self._above, self._lines, self._documents.kept
+        for place in range(at, len(lines)):
+            line = lines[place]
+            if line[:1] != " ":
+                if line and not line.isspace():
+                    return place
+                continue
+            parts = known.get(line) or self._parts(line)
+            if parts is None:
+                if not line.isspace():
+                    self._documents.continued += 1
+                    section.flaw = TORN
+                continue
+            self._documents.continued += 1
+            indent, label, text = parts
+            while above[-1][0] >= indent:
+                above.pop()
+            path = f"{above[-1][1]}/{label}" if above[-1][1] else label
+            above.append((indent, path))
+            if text is not None and (kept(path) or path == MINOR) and not section.take(path, text):
+                section.flaw = TORN
+        return len(lines)
+
+    def _parts(self, line: str) -> tuple[int, str, str | None] | None:
+        """Return how far a line is indented, its label as a step of a path, and its value; None where it is no such."""
+        written = line.lstrip(" ")
+        label, colon, text = written.partition(":")
+        name = step(label) if len(label) <= _LONGEST else ""
+        if not name:
+            return None
+        known = (len(line) - len(written), name, text.strip() if colon else None)
+        if len(line) <= _LONGEST:
+            # most lines stand in every document
+            if len(self._lines) > _REMEMBERED:
+                self._lines.clear()
+            self._lines[line] = known
+        return known
+
+    def _outside(self, number: int, line: str) -> None:
+        """Take a line outside of any section: of the head of a document, or of something else."""
+        parts = self._parts(line)
+        head = self._documents.head
+        label, text = ("", None) if parts is None else parts[1:]
+        if text is None or label not in _HEAD or head is None:
+            self._documents.stray(number, line)
+            return
+        self._documents.above(OddLine(number, LineKind.NOISE, "", line))
+        if label == "timestamp":
+            head.time = moment(text)
+        elif label in {"driver_version", "kmd_version"}:
+            head.driver = text
+        elif label == "attached_gpus":
+            head.attached = small(text)

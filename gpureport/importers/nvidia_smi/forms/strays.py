@@ -1,0 +1,24 @@
+"""Lines between the blocks of a form: messages of the driver, the prose of a job, and what damage left of rows."""
+
+import re
+
+from gpureport.importers.delimited.parts import LineKind, OddLine
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.reasons import NOT_OF_FORM
+
+_FIGURES = re.compile(r"\d ?MiB\b|\d%? +\|")
+"""What only rows hold: memory, and cells between bars."""
+_NUMBERS = re.compile(r"(?:(?:-|[-+]?\d[\d.:/-]*|%|W|MHz|C)(?:[\s,;|]+|$)){2,}")
+"""A line of nothing but numbers."""
+_LONGEST = 1_000
+"""Characters of a line that are looked at."""
+
+
+def stray(number: int, line: str) -> OddLine:
+    """Return a line that is of no block; one that holds figures is rejected, prose is noise."""
+    text = line.strip()[:_LONGEST]
+    if QueryGpuDialect().classify(text) is LineKind.EVENT:
+        return OddLine(number, LineKind.EVENT, "", text)
+    if _FIGURES.search(text) or _NUMBERS.fullmatch(text):
+        return OddLine(number, LineKind.REJECTED, NOT_OF_FORM, text)
+    return OddLine(number, LineKind.NOISE, "", text)
