@@ -41,6 +41,7 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
 def _as_steps() -> SourceOptions:
     return SourceOptions(
         host=(),
+        training=(),
         param=(),
         tag=(),
         work=_WORK,

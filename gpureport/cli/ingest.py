@@ -98,5 +98,8 @@ def _ingested(
 
 
 def _grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
-    """Return whether a tracker holds more of a run than when it was stored; a log with more in it is another run."""
-    return {each.sha256 for each in known.run.sources} != {each.sha256 for each in reading.sources}
+    """Return whether there is more of a run than when it was stored: in a tracker, or a training log beside it.
+
+    A log with more in it is another run, and what was stored of a training log stays where none is named.
+    """
+    return bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})

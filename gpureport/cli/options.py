@@ -22,6 +22,7 @@ class SourceOptions:
 
     Attributes:
         host: CPU logs to join.
+        training: logs of training metrics.
         param: `KEY=VALUE` pairs.
         tag: `KEY=VALUE` pairs.
         work: `N:UNIT`.
@@ -54,6 +55,7 @@ class SourceOptions:
     """
 
     host: tuple[Path, ...]
+    training: tuple[Path, ...]
     param: tuple[tuple[str, str], ...]
     tag: tuple[tuple[str, str], ...]
     work: tuple[float, str] | None
@@ -142,6 +144,7 @@ class SourceOptions:
             "--gpus": self.gpus,
             "--tz": self.tz,
             "--host": self.host or None,
+            "--training": self.training or None,
             "--columns": self.columns,
             "--interval": self.interval,
             "--gpus-per-tick": self.gpus_per_tick,
@@ -276,6 +279,13 @@ def _once(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> 
 _FILE = click.Path(path_type=Path, readable=False)
 _SOURCE_OPTIONS = (
     click.option("--host", type=_FILE, multiple=True, metavar="FILE", help="CPU log to join by time (repeatable)."),
+    click.option(
+        "--training",
+        type=_FILE,
+        multiple=True,
+        metavar="FILE",
+        help="What the training loop wrote of its metrics: CSV or JSON (repeatable).",
+    ),
     click.option("--param", type=Pair(), multiple=True, help="What the run was configured with (repeatable)."),
     click.option("--tag", type=Pair(), multiple=True, help="Label of the run (repeatable)."),
     click.option(

@@ -38,6 +38,8 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading 
 
     found = list(_whole(sources, options))
     _one_name(options, len(found))
+    if options.training and len(found) > 1:
+        raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
     window = options.window
     return [*found] if window is None else [CutReading(reading, window) for reading in found]
 
@@ -56,7 +58,7 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import Reading, find, together  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import Reading, find, together, training  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
         _tell_skipped(source)
@@ -64,8 +66,11 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         runs = [together(sources, options.host, options.kind)]
     else:
         runs = [inputs for source in sources for inputs in find(source, options.host, options.kind)]
-    one, strict = options.as_one_run, options.strict
-    return [Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one) for each in runs]
+    given, one, strict = training(options.training), options.as_one_run, options.strict
+    return [
+        Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one, training=given)
+        for each in runs
+    ]
 
 
 def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":

@@ -154,8 +154,8 @@ class _Source:
             yield f"  time: no time stamps; counted from --interval, 0 to {(last - first) / 1e6:g} s"
             return
         unknown = "zone unknown: local time of the recording machine (--tz names the zone)"
-        stated = "as the log states" if outcome.timezone else "as --tz says"
-        yield f"  time: {unknown if zone is None else f'zone {zone}, {stated}'}"
+        stated = f"zone {outcome.timezone}, as its stamps say" if outcome.timezone else None
+        yield f"  time: {stated or (unknown if zone is None else f'zone {zone}, as --tz says')}"
         yield f"    {moment(first, zone)} to {moment(last, zone)}, {_every(sorted(outcome.intervals.values()))}"
         yield f"    {account.gaps(quality) if quality.gaps else 'no gaps'}"
         for gap in sorted(quality.gaps, key=lambda gap: gap.start - gap.end)[:_LISTED]:

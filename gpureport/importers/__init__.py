@@ -3,7 +3,17 @@
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.cut import CutReading, Window, cut
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
-from gpureport.importers.sources import BESIDE, IMPORTERS, LOCATORS, TRACKERS, find, together, tracker, unrecognised
+from gpureport.importers.sources import (
+    BESIDE,
+    IMPORTERS,
+    LOCATORS,
+    TRACKERS,
+    find,
+    together,
+    tracker,
+    training,
+    unrecognised,
+)
 from gpureport.importers.tracked import Selection, TrackedReading
 
 __all__ = [
@@ -23,5 +33,6 @@ __all__ = [
     "find",
     "together",
     "tracker",
+    "training",
     "unrecognised",
 ]

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
+from gpureport.importers import zones
 from gpureport.importers.mapping import Mapping
 from gpureport.importers.raw import RawFile
 from gpureport.importers.understanding import ColumnRead, Understanding
@@ -35,6 +36,8 @@ class Placement:
         interval: seconds between ticks of a log without time stamps.
         gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
         map: what the columns of a table are that no importer knows.
+        around: first and last local time of the log a file lies beside, in microseconds; no option, but what a file
+            that writes no date is dated by.
     """
 
     tz: str | None = None
@@ -43,6 +46,11 @@ class Placement:
     interval: float | None = None
     gpus_per_tick: int | None = None
     map: Mapping | None = None
+    around: tuple[int, int] | None = None
+
+    def beside(self, span: tuple[int, int]) -> "Placement":
+        """Return how a file is read that lies beside a log of this span, in microseconds."""
+        return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
 
 
 def placed_by(placement: Placement) -> str:
@@ -166,3 +174,16 @@ class Input:
     importer: Importer
     locator: str
     beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file with training metrics, and what a person called it.
+
+    Attributes:
+        path: where it is read from.
+        locator: what a person called it.
+    """
+
+    path: Path
+    locator: str

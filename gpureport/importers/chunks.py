@@ -1,4 +1,4 @@
-"""Logs that are no tables: what a form reads of them, and how its rows become the series of GPUs."""
+"""Logs that are no tables: what a form reads of them, and how its rows become the series of GPUs or of a machine."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -123,7 +123,7 @@ def chunk(  # noqa: PLR0913 - a chunk has as many parts
 
 
 class Form(Protocol):
-    """One way to write down what GPUs did.
+    """One way to write down what GPUs, or the machine they sit in, did.
 
     Attributes:
         name: what a person calls it.
@@ -132,8 +132,10 @@ class Form(Protocol):
     """
 
     name: ClassVar[str]
-    zone: str | None
     averaged: bool
+
+    @property
+    def zone(self) -> str | None: ...  # noqa: D102 - above
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order; every non-empty line is counted in one chunk."""
@@ -163,6 +165,7 @@ class FormExtraction:
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._stamped: bool | None = None
         self._notes: dict[str, None] = {}
+        self._untimed = 0
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -179,7 +182,7 @@ class FormExtraction:
         # no delimiter parts the cells of such a log
         self._file.account.delimiter = ""
         # a few rows with a time beside many without are not what the log is about
-        if self._tally.rows <= self._tally.rejected.get(NO_TIME, [0])[0]:
+        if self._tally.rows <= self._untimed:
             raise SourceError(str(self._file.path), *self._nothing())
 
     def _rows(self) -> Iterator[Rows]:
@@ -216,6 +219,7 @@ class FormExtraction:
             self._tally.drop(LEFT_OUT, part.numbers[codes == NOT_SELECTED])
         else:
             self._tally.drop(NO_TIME, part.numbers)
+            self._untimed += len(part.numbers)
         # the machine has the first place, so that a GPU keeps its own when another one is met
         ids = [HOST, *gpus]
         codes[codes >= 0] += 1

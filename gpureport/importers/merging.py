@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers import continuity
+from gpureport.importers import continuity, time_bases
 from gpureport.importers.base import Extraction, Input, Outcome, Placement
 from gpureport.importers.overlaps import alike
 from gpureport.importers.raw import RawFile
@@ -34,6 +34,7 @@ class Merged:
         self._placement = placement
         self._plan = Plan(order=(), names=(), devices=())
         self._outcomes: list[Outcome] = []
+        self._bases: list[Outcome] = []
         self._parts: dict[str, list[tuple[int, Span]]] = {}
         self._twice: list[int] = [0] * len(inputs)
         self._unordered: set[int] = set()
@@ -43,9 +44,10 @@ class Merged:
         """Yield tables of one device each, in time order within a device but for the time that two logs share.
 
         Raises:
-            SourceError: when a log holds nothing that can be used.
+            SourceError: when a log holds nothing that can be used, or their times cannot be compared.
         """
         logs = [self._learned(place) for place in range(len(self._inputs))]
+        time_bases.check(self._inputs, self._bases, self._placement.tz)
         untold = [pair for pair, relation in relations(logs).items() if relation is Relation.UNTOLD]
         self._plan = plan(logs, alike(logs, untold, self._aside))
         self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
@@ -64,7 +66,12 @@ class Merged:
             self._outcomes[place] = outcome.noted(self._files[place].account.notes())
 
     def _extraction(self, place: int) -> Extraction:
-        return self._inputs[place].importer.extract(self._files[place], self._placement)
+        placement = self._placement
+        logs = [outcome for outcome, given in zip(self._bases, self._inputs, strict=False) if not given.beside]
+        if self._inputs[place].beside and logs:
+            starts, ends = zip(*(outcome.span for outcome in logs), strict=True)
+            placement = placement.beside((min(starts), max(ends)))
+        return self._inputs[place].importer.extract(self._files[place], placement)
 
     def _aside(self, place: int) -> Iterator["pa.Table"]:
         """Yield the batches of one log, read for nothing but to be compared."""
@@ -91,6 +98,7 @@ class Merged:
             if times[0] < last or (times[1:] < times[:-1]).any():
                 self._unordered.add(place)
             spans[device] = min(first, int(times.min())), max(last, int(times.max()))
+        self._bases.append(extraction.outcome())
         renamed = extraction.outcome().renamed
         if renamed:
             self._unordered.add(place)

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from gpureport.importers.quantities import number
 
 _ISO = re.compile(
-    r"(\d{4})([-/])(\d\d)\2(\d\d)[ T](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
-    r" ?(Z|UTC|([+-])(\d\d):?(\d\d))?",
+    r"(\d{4})([-/])(\d{1,2})\2(\d{1,2})[ T](\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?"
+    r" ?(Z|UTC|GMT|([+-])(\d\d):?(\d\d))?",
     re.ASCII,
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,13 +35,14 @@ def iso(text: str) -> Moment | None:
     if match is None:
         return None
     year, _, month, day, hour, minute, second, fraction, zone, sign, hours, minutes = match.groups()
+    leap = second == "60"
     try:
-        moment = datetime(*map(int, (year, month, day, hour, minute, second or 0)), tzinfo=UTC)  # type: ignore[misc, arg-type]
+        moment = datetime(*map(int, (year, month, day, hour, minute, "59" if leap else second or 0)), tzinfo=UTC)  # type: ignore[misc, arg-type]
         offset = timedelta(hours=int(hours or 0), minutes=int(minutes or 0)) * (-1 if sign == "-" else 1)
         micros = (moment - offset - _EPOCH) // timedelta(microseconds=1)
     except (ValueError, OverflowError):
         return None
-    micros += int((fraction or "0").ljust(6, "0")[:6])
+    micros += int((fraction or "0").ljust(6, "0")[:6]) + leap * 1_000_000
     return Moment(micros, zone is not None) if 0 <= micros < _LAST else None
 
 
@@ -67,3 +68,8 @@ def _unit(count: float) -> str | None:
         if _SMALLEST * _STEP**place <= count < _SMALLEST * _STEP ** (place + 1):
             return unit
     return None
+
+
+def stamp(text: str) -> Moment | None:
+    """Return what a text states of a time: a count since 1970, or a date and a time; None where it states none."""
+    return epoch(text) or iso(text)

@@ -1,6 +1,7 @@
 """One run being read from its log and its host files: identity first, then batches, then the run."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from os.path import commonpath
 from pathlib import Path
@@ -8,12 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import Extraction, Input, Labels, Outcome, Placement, placed_by
+from gpureport.importers import time_bases
+from gpureport.importers.base import Extraction, Given, Input, Labels, Outcome, Placement, placed_by
 from gpureport.importers.merging import Merged, joined
 from gpureport.importers.nodes import bare
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import NOT_SELECTED
+from gpureport.importers.side_by_side import SideBySide
 from gpureport.importers.source_read import SourceRead
+from gpureport.importers.training import Training, TrainingLog
 from gpureport.metrics import Scope
 from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
 
@@ -29,7 +33,7 @@ class Reading:
     The sources are hashed while they are read. Whoever asks for the run's id earlier makes the rest be read for it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
         self,
         inputs: Sequence[Input],
         placement: Placement,
@@ -37,6 +41,7 @@ class Reading:
         *,
         strict: bool = False,
         as_one_run: bool = False,
+        training: Sequence[Given] = (),
     ) -> None:
         """Prepare to read; nothing is read yet.
 
@@ -46,13 +51,8 @@ class Reading:
             labels: what a person says about the run.
             strict: whether a line that was not understood is an error.
             as_one_run: whether there may be several logs, which are one run.
-
-        Raises:
-            SourceError: when two files hold series of the same host.
+            training: what the training loop wrote of its metrics.
         """
-        if len(inputs) > _LOG_AND_HOST and not as_one_run:
-            names = ", ".join(each.locator for each in inputs[1:])
-            raise SourceError(names, "several host logs for one run", "give one, or join them before")
         self._strict = strict
         self._inputs = inputs
         self._files = [RawFile(each.path) for each in inputs]
@@ -61,6 +61,9 @@ class Reading:
         self._labels = labels
         self._extractions: list[Extraction] = []
         self._several: Merged | None = None
+        self._hosts: SideBySide | None = None
+        self._trainings = [(each, RawFile(each.path)) for each in training]
+        self._trained: list[Training] = []
 
     @property
     def locator(self) -> str:
@@ -69,7 +72,7 @@ class Reading:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Bytes of each source."""
+        """Bytes of each source that makes the run's identity."""
         return tuple(file.size for file in self._files)
 
     @property
@@ -85,6 +88,14 @@ class Reading:
     @property
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from; what was not read yet is read to be hashed."""
+        return self._placed + tuple(
+            Source(kind=TrainingLog.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
+            for each, file in self._trainings
+        )
+
+    @property
+    def _placed(self) -> tuple[Source, ...]:
+        """The logs whose rows are the series, which make the run's identity."""
         return tuple(
             Source(kind=each.importer.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
             for each, file in zip(self._inputs, self._files, strict=True)
@@ -93,7 +104,7 @@ class Reading:
     @property
     def run_id(self) -> str:
         """The run's id, from the bytes of its sources and the options that select or place rows."""
-        sources = self.sources
+        sources = self._placed
         if self._merged:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
@@ -108,16 +119,52 @@ class Reading:
 
         Raises:
             SourceError: when a source holds nothing that can be used, changed while it was read, or a line of it was
-                not understood and reading is strict.
+                not understood and reading is strict; when two host logs hold the same metric, or the times of one
+                cannot be compared with those of the log.
         """
         if self._merged:
             self._several = Merged(self._inputs, self._files, self._placement)
             yield from self._read(self._several, None)
         else:
-            for each, file in zip(self._inputs, self._files, strict=True):
-                yield from self._read(each.importer.extract(file, self._placement), each.locator)
+            yield from self._one_by_one()
+        self._trained = list(self._train())
         for each, file in zip(self._inputs, self._files, strict=True):
             _located(file.settle, each.locator)
+        for given, file in self._trainings:
+            _located(file.settle, given.locator)
+
+    def _one_by_one(self) -> Iterator["pa.Table"]:
+        """Yield the log, then what lies beside it; several logs of the machine as one series."""
+        hosts: list[list[pa.Table]] = []
+        for each, file in zip(self._inputs, self._files, strict=True):
+            placement = self._placement if not self._extractions else self._beside()
+            batches = self._read(each.importer.extract(file, placement), each.locator)
+            if each is self._inputs[0] or len(self._inputs) <= _LOG_AND_HOST:
+                yield from batches
+            else:
+                hosts.append(list(batches))
+        outcomes = [extraction.outcome() for extraction in self._extractions]
+        time_bases.check(self._inputs, outcomes, self._placement.tz)
+        if hosts:
+            self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
+            yield from self._hosts.joined(hosts, outcomes[1:])
+
+    def _train(self) -> Iterator[Training]:
+        """Yield what the training loop wrote."""
+        base = self._extractions[0].outcome()
+        for each, file in self._trainings:
+            try:
+                read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
+            except SourceError as error:
+                raise SourceError(each.locator, error.what, error.hint) from error
+            if read.dated:
+                time_bases.check([self._inputs[0], each], [base, read.outcome], self._placement.tz)
+            self._refuse(read.outcome, each.locator)
+            yield read
+
+    def _beside(self) -> Placement:
+        """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
+        return self._placement.beside(self._extractions[0].outcome().span)
 
     def _read(self, extraction: Extraction, locator: str | None) -> Iterator["pa.Table"]:
         self._extractions.append(extraction)
@@ -126,16 +173,21 @@ class Reading:
         except SourceError as error:
             # a pipe is read from a spool whose name means nothing to a person
             raise SourceError(locator or error.where, error.what, error.hint) from error
-        rejected = [e for e in extraction.outcome().quality.rejected if e.reason != NOT_SELECTED]
+        self._refuse(extraction.outcome(), locator or self._inputs[0].locator)
+
+    def _refuse(self, outcome: Outcome, where: str) -> None:
+        """Raise an error where a line was rejected and reading is strict."""
+        rejected = [e for e in outcome.quality.rejected if e.reason != NOT_SELECTED]
         if self._strict and rejected:
             reasons = ", ".join(f"{e.rows} {e.reason}{e.at}" for e in rejected)
-            where = locator or self._inputs[0].locator
             raise SourceError(where, f"lines were rejected: {reasons}", "mend them or leave out --strict")
 
     def _outcomes(self) -> list[Outcome]:
         outcomes = [extraction.outcome() for extraction in self._extractions]
         if self._merged:
             return outcomes
+        if self._hosts is not None:
+            outcomes[1:] = self._hosts.outcomes(outcomes[1:])
         return [outcome.noted(file.account.notes()) for outcome, file in zip(outcomes, self._files, strict=True)]
 
     def run(self) -> Run:
@@ -148,13 +200,17 @@ class Reading:
         if sum(any(device.id == HOST for device in outcome.devices) for outcome in outcomes) > 1:
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
-        if _apart(outcomes):
+        if (place := _apart(outcomes)) is not None:
             what = "it covers another time than the GPU log"
-            raise SourceError(self._inputs[1].locator, what, "check its clock, give --tz, or leave it out")
+            raise SourceError(self._inputs[place].locator, what, "check its clock, give --tz, or leave it out")
         devices = sorted((device for outcome in outcomes for device in outcome.devices), key=_place)
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
-        labels, quality = self._labels, joined([outcome.quality for outcome in outcomes])
+        trained = [each.outcome.quality for each in self._trained]
+        labels, quality = self._labels, joined([*(outcome.quality for outcome in outcomes), *trained])
+        if not self._merged:
+            said = time_bases.notes(self._inputs, outcomes, self._placement.tz)
+            quality = replace(quality, notes=(*quality.notes, *said))
         return Run(
             id=self.run_id,
             name=labels.name or _name(self._inputs),
@@ -180,13 +236,16 @@ class Reading:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
         return {old: new for each in self._extractions for old, new in each.outcome().renamed.items()}
 
-    def training(self) -> "pa.Table":
-        """Return training metrics; logs of hardware hold none."""
-        return no_training()
-
     def rejects(self) -> bytes:
         """Return rejected lines of all sources as zstd-compressed JSON lines, after the last batch."""
-        return b"".join(extraction.outcome().rejects for extraction in self._extractions)
+        outcomes = [extraction.outcome() for extraction in self._extractions]
+        return b"".join(outcome.rejects for outcome in (*outcomes, *(each.outcome for each in self._trained)))
+
+    def training(self) -> "pa.Table":
+        """Return the training metrics, after the last batch; empty when there are none."""
+        if not self._trained:
+            return no_training()
+        return pa.concat_tables([each.table for each in self._trained]).unify_dictionaries().combine_chunks()
 
     def recording(self) -> Recording:
         """Read the whole run into memory."""
@@ -202,7 +261,7 @@ class Reading:
             for device in run.devices
             if device.id in kept
         ]
-        return Recording(run=run, series=arranged(tables))
+        return Recording(run=run, series=arranged(tables), training=self.training())
 
 
 def _identity(sources: Sequence[Source], placement: Placement) -> str:
@@ -239,7 +298,7 @@ def _located(settle: Callable[[], None], locator: str) -> None:
         raise SourceError(locator, error.what, error.hint) from error
 
 
-def _apart(outcomes: Sequence[Outcome]) -> bool:
-    """Return whether a host log shares no time with the log."""
+def _apart(outcomes: Sequence[Outcome]) -> int | None:
+    """Return the first host log that shares no time with the log, None where there is none such."""
     (start, end), *others = [outcome.span for outcome in outcomes]
-    return any(last < start or first > end for first, last in others)
+    return next((place for place, (first, last) in enumerate(others, 1) if last < start or first > end), None)

@@ -38,6 +38,8 @@ NOT_OF_FORM = "no line of the format"
 """Text between the tables or sections of a log that is no CSV, and what damage left of their lines."""
 ENTITIES = "document that declares entities"
 """XML of which no part is read: nvidia-smi writes no such thing."""
+OTHER_MACHINE = "another machine"
+"""Rows of a host log that names several machines; the first one's are kept."""
 
 REASONS = (
     WRONG_CELLS,
@@ -63,4 +65,5 @@ REASONS = (
     TWICE,
     NOT_OF_FORM,
     ENTITIES,
+    OTHER_MACHINE,
 )

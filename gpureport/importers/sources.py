@@ -9,30 +9,34 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Importer, Input
+from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
 from gpureport.importers.dcgm import Dcgm
 from gpureport.importers.delimited import compression
 from gpureport.importers.delimited.pieces import head as text_head
 from gpureport.importers.delimited.pieces import head_text
 from gpureport.importers.gpustat import Gpustat
-from gpureport.importers.host import HostCsv
+from gpureport.importers.host import HostLog
 from gpureport.importers.mapped import Mapped
 from gpureport.importers.mapped.suggestion import Suggestion, suggestion
 from gpureport.importers.nvidia_smi import NvidiaSmi
 from gpureport.importers.nvitop import Nvitop
 from gpureport.importers.raw import RawFile
 from gpureport.importers.tracked import Tracker
+from gpureport.importers.training import WANTED, TrainingLog
 from gpureport.importers.wandb import Wandb
 
 IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(), Gpustat(), Nvitop(), Dcgm(), Wandb(), Mapped())
 """Importers of logs that make a run."""
-BESIDE: tuple[Importer, ...] = (HostCsv(),)
+BESIDE: tuple[Importer, ...] = (HostLog(),)
 """Importers of files that lie beside a log and are joined to it by time."""
 TRACKERS: tuple[Tracker, ...] = ()
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{each.kind}:" for each in TRACKERS)
 """What a locator of a tracker's store begins with."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
+_WANTED_BESIDE = (
+    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent"
+)
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
@@ -124,7 +128,7 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
         return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
-    return SourceError(source, what, _WANTED)
+    return SourceError(source, what, _WANTED_BESIDE if importers is BESIDE else _WANTED)
 
 
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
@@ -181,7 +185,27 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
         raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
     alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
     beside = {folder: list(_recognised(folder, BESIDE)) for folder in alone}
-    return [[log, *(named or beside.get(log.path.parent, []))] for log in logs]
+    found = {log.path for log in logs}
+    # a recorder may write GPUs and machine to one file; a person can name it for both
+    own = {folder: [each for each in files if each.path not in found] for folder, files in beside.items()}
+    return [[log, *(named or own.get(log.path.parent, []))] for log in logs]
+
+
+def training(paths: Sequence[str | Path]) -> list[Given]:
+    """Return training logs that a person named.
+
+    Raises:
+        SourceError: when one is missing, or no training log.
+    """
+    found = []
+    for path in map(str, paths):
+        if path != "-" and not Path(path).exists():
+            raise SourceError(path, "no such file", "check the path")
+        file = Path(path) if Path(path).is_file() else _spooled(path, Path(path))
+        if not TrainingLog().identify(_head(RawFile(file))):
+            raise SourceError(path, "not a known training log", WANTED)
+        found.append(Given(file, path))
+    return found
 
 
 def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None) -> list[Input]:
@@ -195,7 +219,8 @@ def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kin
     logs = [run[0] for source in sources for run in find(source, kind=kind)]
     folders = {log.path.parent: None for log in logs if any(Path(source).is_dir() for source in sources)}
     named = [identify(str(path), BESIDE) for path in host]
-    beside = named or [each for folder in folders for each in _recognised(folder, BESIDE)]
+    known = {log.path for log in logs}
+    beside = named or [each for folder in folders for each in _recognised(folder, BESIDE) if each.path not in known]
     seen: set[Path] = set()
     for each in (*logs, *beside):
         if each.path.resolve() in seen:

@@ -53,3 +53,17 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, folded: BoolArray) -> IntArray:
     # between the two offsets lies the hour that is skipped in spring; only the doubled hour takes the second
     chosen = np.where(folded & (first > second)[inverse], second[inverse], first[inverse])
     return stamps - chosen
+
+
+def local(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:
+    """Return two times in UTC, in microseconds, as local time of a zone kept as if UTC."""
+    return _local(span[0], zone), _local(span[1], zone)
+
+
+def _local(time: int, zone: ZoneInfo) -> int:
+    try:
+        there = (_EPOCH + timedelta(microseconds=time)).astimezone(zone).replace(tzinfo=UTC)
+    except OverflowError:
+        # the last day of the calendar
+        return time
+    return (there - _EPOCH) // timedelta(microseconds=1)

@@ -9,6 +9,8 @@ from gpureport.metrics import COUNTED_CLOCK_EVENTS, METRICS, Metric, Scope
 from gpureport.report.host_logger import PROGRAM
 from gpureport.report.parts import Explanation, Fact, Section
 
+SYSSTAT = "sar -u -r -b -P ALL 1 > host.txt"
+"""What logs the machine without a program of one's own: in local time, as nvidia-smi does."""
 _LEFT_OUT = {"serial"}
 """Attributes that add nothing to the others."""
 
@@ -61,6 +63,11 @@ def explanation(rules: Sequence[Rule]) -> Explanation:
             ),
             _machine(rules),
             Section(title="host.py, to be saved as a file (needs psutil)", code=tuple(PROGRAM.splitlines())),
+            Section(
+                title="Or, where sysstat is installed",
+                code=(SYSSTAT,),
+                paragraphs=("It logs the same and the disks besides; stop it with Ctrl-C.",),
+            ),
             Section(title="Then", code=("gpureport analyze gpu.csv --host host.csv",)),
             Section(title="Mind", facts=tuple(Fact(name=name, text=text) for name, text in _ADVICE.items())),
         ),

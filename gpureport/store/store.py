@@ -163,7 +163,9 @@ class Store:
         wanted = sorted(sizes)
         for folder in self._folders():
             entry = self._readable(folder)
-            known = [source.bytes for source in entry.run.sources] if entry else []
+            # training metrics are no part of a run's identity
+            sources = [source for source in entry.run.sources if source.kind != "training"] if entry else []
+            known = [source.bytes for source in sources]
             held = [size for size in known if size is not None]
             if len(held) < len(known) or sorted(held) == wanted:
                 return True

@@ -1,5 +1,5 @@
-"""CPU and memory series of the machine the GPUs sit in, as CSV with a time stamp."""
+"""CPU, memory and process series of the machine the GPUs sit in, in the forms its tools write them."""
 
-from gpureport.importers.host.csv_log import HostCsv
+from gpureport.importers.host.host_log import HostLog
 
-__all__ = ["HostCsv"]
+__all__ = ["HostLog"]

@@ -3,6 +3,7 @@
 A CPU value covers the time since the reading before; it is kept at the stamp of its reading.
 """
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,12 +14,14 @@ from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, columns_of
 from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
 from gpureport.importers.columns_read import ColumnsRead
+from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.cells import Column, number_column
 from gpureport.importers.delimited.layout import STAMP, Layout, cells, extra_name, layout
 from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section
 from gpureport.importers.delimited.pieces import head, head_text, pieces
+from gpureport.importers.host.wide_names import meaning
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
@@ -43,6 +46,9 @@ _COLUMNS = {
     "host_memory_total_bytes": ("host_memory_total_bytes", "B"),
 }
 """Column of the CSV to column of the series and the unit it counts in."""
+_FIRST = 100
+"""Lines that are looked at."""
+_PLAIN = re.compile(rf"{stamps.STAMP.pattern}|\d{{1,2}}[./]\d{{1,2}}[./]\d{{4}} .*")
 
 
 def _column(name: str) -> Column:
@@ -77,9 +83,18 @@ class HostCsv:
     kind: ClassVar[str] = "host"
 
     def identify(self, head: bytes) -> bool:
-        """Return whether the first line is a header of host columns."""
-        lines = head_text(head).splitlines()
-        return bool(lines) and HostDialect().header(lines[0].strip()) is not None
+        """Return whether the first line is a header of these columns and the rows have stamps as nvidia-smi's."""
+        lines = [line.strip() for line in head_text(head).splitlines()[:_FIRST]]
+        found = HostDialect().header(lines[0]) if lines else None
+        if found is None or found.stamp is None:
+            return False
+        names = {column.source for column in found.columns}
+        if any(meaning(name) for name in names - _COLUMNS.keys() - {STAMP}):
+            # one column a core, or another metric
+            return False
+        rows = [line.split(found.delimiter) for line in lines[1:] if line]
+        written = [row[found.stamp].strip() for row in rows if len(row) == len(found.columns)]
+        return not written or any(_PLAIN.fullmatch(stamp) for stamp in written)
 
     def extract(self, file: RawFile, placement: Placement) -> "HostExtraction":
         """Begin to read a CSV."""
