@@ -198,8 +198,12 @@ class IdleGap:
 
 def _busy_seconds(cells: Cells, gap: Interval, still: float) -> float:
     """Return how long a GPU worked during the gap of another."""
-    inside = intervals.overlap(cells.start - cells.shift, cells.end - cells.shift, intervals.spans([gap]))
-    return float(inside[cells.values(UTILISATION) > still].sum())
+    # no cell reaches further than this from its stamp; a day has thousands of gaps, and few rows lie in each
+    reach = round(2e6 * cells.interval) + cells.shift
+    rows = cells.rows(gap.start - reach, gap.end + reach)
+    start, end = cells.start[rows] - cells.shift, cells.end[rows] - cells.shift
+    inside = intervals.overlap(start, end, intervals.spans([gap]))
+    return float(inside[cells.values(UTILISATION)[rows] > still].sum())
 
 
 def _starved(context: Context, parts: list[Interval]) -> list[bool]:

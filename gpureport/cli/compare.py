@@ -1,19 +1,21 @@
 """`gpureport compare`."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport.cli import output, sources
+from gpureport.cli import output, sources, step_file
 from gpureport.cli.options import SourceOptions, judging_options, source_options
 from gpureport.cli.text import printable
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
+    from gpureport.comparison.noise import Noise
+    from gpureport.comparison.steps import Comparison
     from gpureport.recording import Recording, Run
 
 _CANNOT_JUDGE = 4
@@ -36,10 +38,16 @@ class By(click.ParamType[tuple[str, str]]):
 
 
 @click.command()
-@click.argument("source", metavar="BASE NEXT...", nargs=-1, required=True)
+@click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @click.option(
     "--by", type=By(), metavar=By.name, default="step", help="What makes runs a step (default: their step label)."
+)
+@click.option(
+    "--steps", type=click.Path(path_type=Path), metavar="FILE", help="TOML file that says which runs make which step."
+)
+@click.option(
+    "--calibrate", is_flag=True, help="Measure by how much repetitions in the store differ, and hold pairs against it."
 )
 @judging_options
 @source_options
@@ -48,6 +56,8 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     source: tuple[str, ...],
     form: str,
     by: tuple[str, str],
+    steps: Path | None,
+    calibrate: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     config: Path | None,
@@ -56,30 +66,106 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     """Set runs side by side, each step against the one before it.
 
     Each of BASE and NEXT is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it;
-    a run without a step label is a step of its own. Differences are plain, not tested.
+    a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
+    repeat each step three times to know more.
     """
-    found = _labelled(sources.recordings(source, options), by)
+    asked = _Asked(form=form, select=select, ignore=ignore, config=config, options=options)
+    noise = _noise(asked) if calibrate else None
+    if noise is not None and not source and steps is None:
+        return _tell(noise)
+    found = _named(source, steps, by, options)
     _several(found, by)
-    analysed = sources.analysed(found, select, ignore, config)
-    if form == "json":
+    return _show(found, asked, noise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What was asked for besides the runs."""
+
+    form: str
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    config: Path | None
+    options: SourceOptions
+
+    def analysed(self, found: Sequence["Recording"]) -> "Analysed":
+        """Return runs with their analyses."""
+        return sources.analysed(found, self.select, self.ignore, self.config)
+
+
+def _named(
+    source: tuple[str, ...], steps: Path | None, by: tuple[str, str], options: SourceOptions
+) -> "list[Recording]":
+    """Return the runs with their steps, from the command line or from a file.
+
+    Raises:
+        UsageError: when there is neither, or both.
+    """
+    if (steps is None) == (not source):
+        msg = "name the runs, or a file of steps with --steps, and not both"
+        raise click.UsageError(msg, click.get_current_context())
+    if steps is None:
+        return _labelled(sources.recordings(source, options), by)
+    return [
+        replace(one, run=replace(one.run, step=step.label))
+        for step in step_file.read(steps)
+        for one in sources.recordings(step.runs, options)
+    ]
+
+
+def _noise(asked: _Asked) -> "Noise":
+    """Return what repetitions in the store differ by; its runs are read one after another."""
+    from gpureport.comparison.calibration import alike, calibrated  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.sampled_run import sampled_run  # noqa: PLC0415 - as above
+
+    place = sources.store(asked.options)
+    entries = [entry for entry in place.entries() if entry.run.step is not None]
+    groups = [alike(entry.run) for entry in entries]
+    repeated = [entry for entry, group in zip(entries, groups, strict=True) if groups.count(group) > 1]
+    measured = [sampled_run(*pair) for entry in repeated for pair in asked.analysed([place.read(entry)]).runs]
+    return calibrated(measured)
+
+
+def _tell(noise: "Noise") -> int:
+    """Print the noise of the store alone."""
+    from gpureport.report.comparison_view import noise_margins  # noqa: PLC0415 - loads the report
+
+    if not noise.metrics:
+        click.echo("gpureport: the store holds no step with repetitions; ingest two runs with one --step", err=True)
+        return _CANNOT_JUDGE
+    click.echo("Two runs of one step of this store differ by less than this in 19 of 20 cases:")
+    for line, each in zip(noise_margins(noise), noise.metrics, strict=True):
+        click.echo(f"  {line} ({each.degrees + each.groups} runs of {each.groups} steps)")
+    return 0
+
+
+def _show(found: Sequence["Recording"], asked: _Asked, noise: "Noise | None") -> int:
+    """Print the comparison, and return the exit code."""
+    from gpureport.comparison.comparing import compare as compared  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.sampled_run import sampled_run  # noqa: PLC0415 - as above
+
+    analysed = asked.analysed(found)
+    measured = [sampled_run(recording, analysis, asked.options.throughput) for recording, analysis in analysed.runs]
+    comparison = compared(measured, noise)
+    if asked.form == "json":
         from gpureport.report import comparison_json  # noqa: PLC0415 - loads numpy
 
-        click.echo(comparison_json.render([analysis for _, analysis in analysed.runs]), nl=False)
+        click.echo(comparison_json.render(comparison, noise), nl=False)
     else:
-        output.comparison(analysed)
-    return _code(analysed)
+        output.comparison(analysed, measured, noise)
+    return _code(analysed, comparison)
 
 
-def _code(analysed: "Analysed") -> int:
-    """Return the exit code, and say on standard error when nothing can be compared."""
+def _code(analysed: "Analysed", comparison: "Comparison") -> int:
+    """Return the exit code, and say on standard error when nothing can be judged."""
     from gpureport.comparison.links import links  # noqa: PLC0415 - loads numpy
-    from gpureport.comparison.steps import compare as steps  # noqa: PLC0415 - as above
 
-    if any(link.comparable for link in links(steps([analysis for _, analysis in analysed.runs]))):
+    if any(link.comparable for link in links(comparison)):
         return 0
     named = ", ".join(printable(recording.run.name) for recording, _ in analysed.runs)
     click.echo(
-        f"gpureport: {named}: nothing can be compared; record at least a minute of the GPUs in each step", err=True
+        f"gpureport: {named}: nothing can be compared; record ten minutes of the GPUs in each step, or repeat each",
+        err=True,
     )
     return _CANNOT_JUDGE
 

@@ -14,6 +14,8 @@ from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
+    from gpureport.comparison.noise import Noise
+    from gpureport.comparison.sampled_run import SampledRun
     from gpureport.report.model import Report
     from gpureport.report.parts import Explanation
 
@@ -57,12 +59,13 @@ def terminal(content: "Report") -> None:
     click.echo(text.render(content, width=width, colour=colour), nl=False)
 
 
-def comparison(analysed: "Analysed") -> None:
+def comparison(analysed: "Analysed", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
     """Print a comparison for people, as `terminal` prints a report."""
     from gpureport.report import comparison_text, comparison_view  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
-    click.echo(comparison_text.render(comparison_view.build(analysed.runs), width=width, colour=colour), nl=False)
+    view = comparison_view.build(analysed.runs, measured, noise)
+    click.echo(comparison_text.render(view, width=width, colour=colour), nl=False)
 
 
 def explanation(content: "Explanation") -> None:

@@ -1,7 +1,9 @@
 """What a person names on the command line, as recordings and their analyses."""
 
+import os
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -213,9 +215,17 @@ def analysed(
 
     kinds = check(RULES, select, ignore)
     rules = configured(RULES, read(config))
-    with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
-        runs = tuple((recording, narrowed(analyze(recording, rules), kinds)) for recording in bar)
-    return Analysed(runs=runs, rules=rules, kinds=frozenset(kinds))
+    with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1) or 1) as pool:
+        # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
+        analyses = pool.map(lambda recording: narrowed(analyze(recording, rules), kinds), found)
+        with click.progressbar(
+            zip(found, analyses, strict=True),
+            length=len(found),
+            label="Analysing",
+            file=sys.stderr,
+            hidden=not _long(found),
+        ) as bar:
+            return Analysed(runs=tuple(bar), rules=rules, kinds=frozenset(kinds))
 
 
 def _long(found: Sequence["Recording"]) -> bool:

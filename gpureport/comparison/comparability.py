@@ -1,10 +1,11 @@
 """Whether two steps were recorded so that their figures can be set against each other."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from gpureport.comparison import readings
-from gpureport.comparison.measures import SHORTEST_SECONDS
+from gpureport.comparison.figures import ENERGY, FIGURES, GRAPHICS_CLOCK, IDLE, MEMORY, POWER, SM_CLOCK
+from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE
 from gpureport.comparison.readings import Value
 from gpureport.comparison.steps import Step
 
@@ -13,6 +14,15 @@ SAMPLING = 1.25
 
 LENGTH = 2.0
 """Ratio of two durations from which start-up and end weigh noticeably more in the shorter run."""
+
+COVERAGE = 0.9
+"""Share of the time that must have been sampled for a total to mean anything."""
+
+WARMER = 15.0
+"""Degrees Celsius between the first readings from which one run starts warmer than the other."""
+
+WARM_SECONDS = 600.0
+"""Length from which a recording is mostly of a GPU that has warmed up."""
 
 _NO_WINDOW = "unknown"
 _NO_ZONE = "A log without a time zone is placed by its own clock only; no figure depends on it."
@@ -31,6 +41,7 @@ class Comparability:
         after: its value in the later step; None when not recorded.
         comparable: whether it lets the steps be compared; None when that cannot be told.
         note: what follows from it; empty when nothing does.
+        touches: figures that must not be compared where it is false.
     """
 
     base: str
@@ -41,17 +52,19 @@ class Comparability:
     after: Value
     comparable: bool | None
     note: str
+    touches: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Property:
-    """How one check reads a step, when two values agree, and what to say when they do not."""
+    """How one check reads a step, when two values agree, what to say when they do not, and which figures that bars."""
 
     check: str
     read: Callable[[Step], Value]
     agree: Callable[[Value, Value], bool | None]
     note: str
     unit: str = ""
+    touches: tuple[str, ...] = ()
 
 
 def comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
@@ -65,6 +78,9 @@ def _checked(base: Step, step: Step, each: _Property) -> Comparability:
     note = "" if comparable else each.note
     if comparable is None:
         note = f"Whether they agree cannot be told from what was recorded. If they do not: {each.note}"
+    if each.check == "start_temperature" and comparable is False:
+        # both have been at their working temperature for most of a longer recording
+        comparable = min(readings.shortest(base), readings.shortest(step)) >= WARM_SECONDS
     if each.check == "timezone" and None in {before, after}:
         note = each.note
     if each.check == "duration" and base.work_unit is not None and base.work_unit == step.work_unit:
@@ -79,7 +95,20 @@ def _checked(base: Step, step: Step, each: _Property) -> Comparability:
         after=after,
         comparable=comparable,
         note=note,
+        touches=each.touches,
     )
+
+
+def barrier(checks: Sequence[Comparability], metric: str) -> str:
+    """Return why a figure must not be compared, by the first check that fails and bears on it; empty when none does."""
+    failed = (check.note for check in checks if check.comparable is False and metric in check.touches)
+    return next(failed, "")
+
+
+def same_runs(base: Step, step: Step) -> bool:
+    """Return whether the very same recordings stand on both sides."""
+    sides = [sorted(analysis.run.id for analysis in side.analyses) for side in (base, step)]
+    return sides[0] == sides[1]
 
 
 def _same(before: Value, after: Value) -> bool | None:
@@ -118,28 +147,71 @@ def _long_enough(before: Value, after: Value) -> bool | None:
     return all(isinstance(value, float) and value >= SHORTEST_SECONDS for value in (before, after))
 
 
+def _covered(before: Value, after: Value) -> bool | None:
+    known = [value for value in (before, after) if isinstance(value, float)]
+    return False if any(value < COVERAGE for value in known) else True if len(known) == 2 else None  # noqa: PLR2004 - both
+
+
 def _always(_before: Value, _after: Value) -> bool | None:
     return True
 
 
+def _started_alike(before: Value, after: Value) -> bool | None:
+    if not isinstance(before, float) or not isinstance(after, float):
+        return None
+    return abs(before - after) <= WARMER
+
+
+_ALL = tuple(figure.metric for figure in FIGURES)
+_CLOCKS = (SM_CLOCK, GRAPHICS_CLOCK)
+_POWERS = (POWER, ENERGY, ENERGY_PER_WORK)
+_WORKS = (WORK_RATE, PER_WORK, ENERGY_PER_WORK)
+
 _PROPERTIES = (
+    _Property(
+        check="observed_time",
+        read=readings.observed,
+        agree=_long_enough,
+        note="Less than a minute was recorded, which is too short to set figures against each other.",
+        unit="s",
+        touches=_ALL,
+    ),
     _Property(
         check="gpu_models",
         read=readings.models,
         agree=_same,
-        note="GPUs of other models differ in speed, power and memory, which hides what the change did.",
+        note="GPUs of other models differ in speed, power and memory, which hides what the change did; work done and "
+        "what it took can still be compared.",
+        touches=tuple(metric for metric in _ALL if metric not in _WORKS),
     ),
     _Property(
         check="gpu_count",
         read=readings.gpu_count,
         agree=_same,
         note="GPU-hours and energy count all GPUs, so they differ by the number of GPUs alone.",
+        touches=("gpu_seconds", ENERGY),
+    ),
+    _Property(
+        check="gpu_memory",
+        read=readings.memory_totals,
+        agree=_same,
+        note="GPUs with another amount of memory are filled to another level.",
+        touches=(MEMORY,),
+    ),
+    _Property(
+        check="source_kind",
+        read=readings.source_kinds,
+        agree=_same,
+        note="Recorders differ in what they count as memory in use, and trackers average what nvidia-smi reads at one "
+        "moment, which hides idle time.",
+        touches=(MEMORY, IDLE),
     ),
     _Property(
         check="sampling_interval",
         read=readings.interval,
         agree=_within(SAMPLING),
-        note="The finer log sees pauses that the coarser one misses, so findings and idle shares differ by that alone.",
+        note="The finer log sees pauses that the coarser one misses, so findings differ by that alone; figures are "
+        "made from the finer one thinned to the interval of the coarser.",
         unit="s",
     ),
     _Property(
@@ -147,38 +219,53 @@ _PROPERTIES = (
         read=readings.power_reading,
         agree=_same_power,
         note="Power was not measured in the same way, so neither power nor energy should be compared.",
+        touches=_POWERS,
     ),
     _Property(
         check="power_limit",
         read=readings.power_limits,
         agree=_same,
-        note="Another power limit changes power, clocks and speed by itself.",
+        note="Another power limit changes power and clocks by itself.",
+        touches=(*_POWERS, *_CLOCKS),
     ),
     _Property(
         check="driver",
         read=readings.drivers,
         agree=_same,
-        note="Another driver can change clocks, and what a field reports.",
+        note="Another driver can change clocks, and what it counts as memory in use.",
+        touches=(*_CLOCKS, MEMORY),
     ),
     _Property(
         check="duration",
         read=readings.duration,
         agree=_within(LENGTH),
-        note="Start-up and end weigh more in the shorter run, so shares differ by that alone.",
+        note="Start-up and end weigh more in the shorter run, so figures of whole recordings differ by that alone.",
         unit="s",
+        touches=("gpu_seconds", ENERGY),
     ),
     _Property(
-        check="observed_time",
-        read=readings.observed,
-        agree=_long_enough,
-        note="Less than a minute was recorded, which is too short to set figures against each other.",
-        unit="s",
+        check="coverage",
+        read=readings.coverage,
+        agree=_covered,
+        note="Too much of the time was not sampled for a total to mean anything.",
+        unit="1",
+        touches=(ENERGY,),
+    ),
+    _Property(
+        check="start_temperature",
+        read=readings.start_temperature,
+        agree=_started_alike,
+        note="A GPU that starts cooler runs at higher clocks and lower power until it is warm, which short recordings "
+        "consist of.",
+        unit="Cel",
+        touches=(POWER, *_CLOCKS),
     ),
     _Property(
         check="work_unit",
         read=readings.work_unit,
         agree=_work_given,
         note="Work is not counted in one unit on both sides, so GPU-hours and energy are not for the same work.",
+        touches=_WORKS,
     ),
     _Property(
         check="different_runs",

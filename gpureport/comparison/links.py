@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpureport.comparison.changes import Change, changes
 from gpureport.comparison.comparability import Comparability, comparability
 from gpureport.comparison.fates import FindingFate, fates
 from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
-from gpureport.comparison.steps import Comparison, Delta, Step
+from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
+from gpureport.comparison.trained import Trained, trained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +20,8 @@ class Link:
     deltas: tuple[Delta, ...]
     comparability: tuple[Comparability, ...]
     fates: tuple[FindingFate, ...]
+    changes: tuple[Change, ...]
+    training: tuple[Trained, ...]
 
     @property
     def brief(self) -> tuple[Step, ...]:
@@ -26,8 +30,8 @@ class Link:
 
     @property
     def comparable(self) -> bool:
-        """Whether anything can be compared: both are long enough, and some figure was recorded in both."""
-        return not self.brief and any(delta.difference is not None for delta in self.deltas)
+        """Whether anything can be judged."""
+        return any(delta.verdict is not Verdict.CANNOT_JUDGE for delta in self.deltas)
 
 
 def links(comparison: Comparison) -> tuple[Link, ...]:
@@ -39,6 +43,8 @@ def links(comparison: Comparison) -> tuple[Link, ...]:
             deltas=comparison.between(base.label, step.label),
             comparability=comparability(base, step),
             fates=fates(base, step),
+            changes=changes(base, step),
+            training=trained(base, step),
         )
         for base, step in pairwise(comparison.steps)
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from gpureport.analysis.base import Analysis, DeviceStatistics
 
@@ -14,6 +15,9 @@ PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 """Name of the figure that sets energy in relation to work."""
 
+WORK_RATE = "work_rate_hertz"
+"""Name of the figure that says how fast work went: units of work a second, all GPUs together."""
+
 SHORTEST_SECONDS = 60.0
 """Time below which a step is too short to be set against another."""
 
@@ -24,7 +28,7 @@ class Measure:
 
     Attributes:
         metric: name with the base unit as suffix; a column name where the figure is one column's.
-        unit: base unit (`1`, `s`, `W`, `By`).
+        unit: base unit (`1`, `s`, `W`, `By`, `Hz`, `J`); `1/s` is units of work a second.
         value: None where it was not recorded.
     """
 
@@ -45,8 +49,8 @@ def _gpus(analyses: Iterable[Analysis]) -> list[DeviceStatistics]:
 def _weighted_mean(gpus: Sequence[DeviceStatistics], metric: str) -> float | None:
     """Return the mean over all GPUs, each weighted with the time its figure rests on."""
     summaries = [summary for gpu in gpus if (summary := gpu.metric(metric)) is not None and summary.seconds > 0]
-    seconds = sum(summary.seconds for summary in summaries)
-    return sum(summary.mean * summary.seconds for summary in summaries) / seconds if seconds else None
+    seconds = fsum(summary.seconds for summary in summaries)
+    return fsum(summary.mean * summary.seconds for summary in summaries) / seconds if seconds else None
 
 
 def utilisation(analyses: Sequence[Analysis]) -> float | None:
@@ -61,13 +65,13 @@ def power(analyses: Sequence[Analysis]) -> float | None:
 
 def idle_ratio(analyses: Sequence[Analysis]) -> float | None:
     """Return idle time as a share of the time that utilisation was observed."""
-    idle = observed = 0.0
-    for gpu in _gpus(analyses):
-        summary = gpu.metric("gpu_utilization_ratio")
-        if gpu.idle_seconds is not None and summary is not None:
-            idle += gpu.idle_seconds
-            observed += summary.seconds
-    return idle / observed if observed else None
+    known = [
+        (gpu.idle_seconds, summary.seconds)
+        for gpu in _gpus(analyses)
+        if gpu.idle_seconds is not None and (summary := gpu.metric("gpu_utilization_ratio")) is not None
+    ]
+    observed = fsum(seconds for _, seconds in known)
+    return fsum(idle for idle, _ in known) / observed if observed else None
 
 
 def memory_peak(analyses: Sequence[Analysis]) -> float | None:
@@ -91,12 +95,12 @@ def energy(analyses: Sequence[Analysis]) -> float | None:
     """Return the energy of all GPUs in joules, a mean over the runs; None unless every GPU logged its power."""
     used = [gpu.energy_joules for gpu in _gpus(analyses)]
     known = [joules for joules in used if joules is not None]
-    return sum(known) / len(analyses) if known and len(known) == len(used) else None
+    return fsum(known) / len(analyses) if known and len(known) == len(used) else None
 
 
 def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
     """Return the GPU-seconds held, a mean over the runs."""
-    held = sum(seconds for analysis in analyses for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
+    held = fsum(seconds for analysis in analyses for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
     return held / len(analyses) if held else None
 
 
@@ -104,7 +108,7 @@ def _per_batch(analyses: Sequence[Analysis], total: float | None) -> float | Non
     """Return a mean over the runs for WORK_BATCH units of work; None unless every run says its work in one unit."""
     works = [analysis.run.work for analysis in analyses]
     units = {work.unit for work in works if work is not None}
-    amount = sum(work.amount for work in works if work is not None)
+    amount = fsum(work.amount for work in works if work is not None)
     if None in works or len(units) != 1 or amount <= 0 or total is None:
         return None
     return total * len(analyses) / amount * WORK_BATCH
@@ -120,7 +124,25 @@ def energy_per_batch(analyses: Sequence[Analysis]) -> float | None:
     return _per_batch(analyses, energy(analyses))
 
 
+def work_rate(analyses: Sequence[Analysis]) -> float | None:
+    """Return units of work a second, from the first to the last sample; None unless every run says its work."""
+    seconds = fsum((analysis.run.ended - analysis.run.started) / 1e6 for analysis in analyses) / len(analyses)
+    each = _per_batch(analyses, seconds)
+    return WORK_BATCH / each if each else None
+
+
+def sm_clock(analyses: Sequence[Analysis]) -> float | None:
+    """Return the time-weighted mean clock of the multiprocessors."""
+    return _weighted_mean(_gpus(analyses), "gpu_sm_clock_hertz")
+
+
+def graphics_clock(analyses: Sequence[Analysis]) -> float | None:
+    """Return the time-weighted mean graphics clock."""
+    return _weighted_mean(_gpus(analyses), "gpu_graphics_clock_hertz")
+
+
 _MEASURES: tuple[tuple[str, str, Callable[[Sequence[Analysis]], float | None]], ...] = (
+    (WORK_RATE, "1/s", work_rate),
     (PER_WORK, "s", gpu_seconds_per_batch),
     ("gpu_seconds", "s", gpu_seconds),
     (ENERGY_PER_WORK, "J", energy_per_batch),
@@ -128,6 +150,8 @@ _MEASURES: tuple[tuple[str, str, Callable[[Sequence[Analysis]], float | None]], 
     ("idle_ratio", "1", idle_ratio),
     ("gpu_utilization_ratio", "1", utilisation),
     ("gpu_power_watts", "W", power),
+    ("gpu_sm_clock_hertz", "Hz", sm_clock),
+    ("gpu_graphics_clock_hertz", "Hz", graphics_clock),
     ("gpu_memory_used_bytes", "By", memory_peak),
 )
 

@@ -7,7 +7,7 @@ from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import observed_seconds
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
-from gpureport.recording import Device
+from gpureport.recording import HOST, Device
 
 Value = str | float | None
 """Text, a number in a base unit, or None when not recorded."""
@@ -82,6 +82,39 @@ def observed(step: Step) -> Value:
 def work_unit(step: Step) -> Value:
     """Return the unit its work is counted in."""
     return step.work_unit
+
+
+def shortest(step: Step) -> float:
+    """Return the seconds from first to last sample of its shortest run."""
+    return min((analysis.run.ended - analysis.run.started) / 1e6 for analysis in step.analyses)
+
+
+def memory_totals(step: Step) -> Value:
+    """Return the memory installed in its GPUs."""
+    totals = (gpu.memory_total_bytes for gpu in _gpus(step))
+    return _joined(None if total is None else f"{total / 2**30:.0f} GiB" for total in totals)
+
+
+def source_kinds(step: Step) -> Value:
+    """Return the kinds of recorders its GPU series come from."""
+    return _joined(", ".join(sorted(_recorders(analysis))) or None for analysis in step.analyses)
+
+
+def _recorders(analysis: Analysis) -> set[str]:
+    kinds = {source.kind for source in analysis.run.sources}
+    return kinds - {HOST} or kinds
+
+
+def coverage(step: Step) -> Value:
+    """Return the share of the time that was sampled, of the run with the least."""
+    known = [analysis.run.quality.coverage_ratio for analysis in step.analyses]
+    return None if None in known else min(ratio for ratio in known if ratio is not None)
+
+
+def start_temperature(step: Step) -> Value:
+    """Return the temperature of the first readings, a mean over its runs."""
+    known = [run.start_celsius for run in step.runs]
+    return None if None in known else mean(sorted(celsius for celsius in known if celsius is not None))
 
 
 def timezone(step: Step) -> Value:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from gpureport.analysis import RULES
 from gpureport.analysis.base import Analysis, Rule
-from gpureport.comparison.steps import compare
+from gpureport.comparison.comparing import compare
 from gpureport.recording import Recording
 from gpureport.report import (
     cards,
@@ -42,7 +42,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = chain.named(runs)
-    comparison = compare([analysis for _, analysis in runs])
+    comparison = compare(chain.sampled(runs))
     inputs = chain.ordered(runs, comparison)
     found = cards.cards(inputs)
     findings = _findings(inputs, found, asked)

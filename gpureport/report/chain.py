@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gpureport.analysis.base import Analysis
+from gpureport.comparison.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps import Comparison
 from gpureport.recording import Recording
 from gpureport.report import display
@@ -24,6 +25,16 @@ def named(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, A
         step = None if analysis.run.step is None else labels[analysis.run.step]
         named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
     return named
+
+
+def sampled(runs: Sequence[tuple[Recording, Analysis]]) -> list[SampledRun]:
+    """Return runs as a comparison takes them."""
+    return [sampled_run(recording, analysis) for recording, analysis in runs]
+
+
+def renamed(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:
+    """Return what was measured of runs under the names they have here."""
+    return [replace(one, analysis=analysis) for one, (_, analysis) in zip(measured, runs, strict=True)]
 
 
 def ordered(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[RunInput, ...]:

@@ -1,35 +1,56 @@
 """The JSON of `gpureport compare` (schema `gpureport.comparison/1`): it grows, it never renames.
 
-Numbers are in base units; null is what was not recorded, or not computed.
+Numbers are in base units; null is what was not recorded, or cannot be told.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from math import fsum, isfinite
 from typing import Any
 
 from gpureport.analysis.base import Analysis
+from gpureport.comparison import across_runs
 from gpureport.comparison.fates import Fate, FindingFate
 from gpureport.comparison.links import Link, links
 from gpureport.comparison.measures import Measure, measures
-from gpureport.comparison.steps import CANNOT_JUDGE, Delta, Step, compare
+from gpureport.comparison.noise import Noise
+from gpureport.comparison.sampled_run import SampledRun
+from gpureport.comparison.steps import Comparison, Delta, Step
 
 SCHEMA = "gpureport.comparison/1"
 
 
-def render(analyses: Sequence[Analysis]) -> str:
-    """Return the comparison of runs, in the order of their steps, as JSON text."""
-    comparison = compare(analyses)
+def render(comparison: Comparison, noise: Noise | None = None) -> str:
+    """Return a comparison as JSON text.
+
+    Args:
+        comparison: steps and their differences.
+        noise: what repetitions in the store differ by, where that was measured.
+    """
     found = links(comparison)
     document = {
         "schema": SCHEMA,
+        "primary": comparison.primary,
+        "comparisons_tested": comparison.tested,
         "steps": [_step(step) for step in comparison.steps],
+        "changes": [asdict(change) for link in found for change in link.changes],
         "comparability": [asdict(check) for link in found for check in link.comparability],
         "deltas": [_delta(delta) for delta in comparison.deltas],
+        "training": [asdict(entry) for link in found for entry in link.training],
         "findings": {fate.value: _fates(found, fate) for fate in Fate},
-        "across_runs": [],
+        "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
+        "groups": [asdict(group) for group in across_runs.groups(comparison.steps)],
+        "across_runs": _across(comparison.steps),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _across(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """Return findings over several runs: how work scales with GPUs, and the largest batch that fits."""
+    found = [{"kind": "scaling", **asdict(each)} for each in across_runs.scaling(steps)]
+    batch = across_runs.largest_batch(steps)
+    return [*found, *([{"kind": "batch_size", **asdict(batch)}] if batch else [])]
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -37,11 +58,35 @@ def _step(step: Step) -> dict[str, Any]:
         "label": step.label,
         "work_unit": step.work_unit,
         "measures": _measures(step.measures),
-        "runs": [
-            {"id": each.run.id, "name": each.run.name, "measures": _measures(measures([each]))}
-            for each in step.analyses
-        ],
+        "runs": [_run(run) for run in step.runs],
     }
+
+
+def _run(run: SampledRun) -> dict[str, Any]:
+    """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
+    info = run.analysis.run
+    settled = run.series.settled if run.series else None
+    return {
+        "id": info.id,
+        "name": info.name,
+        "params": dict(info.params),
+        "tags": dict(info.tags),
+        "measures": _measures(measures([run.analysis])),
+        "sample_means": _sample_means(run.analysis),
+        "steady": None
+        if settled is None
+        else {"start_seconds": (settled.start - info.started) / 1e6, "seconds": settled.seconds},
+    }
+
+
+def _sample_means(analysis: Analysis) -> dict[str, float]:
+    """Return the plain mean of the rows of each metric, a mean over GPUs."""
+    gpus = {gpu.id for gpu in analysis.run.gpus}
+    found: dict[str, list[float]] = {}
+    for device in analysis.statistics:
+        for summary in device.metrics if device.device in gpus else ():
+            found.setdefault(summary.metric, []).append(summary.sample_mean)
+    return {metric: fsum(values) / len(values) for metric, values in found.items()}
 
 
 def _measures(values: Iterable[Measure]) -> dict[str, float | None]:
@@ -49,8 +94,14 @@ def _measures(values: Iterable[Measure]) -> dict[str, float | None]:
 
 
 def _delta(delta: Delta) -> dict[str, Any]:
-    """Return a difference; while it is not tested, nothing can be judged by it, and the reason says so."""
-    return asdict(delta) | {"level": None, "basis": None, "detectable_difference": None, "verdict": CANNOT_JUDGE}
+    """Return a difference; an end that nothing bounds is null."""
+    bounded = delta.interval is not None and all(map(isfinite, delta.interval))
+    detectable = delta.detectable_difference
+    return asdict(delta) | {
+        "interval": delta.interval if bounded else None,
+        "detectable_difference": detectable if detectable is not None and isfinite(detectable) else None,
+        "whole": asdict(delta.whole) | {"difference": delta.whole.difference},
+    }
 
 
 def _fates(found: Sequence[Link], fate: Fate) -> list[dict[str, Any]]:

@@ -31,17 +31,47 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
         yield from text_tables.grid(view.steps, page, whole=True)
         if view.steps.note:
             yield from page.wrapped(view.steps.note, 2, style="soft")
+    if view.since_first:
+        yield from page.heading("Since the first step")
+        yield from text_tables.facts(view.since_first, page)
+    if view.groups:
+        yield from page.heading("Steps as groups")
+        yield from text_tables.grid(view.groups, page, whole=True)
+    if view.across:
+        yield from page.heading("Over all steps")
+        yield from text_tables.facts(view.across, page)
     for link in view.links:
         yield from _link(link, page)
 
 
 def _link(link: LinkView, page: Page) -> Iterator[Line]:
+    if link.changes:
+        yield from page.heading("Changed", link.label)
+        yield from text_tables.facts(link.changes, page)
     yield from page.heading("Differences", link.label)
     yield from text_tables.grid(link.figures, page, whole=True)
+    if link.figures.note:
+        yield from page.wrapped(link.figures.note, 2, style="soft")
+    yield from page.heading("Verdicts", link.label)
+    yield from text_tables.facts(link.verdicts, page)
+    if link.whole:
+        yield from page.heading("Whole recordings", link.label)
+        yield from text_tables.grid(link.whole, page, whole=True)
+    if link.training:
+        yield from page.heading("Training at the end", link.label)
+        yield from text_tables.facts(link.training, page)
+    yield from _findings(link, page)
+    yield from _comparable(link, page)
+
+
+def _findings(link: LinkView, page: Page) -> Iterator[Line]:
     yield from page.heading("Findings", link.label)
     yield from text_tables.facts(link.findings, page)
     if not link.findings:
         yield from page.wrapped("Neither step has a finding.", 2)
+
+
+def _comparable(link: LinkView, page: Page) -> Iterator[Line]:
     yield from page.heading("Comparable?", link.label)
     yield from text_tables.grid(link.checks, page, whole=True)
     for doubt in link.doubts:

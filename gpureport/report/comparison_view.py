@@ -4,22 +4,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.base import Analysis
+from gpureport.comparison.changes import Change
 from gpureport.comparison.comparability import Comparability
+from gpureport.comparison.comparing import compare
 from gpureport.comparison.links import Link, links
-from gpureport.comparison.steps import NO_UNCERTAINTY, Comparison, compare
+from gpureport.comparison.noise import MetricNoise, Noise
+from gpureport.comparison.sampled_run import SampledRun
+from gpureport.comparison.steps import Comparison
+from gpureport.comparison.trained import Trained
 from gpureport.recording import Recording
-from gpureport.report import chain, display, fate_lines, step_table, verdict
+from gpureport.report import chain, difference, display, fate_lines, group_view, step_table, verdict
+from gpureport.report.difference import Shown
 from gpureport.report.inputs import RunInput
 from gpureport.report.parts import Cell, Fact, Row, Table
 
 _CHECKS = {
     "gpu_models": "GPU models",
     "gpu_count": "Number of GPUs",
+    "gpu_memory": "Memory installed",
+    "source_kind": "Recorded by",
     "sampling_interval": "Sampling interval",
     "power_reading": "Power read from",
     "power_limit": "Power limit",
     "driver": "Driver",
     "duration": "Duration of a run",
+    "coverage": "Time sampled",
+    "start_temperature": "Temperature at start",
     "observed_time": "Time recorded",
     "work_unit": "Work counted in",
     "different_runs": "Run",
@@ -27,7 +37,7 @@ _CHECKS = {
 }
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
-_SILENT = {"different_runs", "observed_time"}
+_SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 """Checks that are shown only when they fail."""
 
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
@@ -40,7 +50,11 @@ class LinkView:
 
     Attributes:
         label: both labels.
-        figures: before, after and difference of every figure.
+        changes: what was recorded not to be the same.
+        figures: before, after, difference and interval of every figure.
+        whole: the same over whole recordings; None where the figures are of those.
+        verdicts: what may be said of each figure.
+        training: loss and accuracy at the end of both.
         findings: what became of findings, the fate as the name.
         checks: both values of everything that must agree.
         doubts: what makes the comparison doubtful.
@@ -48,7 +62,11 @@ class LinkView:
     """
 
     label: str
+    changes: tuple[Fact, ...]
     figures: Table
+    whole: Table | None
+    verdicts: tuple[Fact, ...]
+    training: tuple[Fact, ...]
     findings: tuple[Fact, ...]
     checks: Table
     doubts: tuple[str, ...]
@@ -61,10 +79,13 @@ class ComparisonView:
 
     Attributes:
         subtitle: runs, steps and hardware.
-        sentence: how the figures moved from the first to the last step.
+        sentence: what may be said of the first and the last step.
         notes: what to know before acting on it.
         steps: figures of every step and replicate; None where one link says all.
         links: every step against the one before.
+        since_first: what may be said of steps between second and last against the first.
+        groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
+        across: what all steps together say.
     """
 
     subtitle: str
@@ -72,46 +93,91 @@ class ComparisonView:
     notes: tuple[str, ...]
     steps: Table | None
     links: tuple[LinkView, ...]
+    since_first: tuple[Fact, ...]
+    groups: Table | None
+    across: tuple[Fact, ...]
 
 
-def build(runs: Sequence[tuple[Recording, Analysis]]) -> ComparisonView:
-    """Return the comparison of runs in the order of their steps."""
+def build(
+    runs: Sequence[tuple[Recording, Analysis]],
+    measured: Sequence[SampledRun] | None = None,
+    noise: Noise | None = None,
+) -> ComparisonView:
+    """Return the comparison of runs in the order of their steps.
+
+    Args:
+        runs: recordings with their analyses.
+        measured: the same runs as a comparison takes them, where that is known already.
+        noise: what repetitions in the store differ by, where that was measured.
+    """
     named = chain.named(runs)
-    comparison = compare([analysis for _, analysis in named])
+    comparison = compare(chain.renamed(named, measured) if measured else chain.sampled(named), noise)
     inputs = chain.ordered(named, comparison)
     found = links(comparison)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
         subtitle=chain.subtitle(inputs),
         sentence=_sentence(comparison, found),
-        notes=tuple(_notes(comparison, found)),
+        notes=tuple(_notes(comparison, found, noise)),
         steps=step_table.overview(comparison) if several else None,
         links=tuple(_link(link, inputs) for link in found),
+        since_first=tuple(_since_first(comparison)),
+        groups=group_view.table(comparison.steps) if several else None,
+        across=tuple(group_view.facts(comparison.steps)),
     )
 
 
 def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
     if not any(link.comparable for link in found):
         return "Nothing can be compared with these recordings."
-    first, last = comparison.steps[0], comparison.steps[-1]
-    brief = any(step.label in {first.label, last.label} for link in found for step in link.brief)
-    return "" if brief else verdict.change(first, last)
+    return verdict.change(comparison)[0]
 
 
-def _notes(comparison: Comparison, found: Sequence[Link]) -> Iterator[str]:
+def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -> Iterator[str]:
     short = dict.fromkeys(step.label for link in found for step in link.brief)
     if short:
         yield f"Less than a minute was recorded of {display.listing(list(short))}: too short to be set against another."
     if not any(link.comparable for link in found):
         return
+    aside = verdict.change(comparison)[1]
+    if aside:
+        yield aside
     doubts = list(dict.fromkeys(_CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
-        yield f"The comparison is doubtful, as said below: {display.listing(doubts)}."
-    single = all(len(step.analyses) == 1 for step in comparison.steps)
-    runs = "each step is a single run" if single else "the scatter of repeated runs is shown but not yet used"
-    yield f"No difference is tested, and {runs}. {NO_UNCERTAINTY}"
+        yield f"Not recorded alike, as said below: {display.listing(doubts)}."
+    yield from verdict.caution(comparison)
+    if noise is not None:
+        yield _noise(noise)
     if not all(step.work_unit for step in comparison.steps):
         yield verdict.NO_THROUGHPUT
+
+
+def _noise(noise: Noise) -> str:
+    """Return what repetitions in the store differ by."""
+    told = noise_margins(noise)
+    if not told:
+        return "The store holds no step with repetitions, so its own noise is not known and the usual margins are used."
+    return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.listing(told)}."
+
+
+def noise_margins(noise: Noise) -> list[str]:
+    """Return for each figure how far two runs of one step commonly lie apart."""
+    return [_margin(each, step_table.shown(each.metric, None)) for each in noise.metrics]
+
+
+def _margin(noise: MetricNoise, shown: Shown) -> str:
+    size = display.percent(noise.margin) if noise.relative else shown.change(noise.margin).removeprefix("+")
+    return f"{shown.noun} {size}"
+
+
+def _since_first(comparison: Comparison) -> Iterator[Fact]:
+    """Yield what may be said of each step after the second against the first; of the last the headline does."""
+    first = comparison.steps[0]
+    for step in comparison.steps[2:-1]:
+        judged = comparison.judged(first.label, step.label)
+        if judged is not None and judged.difference is not None:
+            shown = step_table.shown(judged.metric, step.work_unit)
+            yield Fact(name=display.squeeze(display.clean(step.label), _VALUE), text=difference.sentence(judged, shown))
 
 
 def _doubts(link: Link) -> Iterator[Comparability]:
@@ -119,14 +185,32 @@ def _doubts(link: Link) -> Iterator[Comparability]:
 
 
 def _link(link: Link, inputs: Sequence[RunInput]) -> LinkView:
+    figures = step_table.compared(link.base, link.step, link.deltas)
     return LinkView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
-        figures=step_table.differences(link.base, link.step, link.deltas),
+        changes=tuple(_change(change) for change in link.changes),
+        figures=step_table.differences(figures),
+        whole=step_table.whole(figures),
+        verdicts=tuple(Fact(name=shown.title, text=difference.verdict(delta, shown)) for shown, delta in figures),
+        training=tuple(_trained(entry) for entry in link.training),
         findings=tuple(fate_lines.lines(link.fates, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
         unknown=_unknown(link.comparability),
     )
+
+
+def _change(change: Change) -> Fact:
+    name = _CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
+    before, after = (
+        display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
+    )
+    return Fact(name=display.squeeze(display.clean(name), _VALUE), text=f"{before}, then {after}")
+
+
+def _trained(entry: Trained) -> Fact:
+    before, after = (display.optional(value, display.number) for value in (entry.before, entry.after))
+    return Fact(name=display.squeeze(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:

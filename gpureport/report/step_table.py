@@ -1,11 +1,13 @@
 """The steps of an optimization, each row against the row above."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, WORK_BATCH, measures
-from gpureport.comparison.steps import Comparison, Delta, Step
+from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
+from gpureport.comparison.steps import Comparison, Delta, Plain, Step
 from gpureport.report import display
+from gpureport.report.difference import Shown, held_back, interval
 from gpureport.report.parts import Cell, Row, Table
 
 _HOUR = 3600.0
@@ -29,85 +31,149 @@ def _energy_change(joules: float) -> str:
     return f"{'-' if joules < 0 else '+'}{display.energy(abs(joules))}"
 
 
-_COLUMNS: dict[str, tuple[str, Callable[[float], str], Callable[[float], str]]] = {
-    PER_WORK: ("GPU-hours per {batch}", _hours, _hours_change),
-    "gpu_seconds": ("GPU-hours", _hours, _hours_change),
-    ENERGY_PER_WORK: ("Energy per {batch}", display.energy, _energy_change),
-    "energy_joules": ("Energy", display.energy, _energy_change),
-    "idle_ratio": ("Idle share", display.percent, display.points),
-    "gpu_utilization_ratio": ("GPU utilisation", display.percent, display.points),
-    "gpu_power_watts": ("Power of a GPU", display.power, _power_change),
-    "gpu_memory_used_bytes": ("Peak memory", display.memory, display.memory_change),
+def _rate_change(rate: float) -> str:
+    return display.signed(rate)
+
+
+def _clock_change(hertz: float) -> str:
+    return f"{'-' if hertz < 0 else '+'}{display.clock(abs(hertz))}"
+
+
+_SHOWN: dict[str, Shown] = {
+    WORK_RATE: Shown(title="{unit} a second", value=display.number, change=_rate_change),
+    PER_WORK: Shown(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
+    "gpu_seconds": Shown(title="GPU-hours", value=_hours, change=_hours_change),
+    ENERGY_PER_WORK: Shown(title="Energy per {batch}", value=display.energy, change=_energy_change),
+    "energy_joules": Shown(title="Energy", value=display.energy, change=_energy_change),
+    "idle_ratio": Shown(title="Idle share", value=display.percent, change=display.points),
+    "gpu_utilization_ratio": Shown(title="GPU utilisation", value=display.percent, change=display.points),
+    "gpu_power_watts": Shown(title="Power of a GPU", value=display.power, change=_power_change),
+    "gpu_sm_clock_hertz": Shown(title="SM clock", value=display.clock, change=_clock_change),
+    "gpu_graphics_clock_hertz": Shown(title="Graphics clock", value=display.clock, change=_clock_change),
+    "gpu_memory_used_bytes": Shown(title="Peak memory", value=display.memory, change=display.memory_change),
 }
+_ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
+"""Figures that only the table of one link has room for."""
+
+
+def shown(metric: str, unit: str | None) -> Shown:
+    """Return how a figure is printed.
+
+    Args:
+        metric: its name.
+        unit: what work is counted in; None when not known.
+    """
+    units = {unit} if unit else set()
+    found = _SHOWN[metric]
+    counted = display.clean(unit).capitalize() if unit else "Work"
+    return replace(found, title=found.title.format(batch=batch(units), unit=counted))
 
 
 def table(comparison: Comparison) -> Table:
-    """Return one row a step; the small line is the difference from the row above."""
+    """Return one row a step; the small line is the difference from the row above, the last column what may be said."""
     steps = comparison.steps
-    shown, titles = _figures(steps)
-    rows = [_row(steps[0], shown, ())]
-    rows += [_row(step, shown, comparison.between(base.label, step.label)) for base, step in pairwise(steps)]
-    note = next((delta.reason for delta in comparison.deltas if delta.difference is not None), "")
+    figures = _figures(steps)
+    rows = [_row(steps[0], figures, (), "")]
+    rows += [
+        _row(step, figures, comparison.between(base.label, step.label), comparison.primary)
+        for base, step in pairwise(steps)
+    ]
+    title = _named(steps, (comparison.primary,))[comparison.primary].noun
     return Table(
-        columns=("Step", *titles, "Difference"),
-        numeric=(*(True for _ in shown), False),
+        columns=("Step", *(each.title for each in figures.values()), "Verdict"),
+        numeric=(*(True for _ in figures), False),
         rows=tuple(rows),
-        note=f"Small figures are the difference from the row above. {note}".rstrip(),
+        note="Figures are of whole recordings. The small line is the difference from the row above, of what had "
+        f"settled where it had, with its 95{display.GAP}% interval. The verdict is on {title}.",
     )
 
 
-def _figures(steps: Sequence[Step]) -> tuple[list[str], list[str]]:
-    """Return the figures to show of some steps, by name and by title."""
+def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Shown]:
+    """Return the figures to show of some steps, by name."""
+    known = any(step.work_unit for step in steps)
+    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, WORK_RATE}
+    return _named(steps, [name for name in _SHOWN if name not in left_out and (name not in _ASIDE or name in aside)])
+
+
+def _named(steps: Sequence[Step], metrics: Iterable[str]) -> dict[str, Shown]:
     units = {step.work_unit for step in steps if step.work_unit}
-    left_out = {"energy_joules"} if units else {PER_WORK, ENERGY_PER_WORK}
-    shown = [metric for metric in _COLUMNS if metric not in left_out]
-    return shown, [_COLUMNS[metric][0].format(batch=batch(units)) for metric in shown]
+    unit = next(iter(units)) if len(units) == 1 else None
+    return {metric: shown(metric, unit) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:
     """Return one row a step with its figures, and under a step of several runs one row a run."""
-    shown, titles = _figures(comparison.steps)
+    figures = _figures(comparison.steps)
     rows: list[Row] = []
     for step in comparison.steps:
         runs = len(step.analyses)
         label = display.squeeze(display.clean(step.label), _LABEL)
-        rows.append(_plain_row(f"{label} ({runs} runs)" if runs > 1 else label, step.value, shown))
+        rows.append(_plain_row(f"{label} ({runs} runs)" if runs > 1 else label, step.value, figures))
         for analysis in step.analyses if runs > 1 else ():
-            figures = {measure.metric: measure.value for measure in measures([analysis])}
+            values = {measure.metric: measure.value for measure in measures([analysis])}
             rows.append(
-                _plain_row(f"- {display.squeeze(display.clean(analysis.run.name), _LABEL)}", figures.get, shown)
+                _plain_row(f"- {display.squeeze(display.clean(analysis.run.name), _LABEL)}", values.get, figures)
             )
     repeated = len(rows) > len(comparison.steps)
     note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
     return Table(
-        columns=("Step", *titles), numeric=(True,) * len(shown), rows=tuple(rows), note=note if repeated else ""
+        columns=("Step", *(each.title for each in figures.values())),
+        numeric=(True,) * len(figures),
+        rows=tuple(rows),
+        note=note if repeated else "",
     )
 
 
-def _plain_row(head: str, value: Callable[[str], float | None], shown: Sequence[str]) -> Row:
-    texts = (display.optional(value(metric), _COLUMNS[metric][1]) for metric in shown)
+def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, Shown]) -> Row:
+    texts = (display.optional(value(metric), each.value) for metric, each in figures.items())
     return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
 
 
-def differences(base: Step, step: Step, deltas: Sequence[Delta]) -> Table:
-    """Return one row a figure: before, after, and how far apart, in units and relative to before."""
-    shown, titles = _figures((base, step))
+def compared(base: Step, step: Step, deltas: Sequence[Delta]) -> list[tuple[Shown, Delta]]:
+    """Return the figures of two steps in the order shown; of the clocks those that were recorded."""
     found = {delta.metric: delta for delta in deltas}
+    aside = {metric for metric in _ASIDE if found[metric].whole.difference is not None or found[metric].interval}
+    return [(each, found[metric]) for metric, each in _figures((base, step), aside).items()]
+
+
+def differences(figures: Sequence[tuple[Shown, Delta]]) -> Table:
+    """Return one row a figure: before, after, and how far apart, of what had settled where it had."""
     return Table(
-        columns=("", "Before", "After", "Difference", "Relative"),
+        columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
         numeric=(True,) * 4,
-        rows=tuple(_difference(title, found[metric]) for metric, title in zip(shown, titles, strict=True)),
+        rows=tuple(_difference(each, delta) for each, delta in figures),
+        note="Start-up and what had not settled are left out of shares, power, clocks and rates."
+        if any(delta.window == "steady" for _, delta in figures)
+        else "",
     )
 
 
-def _difference(title: str, delta: Delta) -> Row:
-    _, shown, changed = _COLUMNS[delta.metric]
-    values = [display.optional(value, shown) for value in (delta.before, delta.after)]
-    difference, relative = "", ""
-    if delta.difference is not None:
-        difference = changed(delta.difference) if delta.difference else "none"
-        relative = display.relative(delta.difference, delta.before)
-    return Row(head=Cell(text=title), cells=tuple(Cell(text=text) for text in (*values, difference, relative)))
+def _difference(shown: Shown, delta: Delta) -> Row:
+    texts = [*_both(shown, delta.before, delta.after, delta.difference)[:3], interval(delta, shown)]
+    return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
+
+
+def _both(shown: Shown, before: float | None, after: float | None, difference: float | None) -> list[str]:
+    values = [display.optional(value, shown.value) for value in (before, after)]
+    if difference is None:
+        return [*values, "", ""]
+    return [*values, shown.change(difference) if difference else "none", display.relative(difference, before)]
+
+
+def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:
+    """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
+    if all(delta.window == "whole" for _, delta in figures):
+        return None
+    return Table(
+        columns=("", "Before", "After", "Difference", "Relative"),
+        numeric=(True,) * 4,
+        rows=tuple(_whole(shown, delta.whole) for shown, delta in figures),
+    )
+
+
+def _whole(shown: Shown, plain: Plain) -> Row:
+    texts = _both(shown, plain.before, plain.after, plain.difference)
+    return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
 
 
 def batch(units: set[str]) -> str:
@@ -115,20 +181,25 @@ def batch(units: set[str]) -> str:
     return f"{WORK_BATCH} {display.clean(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
 
 
-def _row(step: Step, shown: Sequence[str], deltas: Sequence[Delta]) -> Row:
+def _row(step: Step, figures: Mapping[str, Shown], deltas: Sequence[Delta], primary: str) -> Row:
     runs = len(step.analyses)
     changes = {delta.metric: delta for delta in deltas}
-    cells = [_cell(step, metric, changes.get(metric)) for metric in shown]
-    verdicts = {delta.verdict for delta in deltas if delta.difference is not None} or {d.verdict for d in deltas}
-    verdict = Cell(text=display.listing(sorted(verdicts)) if deltas else "first step")
+    cells = [_cell(step, metric, each, changes.get(metric)) for metric, each in figures.items()]
+    judged = changes.get(primary)
+    verdict = Cell(text=judged.verdict.value, small=held_back(judged)) if judged else Cell(text="first step")
     return Row(
         head=Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else ""), cells=(*cells, verdict)
     )
 
 
-def _cell(step: Step, metric: str, delta: Delta | None) -> Cell:
-    _, shown, changed = _COLUMNS[metric]
+def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None) -> Cell:
     value = step.value(metric)
-    difference = None if delta is None else delta.difference
-    small = "" if difference is None else changed(difference) if difference else "no change"
-    return Cell(text=display.optional(value, shown), small=small, value=value)
+    return Cell(text=display.optional(value, shown.value), small=_small(delta, shown), value=value)
+
+
+def _small(delta: Delta | None, shown: Shown) -> str:
+    if delta is None or delta.difference is None:
+        return ""
+    change = shown.change(delta.difference) if delta.difference else "no change"
+    between = interval(delta, shown)
+    return f"{change} ({between})" if between else change

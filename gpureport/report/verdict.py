@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import PER_WORK, SHORTEST_SECONDS, idle_ratio, observed_seconds
-from gpureport.comparison.steps import Comparison, Step
-from gpureport.report import display, gpu_time, groups
+from gpureport.comparison.steps import Comparison, Delta, Step
+from gpureport.report import difference, display, gpu_time, groups, step_table
 from gpureport.report.inputs import models
 from gpureport.report.model import Tile, Verdict
 from gpureport.report.parts import FindingCard
@@ -73,11 +73,11 @@ def verdict(comparison: Comparison, findings: Findings) -> Verdict:
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
     brief = [step for step in (comparison.steps[0], last) if observed_seconds(step.analyses) < SHORTEST_SECONDS]
-    sentence = change(comparison.steps[0], last) if several and not brief else ""
+    sentence, aside = change(comparison) if several and not brief else ("", "")
     loss = _loss(last, findings)
     if sentence and loss.startswith(("Up to", "At least")):
         loss = f"{loss[0].lower()}{loss[1:]}"
-    details = [f"In the last step: {loss}"] if sentence else []
+    details = [*filter(None, [aside]), f"In the last step: {loss}"] if sentence else []
     if not several or not sentence:
         sentence = loss
     if several and brief:
@@ -87,23 +87,24 @@ def verdict(comparison: Comparison, findings: Findings) -> Verdict:
     return Verdict(sentence=sentence, details=tuple(details))
 
 
-def change(first: Step, last: Step) -> str:
-    """Return how the figures moved from the first to the last step, without judging."""
-    parts = []
-    same_work = first.work_unit is not None and first.work_unit == last.work_unit
-    before, after = first.value(PER_WORK), last.value(PER_WORK)
-    if same_work and before is not None and after is not None:
-        work = batch({first.work_unit or ""})
-        parts.append(_moved(f"GPU-hours per {work}", display.number(before / _HOUR), display.number(after / _HOUR)))
-    idle_before, idle_after = first.value("idle_ratio"), last.value("idle_ratio")
-    if idle_before is not None and idle_after is not None:
-        parts.append(_moved("the idle share", display.percent(idle_before), display.percent(idle_after)))
-    steps = f"From {first.label} to {last.label}"
-    return f"{steps}, {display.listing(parts)}." if parts else ""
+def change(comparison: Comparison) -> tuple[str, str]:
+    """Return what may be said of first and last step, and how idle time moved beside it; empty where unknown."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    judged = comparison.judged(first.label, last.label)
+    if judged is None or judged.difference is None:
+        return "", ""
+    found = {delta.metric: delta for delta in comparison.between(first.label, last.label)}
+    idle = found["idle_ratio"]
+    aside = ""
+    if idle.difference is not None and not idle.primary:
+        aside = _idle_moved(idle, step_table.shown("idle_ratio", None))
+    return difference.sentence(judged, step_table.shown(judged.metric, last.work_unit)), aside
 
 
-def _moved(name: str, before: str, after: str) -> str:
-    return f"{name} stayed at {after}" if before == after else f"{name} went from {before} to {after}"
+def _idle_moved(delta: Delta, shown: difference.Shown) -> str:
+    before, after = (display.optional(value, shown.value) for value in (delta.before, delta.after))
+    moved = f"stayed at {after}" if before == after else f"went from {before} to {after}"
+    return f"The idle share {moved}: {delta.verdict.value}."
 
 
 def _untold(step: Step, findings: Findings) -> str:
@@ -170,7 +171,7 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     if _UNSEEN < unseen < 1 - _NOTHING and not findings.too_short:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     if len(comparison.steps) > 1:
-        yield "Differences between steps are plain differences: whether a repetition would show them is not tested."
+        yield from caution(comparison)
     if not findings.too_short and not all(analysis.run.work for step in comparison.steps for analysis in step.analyses):
         yield NO_THROUGHPUT
     if findings.missing:
@@ -178,6 +179,14 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
             f"{display.plural(findings.missing, 'kind')} could not be judged with this data: see what could not be "
             "judged, and what to record."
         )
+
+
+def caution(comparison: Comparison) -> Iterator[str]:
+    """Yield what to mind about the verdicts on a chain of steps."""
+    if all(len(step.runs) == 1 for step in comparison.steps):
+        yield "Each step is a single run: what is said of a pair need not hold when it is run again."
+    if comparison.tested > 1:
+        yield f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
 
 
 def tiles(step: Step, findings: Findings, gpu_hour_price: float | None) -> tuple[Tile, ...]:

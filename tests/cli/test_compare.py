@@ -23,7 +23,14 @@ DELTA = {
     "detectable_difference",
     "verdict",
     "reason",
+    "window",
+    "whole",
+    "primary",
+    "runs",
+    "needed",
+    "unseen_gap_seconds",
 }
+VERDICTS = {"better", "worse", "differs", "differs in this pair", "no difference shown", "cannot judge"}
 
 
 def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
@@ -41,24 +48,108 @@ def two(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def long(level: int, seconds: int = 700, power: int = 250) -> str:
+    """Return a log long enough to tell its own scatter, at a utilisation that moves by two points."""
+    rows = [row(second, util=level + (second // 7) % 3, power=f"{power}.00 W") for second in range(seconds)]
+    return "\n".join([HEADER, *rows, ""])
+
+
 def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
-    """The document holds what the contract names; what is not computed is null and judges nothing."""
+    """The document holds what the contract names; five minutes of one run have no interval, and the reason says so."""
     del two
     outcome = gpureport("compare", "before.csv", "after.csv", "--format", "json")
     document = json.loads(outcome.out)
     assert (outcome.code, outcome.err) == (0, "")
     assert document["schema"] == "gpureport.comparison/1"
-    assert list(document) == ["schema", "steps", "comparability", "deltas", "findings", "across_runs"]
+    assert {"steps", "comparability", "deltas", "findings", "across_runs", "changes"} <= set(document)
     assert [step["label"] for step in document["steps"]] == ["before", "after"]
     assert all(set(delta) == DELTA for delta in document["deltas"])
-    for delta in document["deltas"]:
-        absent = [delta[name] for name in ("interval", "level", "basis", "detectable_difference")]
-        assert absent == [None] * 4
-        assert (delta["verdict"], bool(delta["reason"])) == ("cannot judge", True)
-    work = next(delta for delta in document["deltas"] if delta["metric"] == "gpu_seconds_per_1000_work")
-    assert (work["before"], work["after"], work["difference"]) == (None, None, None)
+    assert {delta["verdict"] for delta in document["deltas"]} <= VERDICTS
+    found = {delta["metric"]: delta for delta in document["deltas"]}
+    short = found["gpu_utilization_ratio"]
+    assert [short[name] for name in ("interval", "level", "basis", "detectable_difference")] == [None] * 4
+    assert (short["verdict"], short["primary"]) == ("cannot judge", True)
+    assert "before holds 5:00: record longer, or repeat each step three times" in short["reason"]
+    work = found["gpu_seconds_per_1000_work"]
+    assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "cannot judge")
     assert all({"check", "before", "after", "comparable", "note"} <= set(check) for check in document["comparability"])
     assert document["across_runs"] == []
+
+
+def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, two: Path) -> None:
+    """An interval from what lies within the runs, at a level of 0.95, with what it would take to narrow it."""
+    (two / "low.csv").write_text(long(60))
+    (two / "high.csv").write_text(long(90))
+    document = json.loads(gpureport("compare", "low.csv", "high.csv", "--format", "json").out)
+    found = {delta["metric"]: delta for delta in document["deltas"]}
+    delta = found["gpu_utilization_ratio"]
+    assert (delta["verdict"], delta["basis"], delta["level"]) == ("differs in this pair", "within-run", 0.95)
+    assert delta["difference"] == pytest.approx(0.3)
+    assert delta["interval"][0] < delta["difference"] < delta["interval"][1]
+    assert (delta["window"], delta["runs"], delta["needed"]["half_width"]) == ("steady", [1, 1], 0.02)
+    assert delta["whole"]["difference"] == pytest.approx(0.3)
+    assert delta["detectable_difference"] > 0
+    steady = document["steps"][0]["runs"][0]
+    assert (steady["steady"]["seconds"], steady["sample_means"]["gpu_power_watts"]) == (pytest.approx(700, abs=1), 250)
+
+
+def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
+    """A file says which runs make which step; logs beside it are found wherever the program runs."""
+    (two / "more").mkdir()
+    for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
+        (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
+    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\n' for s in "ab")
+    (two / "more" / "steps.toml").write_text(steps)
+    document = json.loads(gpureport("compare", "--steps", "more/steps.toml", "--format", "json").out)
+    assert [(step["label"], len(step["runs"])) for step in document["steps"]] == [("a", 2), ("b", 2)]
+    found = {delta["metric"]: delta for delta in document["deltas"]}
+    delta = found["gpu_utilization_ratio"]
+    assert (delta["verdict"], delta["basis"], delta["runs"]) == ("better", "replicates", [2, 2])
+    assert found["gpu_power_watts"]["verdict"] == "differs"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "step = 5", "[[step]]\nlabel = 'a'", "x = [", "[[step]]\nlabel=''\nruns=['a']"]
+)
+def test_a_file_that_names_no_steps_is_refused(gpureport: Program, two: Path, content: str) -> None:
+    """One line says what it should look like."""
+    (two / "steps.toml").write_text(content)
+    outcome = gpureport("compare", "--steps", "steps.toml")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("gpureport: steps.toml: ")
+    assert outcome.err.count("\n") == 1
+    assert gpureport("compare", "before.csv", "after.csv", "--steps", "steps.toml").code == 2
+    assert gpureport("compare").code == 2
+
+
+def test_the_noise_of_a_store_is_what_pairs_are_held_against(gpureport: Program, two: Path) -> None:
+    """Repetitions that differ by ten points make a pair that differs by six no difference."""
+    for name, level in (("n1", 60), ("n2", 70), ("p", 60), ("q", 66)):
+        (two / f"{name}.csv").write_text(long(level, 700 + ord(name[0])))
+        gpureport("ingest", f"{name}.csv", "--step", "same" if name[0] == "n" else name, "--name", name)
+
+    def verdict(*more: str) -> str:
+        document = json.loads(gpureport("compare", "p", "q", "--format", "json", *more).out)
+        (found,) = (delta for delta in document["deltas"] if delta["metric"] == "gpu_utilization_ratio")
+        return str(found["verdict"])
+
+    assert verdict() == "differs in this pair"
+    assert verdict("--calibrate") == "no difference shown"
+    alone = gpureport("compare", "--calibrate")
+    assert alone.code == 0
+    assert "GPU utilisation" in alone.out
+    assert gpureport("compare", "--calibrate", "--store", "empty").code == 4
+
+
+def test_params_and_tags_that_changed_are_listed(gpureport: Program, two: Path) -> None:
+    """What is the same is not."""
+    del two
+    gpureport("ingest", "before.csv", "--name", "a", "--param", "lr=1", "--param", "workers=2", "--tag", "node=x")
+    gpureport("ingest", "after.csv", "--name", "b", "--param", "lr=1", "--param", "workers=8", "--tag", "node=y")
+    document = json.loads(gpureport("compare", "a", "b", "--format", "json").out)
+    changed = [(each["kind"], each["key"], each["before"], each["after"]) for each in document["changes"]]
+    assert changed == [("param", "workers", "2", "8"), ("tag", "node", "x", "y")]
+    assert "param workers" in gpureport("compare", "a", "b").out
 
 
 def test_findings_that_went_are_resolved(gpureport: Program, two: Path) -> None:
@@ -95,7 +186,7 @@ def test_text_says_what_may_be_doubted(gpureport: Program, two: Path) -> None:
     assert max(map(len, outcome.out.splitlines())) <= 80
     words = " ".join(outcome.out.split())
     assert "Power read from: power.draw (1 s) against power.draw.instant." in words
-    assert words.count("No difference is tested") == 1
+    assert words.count("Each step is a single run") == 1
     assert "Power of a GPU 250 W not recorded" in words
 
 

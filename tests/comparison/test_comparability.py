@@ -6,8 +6,8 @@ import pytest
 
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.comparability import Comparability
+from gpureport.comparison.comparing import compare
 from gpureport.comparison.links import links
-from gpureport.comparison.steps import compare
 from gpureport.recording import Device, Run, Work
 from tests.report import examples
 
@@ -23,7 +23,7 @@ H100 = Device(
 
 def checks(before: Analysis, after: Analysis) -> dict[str, Comparability]:
     """Return the checks of two runs by name."""
-    (link,) = links(compare([before, after]))
+    (link,) = links(compare(examples.sampled(before, after)))
     return {check.check: check for check in link.comparability}
 
 
@@ -106,7 +106,7 @@ def test_the_same_work_in_less_time_is_no_doubt() -> None:
 
 def test_less_than_a_minute_is_too_short() -> None:
     """A link with a short step cannot be compared."""
-    (link,) = links(compare([analysis("a"), analysis("b", examples.run("b", seconds=50))]))
+    (link,) = links(compare(examples.sampled(analysis("a"), analysis("b", examples.run("b", seconds=50)))))
     assert [step.label for step in link.brief] == ["b"]
     assert not link.comparable
     assert {check.check: check.comparable for check in link.comparability}["observed_time"] is False

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from gpureport.analysis.base import Analysis
+from gpureport.comparison.comparing import compare
 from gpureport.comparison.fates import Fate, FindingFate, fates
-from gpureport.comparison.steps import compare
 from gpureport.findings import Finding, NotJudged
 from tests.report import examples
 
@@ -21,7 +21,7 @@ def analysis(
 
 def fates_of(*analyses: Analysis) -> tuple[FindingFate, ...]:
     """Return what became of the findings of the first of two steps."""
-    return fates(*compare(analyses).steps)
+    return fates(*compare(examples.sampled(*analyses)).steps)
 
 
 def test_new_persisting_and_resolved() -> None:

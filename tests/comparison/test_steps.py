@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from gpureport.analysis.base import Analysis
+from gpureport.comparison.comparing import compare
+from gpureport.comparison.evidence import ABSENT, OTHER_WORK
 from gpureport.comparison.measures import PER_WORK, observed_seconds
-from gpureport.comparison.steps import ABSENT, CANNOT_JUDGE, NO_UNCERTAINTY, NOT_TESTED, OTHER_WORK, compare
+from gpureport.comparison.steps import Verdict
 from gpureport.recording import Work
 from tests.report import examples
 
@@ -18,14 +20,16 @@ def analysis(name: str, step: str | None = None, work: Work | None = None, idle:
 
 def test_runs_of_one_label_are_replicates_in_the_order_given() -> None:
     """A label makes a step; runs without one are steps of their own."""
-    comparison = compare([analysis("a", "baseline"), analysis("b"), analysis("c", "baseline"), analysis("b")])
+    comparison = compare(
+        examples.sampled(analysis("a", "baseline"), analysis("b"), analysis("c", "baseline"), analysis("b"))
+    )
     names = [(step.label, [entry.run.name for entry in step.analyses]) for step in comparison.steps]
     assert names == [("baseline", ["a", "c"]), ("b", ["b"]), ("b (2)", ["b"])]
 
 
 def test_figures_of_a_step_are_weighted_with_time() -> None:
     """Idle share and utilisation are over all GPUs of all replicates; GPU-hours are a mean over the runs."""
-    step = compare([analysis("a", "s", idle=60), analysis("b", "s", idle=120)]).steps[0]
+    step = compare(examples.sampled(analysis("a", "s", idle=60), analysis("b", "s", idle=120))).steps[0]
     assert step.value("idle_ratio") == pytest.approx(0.15)
     assert step.value("gpu_utilization_ratio") == pytest.approx(0.8)
     assert step.value("gpu_seconds") == pytest.approx(1200)
@@ -38,7 +42,7 @@ def test_longer_samples_weigh_more() -> None:
     info = examples.run()
     short = replace(examples.statistics("gpu:0"), metrics=(examples.summary("gpu_utilization_ratio", 0.2, 100),))
     long = replace(examples.statistics("gpu:1"), metrics=(examples.summary("gpu_utilization_ratio", 1.0, 300),))
-    step = compare([examples.analysis(info, statistics_of=(short, long))]).steps[0]
+    step = compare(examples.sampled(examples.analysis(info, statistics_of=(short, long)))).steps[0]
     assert step.value("gpu_utilization_ratio") == pytest.approx(0.8)
     assert step.value("gpu_power_watts") is None
 
@@ -46,31 +50,32 @@ def test_longer_samples_weigh_more() -> None:
 def test_gpu_time_per_work_needs_the_work_of_every_run() -> None:
     """GPU-seconds of all replicates over all their work."""
     both = [analysis("a", "s", Work(amount=1000, unit="steps")), analysis("b", "s", Work(amount=3000, unit="steps"))]
-    assert compare(both).steps[0].value(PER_WORK) == pytest.approx(600)
-    assert compare([both[0], analysis("b", "s")]).steps[0].value(PER_WORK) is None
+    assert compare(examples.sampled(*both)).steps[0].value(PER_WORK) == pytest.approx(600)
+    assert compare(examples.sampled(both[0], analysis("b", "s"))).steps[0].value(PER_WORK) is None
 
 
-def test_a_difference_is_plain_and_not_tested() -> None:
-    """Neighbours are compared, without interval and without a judgement."""
-    comparison = compare([analysis("a", idle=60), analysis("b", idle=30), analysis("c", idle=90)])
+def test_steps_are_set_against_the_one_before_and_the_first() -> None:
+    """Without series the values are of whole recordings, and without scatter nothing of a mean can be judged."""
+    comparison = compare(examples.sampled(analysis("a", idle=60), analysis("b", idle=30), analysis("c", idle=90)))
     found = {(delta.base, delta.step): delta for delta in comparison.deltas if delta.metric == "idle_ratio"}
-    assert list(found) == [("a", "b"), ("b", "c")]
+    assert list(found) == [("a", "b"), ("b", "c"), ("a", "c")]
     delta = found["a", "b"]
     assert delta.difference == pytest.approx(-0.05)
-    assert (delta.interval, delta.verdict, delta.reason) == (None, NOT_TESTED, NO_UNCERTAINTY)
+    assert (delta.interval, delta.verdict, delta.window) == (None, Verdict.CANNOT_JUDGE, "whole")
 
 
 def test_what_was_not_recorded_has_no_difference() -> None:
     """A missing side is not zero."""
     absent = examples.analysis(examples.run("b"), statistics_of=(examples.statistics("gpu:0", idle=None),))
-    delta = next(d for d in compare([analysis("a"), absent]).deltas if d.metric == "idle_ratio")
-    assert (delta.after, delta.difference, delta.verdict, delta.reason) == (None, None, CANNOT_JUDGE, ABSENT)
+    deltas = compare(examples.sampled(analysis("a"), absent)).deltas
+    delta = next(d for d in deltas if d.metric == "idle_ratio")
+    assert (delta.after, delta.difference, delta.verdict, delta.reason) == (None, None, Verdict.CANNOT_JUDGE, ABSENT)
 
 
 def test_work_in_different_units_is_not_compared() -> None:
     """Steps and tokens have no difference."""
     first, second = Work(amount=10, unit="steps"), Work(amount=10, unit="tokens")
-    comparison = compare([analysis("a", work=first), analysis("b", work=second)])
+    comparison = compare(examples.sampled(analysis("a", work=first), analysis("b", work=second)))
     delta = next(delta for delta in comparison.deltas if delta.metric == PER_WORK)
     assert (delta.difference, delta.reason) == (None, OTHER_WORK)
 

@@ -10,6 +10,7 @@ from gpureport.analysis import RULES
 from gpureport.analysis.base import MetricSummary
 from gpureport.analysis.selection import limits
 from gpureport.cli.main import gpureport
+from gpureport.comparison.steps import Delta, Verdict
 from gpureport.metrics import METRICS
 from gpureport.quality import Quality
 from tests.docs import pages
@@ -64,3 +65,11 @@ def test_every_threshold_has_a_source() -> None:
     """Each default limit says where it comes from."""
     unsourced = [name for rule in RULES for name, limit in limits(rule).items() if not limit.source]
     assert unsourced == []
+
+
+def test_every_part_of_a_difference_is_described() -> None:
+    """Each field of a difference has a row in the page on the JSON of a comparison, and each verdict is named."""
+    page = (REFERENCE / "comparison-json.md").read_text(encoding="utf-8")
+    described = {name for line in page.splitlines() if line.startswith("| `") for name in line.split("|")[1].split("`")}
+    assert {field.name for field in fields(Delta)} - described == set()
+    assert [verdict.value for verdict in Verdict if f"`{verdict.value}`" not in page] == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 import numpy as np
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.analysis.base import Analysis, DeviceStatistics, GpuTime, MetricSummary, Phase
 from gpureport.columns import FloatArray
+from gpureport.comparison.sampled_run import SampledRun
 from gpureport.findings import (
     Confidence,
     Evidence,
@@ -49,7 +51,7 @@ def run(  # noqa: PLR0913 - each argument is a field a test sets
     devices = tuple(Device(id=f"gpu:{index}", index=index, model=model, driver="550.54") for index in range(gpus))
     rows = gpus * (seconds + 1)
     return Run(
-        id="0123abcd",
+        id=sha256(name.encode()).hexdigest()[:8],
         name=name,
         started=at(0),
         ended=at(seconds),
@@ -203,6 +205,11 @@ def analysis(
         not_judged=not_judged,
         limits=("Gaps shorter than 5 s cannot be seen at this sampling.",),
     )
+
+
+def sampled(*analyses: Analysis) -> list[SampledRun]:
+    """Return runs as a comparison takes them, without any series."""
+    return [SampledRun(analysis=analysis) for analysis in analyses]
 
 
 def with_gap(info: Run) -> Run:

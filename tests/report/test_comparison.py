@@ -2,6 +2,10 @@
 
 import json
 
+import numpy as np
+
+from gpureport.comparison.comparing import compare
+from gpureport.comparison.sampled_run import sampled_run
 from gpureport.recording import Work
 from gpureport.report import comparison_json, comparison_text, comparison_view
 from gpureport.report.comparison_view import ComparisonView
@@ -29,13 +33,45 @@ def text(view: ComparisonView, width: int = 80) -> str:
     return " ".join(comparison_text.render(view, width).split())
 
 
-def test_each_figure_has_before_after_and_both_differences() -> None:
-    """The idle share halves: ten points, and half of what it was."""
-    (link,) = comparison_view.build(chain("a", "b")).links
+def busy(name: str, level: float, step: str | None = None) -> examples.Pair:
+    """Return twenty minutes of two GPUs at a level of utilisation, scattered by a point."""
+    info = examples.run(name, seconds=1200, step=step)
+    scatter = np.random.default_rng(len(name) + ord(name[-1])).normal(0, 0.01, (2, 1201))
+    return examples.recording(info, list(np.round(level + scatter, 2))), examples.analysis(info)
+
+
+def test_each_figure_has_before_after_difference_and_interval() -> None:
+    """What had settled comes from the series, whole recordings from the analysis: both are shown."""
+    (link,) = comparison_view.build([busy("a", 0.6), busy("b", 0.9)]).links
     rows = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.figures.rows}
-    assert rows["Idle share"] == ["20 %", "10 %", "-10.0 points", "-50 %"]
-    assert rows["GPU utilisation"][2:] == ["none", ""]
-    assert "GPU-hours per 1000 steps" in rows
+    before, after, difference, between = rows["GPU utilisation"]
+    assert (before, after) == ("60 %", "90 %")
+    assert 29 < float(difference.removesuffix(" points")) < 31
+    low, high = (float(end.split()[0]) for end in between.split(" to "))
+    assert 28 < low < 30 < high < 32
+    assert link.whole is not None
+    plain = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.whole.rows}
+    assert plain["GPU utilisation"] == ["80 %", "80 %", "none", ""]
+
+
+def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
+    """One sentence comes first: what may be said of the figure the chain is judged by."""
+    pair = comparison_view.build([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
+    assert pair.startswith("From a to b, GPU utilisation went from 60 % to 90 %: differs in this pair, not confirmed")
+    runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
+    several = comparison_view.build(runs).sentence.replace(GAP, " ")
+    assert several.startswith("From old to new, GPU utilisation went from 60 % to 90 %: better (+")
+    assert several.endswith("; 3 and 3 runs).")
+
+
+def test_every_verdict_says_what_would_be_shown() -> None:
+    """The detectable difference and the length for two points stand beside a verdict; a missing one has its reason."""
+    (link,) = comparison_view.build([busy("a", 0.6), busy("b", 0.601)]).links
+    found = {fact.name: fact.text.replace(GAP, " ") for fact in link.verdicts}
+    assert found["GPU utilisation"].startswith("No difference shown. Such recordings would show a difference of ")
+    assert "±2.0 points takes 0:0" in found["GPU utilisation"]
+    assert "with 95 % confidence there is less than one in 0:06:40." in found["GPU utilisation"]
+    assert found["GPU-hours"].startswith("Cannot judge. A total grows with the work done")
 
 
 def test_what_became_of_findings_is_told_together() -> None:
@@ -63,13 +99,14 @@ def test_repetitions_stand_under_their_step() -> None:
     assert view.steps is not None
     assert [row.head.text for row in view.steps.rows] == ["slow (2 runs)", "- one", "- two", "c"]
     assert view.steps.note
-    assert "the scatter of repeated runs is shown but not yet used" in text(view)
+    assert view.groups is not None
+    assert [row.head.text for row in view.groups.rows] == ["slow", "c"]
 
 
-def test_that_nothing_is_tested_is_said_once() -> None:
-    """No verdict is given, and why is said in one place."""
+def test_single_runs_are_a_caution() -> None:
+    """That a pair need not repeat is said in one place, and nothing is called better or worse."""
     words = text(comparison_view.build(chain("a", "b", "c")))
-    assert words.count("No difference is tested, and each step is a single run.") == 1
+    assert words.count("Each step is a single run: what is said of a pair need not hold") == 1
     assert "better" not in words
     assert "worse" not in words
 
@@ -85,7 +122,7 @@ def test_names_from_outside_cannot_steer_the_terminal() -> None:
     printed = comparison_text.render(comparison_view.build(runs), 80)
     assert "\x1b" not in printed
     assert "\x07" not in printed
-    document = json.loads(comparison_json.render([analysis for _, analysis in runs]))
+    document = json.loads(comparison_json.render(compare([sampled_run(*pair) for pair in runs])))
     assert document["steps"][0]["label"] == HOSTILE
 
 

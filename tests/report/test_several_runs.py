@@ -37,18 +37,17 @@ def chain(*findings: tuple[Finding, ...]) -> Report:
 
 
 def test_three_steps_are_set_side_by_side() -> None:
-    """The verdict tells how the figures moved, the table has a row a step, and nothing is called better."""
+    """The verdict is on the work done, the table has a row a step, and single runs are not called better."""
     content = chain((), (), ())
     assert plain(content.verdict.sentence) == (
-        "From baseline to 8 workers, GPU-hours per 1000 steps stayed at 0.333 "
-        "and the idle share went from 30 % to 5.0 %."
+        "From baseline to 8 workers, no difference is shown in GPU-hours per 1000 steps: 0.333 and 0.333 (no change)."
     )
     table = content.steps
     assert table is not None
     assert [row.head.text for row in table.rows] == ["baseline", "bf16", "8 workers"]
     idle = table.columns.index("Idle share") - 1
-    assert plain(table.rows[1].cells[idle].small) == "-10.0 points"
-    assert [row.cells[-1].text for row in table.rows] == ["first step", "not tested", "not tested"]
+    assert plain(table.rows[1].cells[idle].small) == "no change (-0.8 to +0.8 points)"
+    assert [row.cells[-1].text for row in table.rows] == ["first step", *["no difference shown"] * 2]
     assert [bar.label for bar in content.gpu_time] == ["baseline", "bf16", "8 workers"]
     assert "better" not in repr(content)
     assert "worse" not in repr(content)

@@ -103,9 +103,12 @@ def test_a_short_step_is_not_compared() -> None:
 def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
     """No change from a figure to itself."""
     content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
-    assert sentence(content) == "From a to b, the idle share stayed at 10 %."
+    assert sentence(content) == (
+        "From a to b, no difference is shown in GPU utilisation: 90 % and 90 % "
+        "(no change, 95 % interval -0.8 to +0.8 points)."
+    )
     assert content.steps is not None
-    assert {cell.small for cell in content.steps.rows[1].cells[:-1]} == {"no change"}
+    assert {cell.small.split(" (")[0] for cell in content.steps.rows[1].cells[:-1]} == {"no change"}
 
 
 def test_several_runs_in_the_subtitle() -> None:

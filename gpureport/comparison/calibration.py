@@ -1,0 +1,53 @@
+"""The noise of a store: what repetitions of one and the same step in it differ by."""
+
+from collections.abc import Sequence
+from math import log
+
+from gpureport.comparison.evidence import STEADY_SECONDS
+from gpureport.comparison.figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, Kind
+from gpureport.comparison.noise import MetricNoise, Noise, pooled
+from gpureport.comparison.sampled_run import SampledRun, coarsest
+from gpureport.comparison.steps import Step, steps_of
+from gpureport.recording import Run
+
+SHARES = (UTILISATION, IDLE)
+"""Figures whose scatter is in points; that of others is in per cent."""
+
+
+def alike(run: Run) -> tuple[object, ...]:
+    """Return what runs must have in common to be repetitions of one step: label, params and GPUs."""
+    models = tuple((gpu.model, gpu.power_limit_watts) for gpu in run.gpus)
+    return run.step, tuple(sorted(run.params)), models
+
+
+def calibrated(runs: Sequence[SampledRun]) -> Noise:
+    """Return the scatter of repetitions, figure by figure; of those only those that two runs at least recorded.
+
+    Args:
+        runs: any runs; those of one step label, with equal params on equal GPUs, are repetitions.
+    """
+    groups: dict[tuple[object, ...], list[SampledRun]] = {}
+    for run in runs:
+        if run.analysis.run.step is not None:
+            groups.setdefault(alike(run.analysis.run), []).append(run)
+    repeated = [step for group in groups.values() for step in steps_of(group)]
+    found = (_noise(repeated, figure) for figure in FIGURES if figure.kind in {Kind.MEAN, Kind.PEAK})
+    return Noise(metrics=tuple(each for each in found if each is not None))
+
+
+def _noise(steps: Sequence[Step], figure: Figure) -> MetricNoise | None:
+    relative = figure.metric not in SHARES
+    groups = []
+    for step in steps:
+        values = [value for run in step.runs if (value := _value(run, figure, coarsest(step.runs))) is not None]
+        groups.append([log(value) for value in values if value > 0] if relative else values)
+    return pooled(figure.metric, groups, relative=relative)
+
+
+def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
+    if figure.metric == MEMORY:
+        peaks = [device.memory_peak_bytes for device in run.analysis.statistics if device.memory_peak_bytes]
+        return float(max(peaks)) if peaks else None
+    if run.steady_seconds(figure.metric, interval) < STEADY_SECONDS:
+        return None
+    return run.steady_mean(figure.metric, interval)

@@ -1,0 +1,140 @@
+"""One run as a comparison takes it: its analysis, its series on bins, and how fast it worked."""
+
+from dataclasses import dataclass, field
+from math import fsum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.base import Analysis
+from gpureport.columns import FloatArray
+from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
+from gpureport.comparison.run_series import RunSeries, run_series
+from gpureport.comparison.throughput import Throughput, throughput
+from gpureport.comparison.training import TrainingFigure, training_figures
+from gpureport.recording import Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CELSIUS = "gpu_temperature_celsius"
+_FIRST_ROWS = 30
+"""Rows among which the first with a temperature is looked for."""
+
+THINNED = 1.25
+"""Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledRun:
+    """A run of a step.
+
+    Attributes:
+        analysis: what was found out about it.
+        series: its series on bins; None without samples of a GPU.
+        throughput: how fast it worked; None where its training metrics do not tell.
+        training: what it learned, at its end.
+        start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
+    """
+
+    analysis: Analysis
+    series: RunSeries | None = None
+    throughput: Throughput | None = None
+    training: tuple[TrainingFigure, ...] = ()
+    start_celsius: float | None = None
+    _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False, compare=False)
+    _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, interval: float) -> RunSeries | None:
+        """Return its series as a log would hold them that was sampled at an interval, where that is coarser."""
+        if self.series is None or interval <= THINNED * max(self.series.interval, self.series.width):
+            return self.series
+        if interval not in self._thinned:
+            self._thinned[interval] = self.series.thinned(interval)
+        return self._thinned[interval]
+
+    @property
+    def work_unit(self) -> str | None:
+        """The unit its work is counted in, as said, else as its training metrics tell; None when neither."""
+        work = self.analysis.run.work
+        return work.unit if work else self.throughput.unit if self.throughput else None
+
+    @property
+    def rates(self) -> FloatArray | None:
+        """Work done a second in each bin once it had settled; None unless training metrics tell of its unit."""
+        if self.throughput is None or self.throughput.unit != self.work_unit:
+            return None
+        rates = self.throughput.rates if self.series is None else self.throughput.within(self.series.settled)
+        known = rates[~np.isnan(rates)]
+        return known if len(known) else None
+
+    @property
+    def rate(self) -> float | None:
+        """Mean work done a second once it had settled."""
+        rates = self.rates
+        return None if rates is None else float(rates.mean())
+
+    @property
+    def rate_seconds(self) -> float:
+        """Time that `rates` cover."""
+        return 0.0 if self.rates is None or self.throughput is None else len(self.rates) * self.throughput.width
+
+    @property
+    def recorded_rate_seconds(self) -> float:
+        """Time that training metrics tell of, before anything is left out."""
+        known = 0 if self.throughput is None else int((~np.isnan(self.throughput.rates)).sum())
+        return known * self.throughput.width if self.throughput else 0.0
+
+    def steady_seconds(self, metric: str, interval: float) -> float:
+        """Return the time that holds values of a metric once it had settled."""
+        series = self.at(interval)
+        return series.settled_seconds(metric) if series else 0.0
+
+    def steady_mean(self, metric: str, interval: float) -> float:
+        """Return the mean of a metric once it had settled; NaN without any value."""
+        series = self.at(interval)
+        values = series.settled_values(metric)[0] if series else np.zeros(0)
+        return float(values.mean()) if len(values) else float("nan")
+
+    def estimate(self, metric: str, interval: float, finest: float) -> MeanEstimate:
+        """Return the mean of a metric once the run had settled, and how sure it is; made once."""
+        key = metric, interval
+        if key not in self._estimates:
+            series = self.at(interval)
+            if series is None:
+                msg = f"run {self.analysis.run.name} has no series"
+                raise ValueError(msg)
+            self._estimates[key] = mean_estimate(*series.settled_values(metric), finest)
+        return self._estimates[key]
+
+
+def sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
+    """Return a run as a comparison takes it.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found out about it.
+        key: training metric that counts its work, whatever its name.
+    """
+    return SampledRun(
+        analysis=analysis,
+        series=run_series(recording, analysis),
+        throughput=throughput(recording.training, key),
+        training=training_figures(recording.training),
+        start_celsius=_start_celsius(recording),
+    )
+
+
+def _start_celsius(recording: Recording) -> float | None:
+    first = []
+    for gpu in recording.run.gpus:
+        rows = recording.of(gpu.id).slice(0, _FIRST_ROWS)
+        values = columns.floats(rows.column(_CELSIUS)) if _CELSIUS in rows.column_names else np.zeros(0)
+        first += [float(value) for value in values[~np.isnan(values)][:1]]
+    return fsum(first) / len(first) if first else None
+
+
+def coarsest(runs: "Sequence[SampledRun]") -> float:
+    """Return the longest sampling interval among runs."""
+    return max((run.series.interval for run in runs if run.series is not None), default=0.0)

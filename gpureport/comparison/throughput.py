@@ -1,0 +1,155 @@
+"""How fast a run got its work done, over time, as its training metrics tell."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Interval
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+STEPS = "steps"
+"""Unit of work counted by the step column of training metrics."""
+
+_UNITS = {
+    "samples": r"samples?|images?|imgs?|examples?|sequences?|seqs?|records?|frames?",
+    "tokens": r"tokens?|toks?",
+    STEPS: r"steps?|iterations?|iters?|its?|batch(?:es)?",
+    "epochs": r"epochs?",
+}
+_PER_SECOND = {
+    unit: re.compile(rf"(?:^|[^a-z])(?:{names})[ _.-]*(?:per|/|p)[ _.-]*s(?:ec(?:ond)?)?s?(?:$|[^a-z])")
+    for unit, names in _UNITS.items()
+}
+_SECONDS_EACH = {
+    unit: re.compile(
+        rf"(?:^|[^a-z])(?:(?:{names})[ _.-]*(?:time|duration|seconds|secs?|latency)"
+        rf"|(?:time|seconds|secs?|s)[ _.-]*(?:per|/)[ _.-]*(?:{names}))(?:$|[^a-z])"
+    )
+    for unit, names in _UNITS.items()
+}
+_THROUGHPUT = re.compile(r"(?:^|[^a-z])throughput(?:$|[^a-z])")
+_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_FEWEST = 3
+"""Points below which nothing is said about how fast work went."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Throughput:
+    """Work done a second.
+
+    Attributes:
+        name: training metric it was told from.
+        unit: unit of work.
+        width: seconds of a bin, as long as points of the metric lie apart and at least 1 s.
+        start: start of the first bin, in microseconds.
+        rates: mean rate in each bin; NaN where no point says anything.
+    """
+
+    name: str
+    unit: str
+    width: float
+    start: int
+    rates: FloatArray
+
+    def within(self, window: Interval) -> FloatArray:
+        """Return the rates of bins that lie in a stretch of time, those without left out."""
+        size = self.width * 1e6
+        first = max(int(np.ceil((window.start - self.start) / size)), 0)
+        stop = max(int((window.end - self.start) // size), first)
+        rates = self.rates[first:stop]
+        return np.asarray(rates[~np.isnan(rates)], dtype=np.float64)
+
+
+def named(name: str) -> tuple[str, bool] | None:
+    """Return the unit of work a metric's name speaks of, and whether it is time for each; None when it is neither."""
+    plain = _CAMEL.sub("_", name).lower()
+    for patterns, each in ((_PER_SECOND, False), (_SECONDS_EACH, True)):
+        for unit, pattern in patterns.items():
+            if pattern.search(plain):
+                return unit, each
+    return ("samples", False) if _THROUGHPUT.search(plain) else None
+
+
+def throughput(training: "pa.Table", key: str | None = None) -> Throughput | None:
+    """Return how fast a run worked; None where its training metrics do not tell.
+
+    A metric whose name says so comes before the step column: a step may hold any number of samples.
+
+    Args:
+        training: in `recording.TRAINING_SCHEMA`.
+        key: metric to go by, whatever its name.
+    """
+    if not len(training):
+        return None
+    names = _names(training)
+    times, values = columns.integers(training.column("timestamp")), columns.floats(training.column("value"))
+    known = columns.valid(training.column("timestamp")) & np.isfinite(values)
+    for name in [key] if key else sorted(set(names), key=_rank):
+        kind = named(name) or (("work", False) if key else None)
+        if kind is None:
+            continue
+        rows = known & (names == name) & (values > 0)
+        found = _binned(name, kind[0], times[rows], 1 / values[rows] if kind[1] else values[rows])
+        if found is not None:
+            return found
+    return None if key else _by_steps(training, times)
+
+
+def _rank(name: str) -> tuple[int, int, str]:
+    """Sort samples and tokens before steps, rates before times, and metrics of training before those of evaluation."""
+    unit, each = named(name) or ("", False)
+    order = ("samples", "tokens", STEPS, "epochs")
+    place = order.index(unit) if unit in order else len(order)
+    aside = re.search(r"val|eval|test", name.lower()) is not None
+    return place + len(order) * aside, int(each), name
+
+
+def _names(training: "pa.Table") -> Any:  # noqa: ANN401 - an array of text has no type of its own
+    column: Any = training.column("name")
+    return np.array(column.to_pylist(), dtype=object)
+
+
+def _binned(name: str, unit: str, times: IntArray, rates: FloatArray) -> Throughput | None:
+    """Return rates on bins; a point speaks for the time since the point before."""
+    order = np.argsort(times, kind="stable")
+    times, rates = times[order], rates[order]
+    fresh = np.concatenate([[True], np.diff(times) > 0])
+    times, rates = times[fresh], rates[fresh]
+    if len(times) < _FEWEST:
+        return None
+    return _spread(name, unit, times, rates[1:])
+
+
+def _by_steps(training: "pa.Table", times: IntArray) -> Throughput | None:
+    """Return how fast the step counter went up, as far as it did: it starts anew when a run is resumed."""
+    steps = columns.floats(training.column("step"))
+    known = ~np.isnan(steps) & columns.valid(training.column("timestamp"))
+    order = np.lexsort((steps[known], times[known]))
+    stamps, counts = times[known][order], steps[known][order]
+    last: BoolArray = np.concatenate([np.diff(stamps) > 0, [True]]) if len(stamps) else np.zeros(0, dtype=np.bool_)
+    stamps, counts = stamps[last], counts[last]
+    if len(stamps) < _FEWEST or counts[-1] <= counts[0]:
+        return None
+    seconds, gained = np.diff(stamps) / 1e6, np.diff(counts)
+    return _spread("step", STEPS, stamps, np.where(gained >= 0, gained / seconds, np.nan))
+
+
+def _spread(name: str, unit: str, times: IntArray, rates: FloatArray) -> Throughput:
+    """Return rates that hold from one time to the next as means over equal bins."""
+    width = max(1.0, float(np.median(np.diff(times))) / 1e6)
+    count = max(int((times[-1] - times[0]) / 1e6 // width), 1)
+    known = ~np.isnan(rates)
+    spans = np.diff(times) / 1e6
+    done = np.concatenate([[0.0], np.cumsum(np.where(known, rates * spans, 0.0))])
+    covered = np.concatenate([[0.0], np.cumsum(np.where(known, spans, 0.0))])
+    edges = times[0] + np.arange(count + 1) * width * 1e6
+    work, seconds = (np.diff(np.interp(edges, times, total)) for total in (done, covered))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(seconds > width / 2, work / seconds, np.nan)
+    return Throughput(name=name, unit=unit, width=width, start=int(times[0]), rates=means)

@@ -1,0 +1,44 @@
+"""What a run had learned at its end: a faster step that trains worse is no gain."""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpureport import columns
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_QUALITY = re.compile(
+    r"loss|acc(?:uracy)?(?:$|[^a-z])|perplexity|ppl|f1|auc|bleu|rouge|mse|mae|rmse|reward|iou|wer", re.IGNORECASE
+)
+_LAST = 0.1
+"""Share of the points, from the end, that a figure is the mean of: one point alone scatters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingFigure:
+    """The mean of the last points of a training metric."""
+
+    name: str
+    value: float
+
+
+def training_figures(training: "pa.Table") -> tuple[TrainingFigure, ...]:
+    """Return how well a run trained, by every metric whose name speaks of it."""
+    if not len(training):
+        return ()
+    column: Any = training.column("name")
+    names = np.array(column.to_pylist(), dtype=object)
+    values, times = columns.floats(training.column("value")), columns.integers(training.column("timestamp"))
+    order = np.argsort(times, kind="stable")
+    figures = []
+    for name in sorted({str(each) for each in names if _QUALITY.search(str(each))}):
+        points = values[order][(names == name)[order]]
+        points = points[np.isfinite(points)]
+        if len(points):
+            last = points[-max(round(len(points) * _LAST), 1) :]
+            figures.append(TrainingFigure(name=name, value=float(last.mean())))
+    return tuple(figures)

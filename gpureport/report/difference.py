@@ -1,0 +1,104 @@
+"""A difference in words: how large, how sure, what may be said of it, and what would make it surer."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import isfinite
+
+from gpureport.comparison.judging import NOT_CONFIRMED, SAME_RECORDING
+from gpureport.comparison.steps import Delta, Verdict
+from gpureport.report import display
+
+_LONGEST = 365 * 86_400.0
+"""Seconds of a recording that it makes no sense to ask for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """How a figure is printed.
+
+    Attributes:
+        title: its name.
+        value: prints a value.
+        change: prints a difference, with its sign.
+    """
+
+    title: str
+    value: Callable[[float], str]
+    change: Callable[[float], str]
+
+    @property
+    def noun(self) -> str:
+        """Its name within a sentence."""
+        return self.title if self.title[1:2].isupper() else f"{self.title[:1].lower()}{self.title[1:]}"
+
+
+def interval(delta: Delta, shown: Shown) -> str:
+    """Return both ends of an interval, the unit said once; empty where there is none."""
+    if delta.interval is None or not all(map(isfinite, delta.interval)):
+        return ""
+    low, high = map(shown.change, delta.interval)
+    number, _, unit = low.partition(display.GAP)
+    return f"{number if unit and high.endswith(f'{display.GAP}{unit}') else low} to {high}"
+
+
+def sentence(delta: Delta, shown: Shown) -> str:
+    """Return what may be said of the figure that a chain is judged by, in one sentence."""
+    start = f"From {display.clean(delta.base)} to {display.clean(delta.step)}, "
+    before, after = (display.optional(value, shown.value) for value in (delta.before, delta.after))
+    sure = _sure(delta, shown)
+    if delta.verdict is Verdict.CANNOT_JUDGE:
+        values = "" if delta.difference is None else f" It went from {before} to {after}."
+        why = display.sentence(delta.reason)
+        return f"{start}whether {shown.noun} changed cannot be judged.{values} {why}".rstrip()
+    if delta.verdict is Verdict.NOT_SHOWN:
+        same = f" {delta.reason}" if delta.reason == SAME_RECORDING else ""
+        return f"{start}no difference is shown in {shown.noun}: {before} and {after}{sure}.{same}"
+    words = (
+        "differs in this pair, not confirmed by repetition" if delta.verdict is Verdict.PAIR else delta.verdict.value
+    )
+    return f"{start}{shown.noun} went from {before} to {after}: {words}{sure}."
+
+
+def _sure(delta: Delta, shown: Shown) -> str:
+    between = interval(delta, shown)
+    runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
+    change = shown.change(delta.difference) if delta.difference else "no change"
+    return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
+
+
+def held_back(delta: Delta) -> str:
+    """Return why no more than the verdict is said; empty where nothing is held back."""
+    return "not confirmed by repetition" if delta.reason == NOT_CONFIRMED else display.sentence(delta.reason)
+
+
+def verdict(delta: Delta, shown: Shown) -> str:
+    """Return the verdict on a figure, why it says no more, and what would make it surer."""
+    return " ".join([f"{delta.verdict.value.capitalize()}.", *_further(delta, shown)])
+
+
+def _further(delta: Delta, shown: Shown) -> Iterator[str]:
+    if delta.reason and delta.reason != NOT_CONFIRMED:
+        yield display.sentence(delta.reason)
+    detectable = delta.detectable_difference
+    if detectable is None or not isfinite(detectable):
+        return
+    yield f"Such recordings would show a difference of {shown.change(detectable).removeprefix('+')}."
+    if delta.needed is not None:
+        yield from _needed(delta, shown)
+    if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
+        rare = display.elapsed(delta.unseen_gap_seconds)
+        yield f"A run shows no gap: with 95{display.GAP}% confidence there is less than one in {rare}."
+
+
+def _needed(delta: Delta, shown: Shown) -> Iterator[str]:
+    """Yield how much longer, or how many more runs, an interval of two points either way would take."""
+    if delta.needed is None:
+        return
+    aim = f"±{shown.change(delta.needed.half_width).removeprefix('+')}"
+    seconds, runs = delta.needed.seconds, delta.needed.runs
+    if runs is not None:
+        yield f"{aim} takes {runs} runs a step."
+    elif seconds is not None and seconds < _LONGEST:
+        yield f"{aim} takes {display.elapsed(seconds)} of steady state in each run."
+    else:
+        yield f"{aim} is out of reach of more recordings like these."

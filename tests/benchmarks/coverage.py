@@ -1,0 +1,115 @@
+"""How often intervals hold the mean they are for, on processes whose mean is known.
+
+    python -m tests.benchmarks.coverage [--trials 1000]
+
+Prints the tables of docs/explanation/comparing-runs.md.
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpureport.comparison.batch_means import batch_means
+from gpureport.comparison.contrasts import between_runs, within_runs
+from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
+from tests.comparison.processes import Process, autoregressive, processes
+
+LENGTHS = (600, 1800, 3600)
+IDLE = 5.0
+SEED = 20_261_121
+
+
+def estimate(process: Process, seconds: int, rng: np.random.Generator) -> MeanEstimate:
+    """Return the mean of one series."""
+    values = process.make(seconds, rng)
+    return mean_estimate(values, values <= IDLE)
+
+
+def held(process: Process, seconds: int, trials: int) -> tuple[float, float, float]:
+    """Return how often the interval, and one that takes samples for independent, holds the mean; and its half-width."""
+    rng = np.random.default_rng([SEED, seconds])
+    inside, naive, widths = 0, 0, []
+    for _ in range(trials):
+        values = process.make(seconds, rng)
+        low, high = mean_estimate(values, values <= IDLE).interval(0.95)
+        inside += low <= process.mean <= high
+        widths.append((high - low) / 2)
+        naive += abs(values.mean() - process.mean) <= 1.96 * values.std(ddof=1) / np.sqrt(seconds)
+    return inside / trials, naive / trials, float(np.mean(widths))
+
+
+def single_runs(trials: int) -> Iterator[str]:
+    """Yield the table of one run's mean."""
+    yield "| process | " + " | ".join(f"{seconds // 60} min" for seconds in LENGTHS) + " | as if independent, 60 min |"
+    yield "| --- | " + " | ".join("---" for _ in LENGTHS) + " | --- |"
+    for process in processes():
+        found = [held(process, seconds, trials) for seconds in LENGTHS]
+        cells = [f"{100 * inside:.1f} % (±{width:.1f})" for inside, _, width in found]
+        yield f"| {process.name} | " + " | ".join(cells) + f" | {100 * found[-1][1]:.0f} % |"
+
+
+def pairs(trials: int) -> Iterator[str]:
+    """Yield the table of differences of two runs of one process: how often the interval leaves zero out."""
+    yield "| process | 10 min | 30 min |"
+    yield "| --- | --- | --- |"
+    for process in processes():
+        cells = []
+        for seconds in LENGTHS[:2]:
+            rng = np.random.default_rng([SEED, 2, seconds])
+            false = sum(
+                within_runs(*(estimate(process, seconds, rng) for _ in range(2))).excludes_zero() for _ in range(trials)
+            )
+            cells.append(f"{100 * false / trials:.1f} %")
+        yield f"| {process.name} | " + " | ".join(cells) + " |"
+
+
+def repetitions(trials: int, scatters: Sequence[float] = (0.0, 1.0, 2.0, 4.0)) -> Iterator[str]:
+    """Yield the table of runs that scatter between each other as well: within one run, and over two, three, five."""
+    yield "| scatter between runs, in errors of one | one run | 2 | 3 | 5 |"
+    yield "| --- | --- | --- | --- | --- |"
+    for scatter in scatters:
+        rng = np.random.default_rng([SEED, 3, round(scatter * 10)])
+        cells = [_alone(scatter, trials, rng), *(_repeated(scatter, runs, trials * 5, rng) for runs in (2, 3, 5))]
+        yield f"| {scatter:g} | " + " | ".join(f"{100 * cell:.1f} %" for cell in cells) + " |"
+
+
+def _alone(scatter: float, trials: int, rng: np.random.Generator) -> float:
+    """Return how often the interval of one run against one holds no difference, by what lies within runs."""
+    error = 3.0 * np.sqrt(19 / 1200)
+    inside = 0
+    for _ in range(trials):
+        sides = []
+        for _ in range(2):
+            values = 80 + rng.normal(0, scatter * error) + autoregressive(1200, 0.9, 3.0, rng)
+            sides.append(MeanEstimate(mean=float(values.mean()), between=batch_means(values)))
+        inside += not within_runs(*sides).excludes_zero()
+    return inside / trials
+
+
+def _repeated(scatter: float, runs: int, trials: int, rng: np.random.Generator) -> float:
+    inside = 0
+    for _ in range(trials):
+        sides = rng.normal(0, np.hypot(1.0, scatter), (2, runs)).tolist()
+        found = between_runs(*sides)
+        inside += found is not None and not found.excludes_zero()
+    return inside / trials
+
+
+def main() -> None:
+    """Print every table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=1000)
+    trials = parser.parse_args().trials
+    for title, lines in (
+        ("One run", single_runs(trials)),
+        ("Two runs of one process", pairs(trials)),
+        ("Repetitions", repetitions(trials)),
+    ):
+        print(f"\n## {title}\n")  # noqa: T201 - a benchmark prints
+        for line in lines:
+            print(line, flush=True)  # noqa: T201 - as above
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,160 @@
+"""How fast work went, as training metrics tell."""
+
+import numpy as np
+import pytest
+
+from gpureport.comparison.across_runs import groups, largest_batch, scaling
+from gpureport.comparison.batch_size import batch_size
+from gpureport.comparison.measures import PER_WORK, WORK_RATE
+from gpureport.comparison.sampled_run import SampledRun
+from gpureport.comparison.steps import Verdict, steps_of
+from gpureport.comparison.throughput import named
+from gpureport.comparison.trained import trained
+from gpureport.recording import Work
+from tests.comparison.runs import compared, delta, level, sampled
+
+RATE = "train/samples_per_second"
+Points = list[tuple[float, int, str, float]]
+
+
+def rates(rate: float, seconds: int = 1200, every: int = 5, seed: int = 0, name: str = RATE) -> Points:
+    """Return points of a throughput that scatters by two per cent."""
+    scatter = np.random.default_rng(seed).normal(1, 0.02, seconds // every)
+    return [(k * every + 1.0, k * 10, name, rate * float(by)) for k, by in enumerate(scatter)]
+
+
+def steps(each_second: float, seconds: int = 1200, every: int = 5) -> Points:
+    """Return points of a loss, logged every so many seconds."""
+    return [(float(t), round(each_second * t), "loss", 2.0 - t / seconds) for t in range(1, seconds, every)]
+
+
+def run(name: str, training: Points, **more: object) -> SampledRun:
+    """Return a run of twenty minutes with training metrics."""
+    return sampled(name, util=level(90, 1200, len(name)), power=300.0, training=training, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("samples_per_second", ("samples", False)),
+        ("train/images/sec", ("samples", False)),
+        ("perf/tokens_per_sec", ("tokens", False)),
+        ("it/s", ("steps", False)),
+        ("throughput", ("samples", False)),
+        ("step_time", ("steps", True)),
+        ("trainStepTime", ("steps", True)),
+        ("sec_per_iter", ("steps", True)),
+        ("epoch_time", ("epochs", True)),
+        ("train/loss", None),
+        ("total_flos", None),
+        ("learning_rate", None),
+        ("items_seen", None),
+    ],
+)
+def test_names_that_speak_of_throughput(name: str, expected: tuple[str, bool] | None) -> None:
+    """What is counted, and whether the value is the time for each."""
+    assert named(name) == expected
+
+
+def test_throughput_is_what_a_chain_is_judged_by() -> None:
+    """A tenth more samples a second are a tenth fewer GPU-seconds for each, with an interval around it."""
+    comparison = compared(run("a", rates(100.0, seed=1)), run("b", rates(110.0, seed=2)))
+    found = delta(comparison, PER_WORK)
+    assert comparison.primary == PER_WORK
+    assert (found.verdict, found.basis, found.window) == (Verdict.PAIR, "within-run", "steady")
+    assert found.before == pytest.approx(10.0, rel=0.01)
+    assert found.interval is not None
+    assert found.interval[0] < 10 / 1.1 - 10 < found.interval[1] < 0
+    speed = delta(comparison, WORK_RATE)
+    assert speed.difference == pytest.approx(10, abs=0.5)
+    assert delta(comparison, "energy_joules_per_1000_work").difference == pytest.approx(-3000 * (1 - 1 / 1.1), rel=0.05)
+
+
+def test_repetitions_by_throughput_are_better() -> None:
+    """Ratios of runs on the logarithmic scale."""
+    old, new = (
+        [run(f"{s}{k}", rates(r + k, seed=k), step=s) for k in range(3)] for s, r in (("old", 100.0), ("new", 150.0))
+    )
+    found = delta(compared(*old, *new), PER_WORK)
+    assert (found.verdict, found.basis) == (Verdict.BETTER, "replicates")
+    assert found.difference == pytest.approx(10 / 1.5 - 10, rel=0.05)
+
+
+def test_the_step_counter_tells_when_nothing_else_does() -> None:
+    """Two steps a second; points are five seconds apart."""
+    found = run("a", steps(2.0)).throughput
+    assert found is not None
+    assert (found.unit, found.width) == ("steps", 5.0)
+    assert float(np.nanmean(found.rates)) == pytest.approx(2.0, rel=0.01)
+
+
+def test_steps_of_another_batch_are_counted_in_samples() -> None:
+    """Half as many steps of twice the size are the same work."""
+    small = run("a", steps(4.0), params=[("batch_size", "32")])
+    large = run("b", steps(2.0), params=[("batch_size", "64")])
+    comparison = compared(small, large)
+    assert [step.work_unit for step in comparison.steps] == ["samples", "samples"]
+    assert delta(comparison, WORK_RATE).before == pytest.approx(128, rel=0.01)
+    assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
+    assert batch_size(run("c", [], params=[("per_device_train_batch_size", "8")]).analysis.run) == 8
+    assert batch_size(run("d", [], params=[("eval_batch_size", "8")]).analysis.run) is None
+
+
+def test_other_units_of_work_are_not_compared() -> None:
+    """Tokens are not samples."""
+    comparison = compared(run("a", rates(100.0)), run("b", rates(100.0, name="tokens_per_second")))
+    found = delta(comparison, PER_WORK)
+    assert (found.verdict, found.primary) == (Verdict.CANNOT_JUDGE, False)
+
+
+def test_a_step_that_trains_worse_is_seen() -> None:
+    """Loss at the end of both, over the last tenth of its points."""
+    first, second = (next(steps_of([run(name, steps(2.0))])) for name in "ab")
+    (entry,) = trained(first, second)
+    assert entry.name == "loss"
+    assert entry.before == pytest.approx(1.05, abs=0.01)
+
+
+def scaled(gpus: int, amount: float, k: int) -> SampledRun:
+    """Return a run on some GPUs that did some work."""
+    series = np.stack([level(90, 300, seed) for seed in range(gpus)])
+    return sampled(f"{gpus}-{k}", step=f"{gpus} GPUs", util=series, work=Work(amount=amount + k, unit="steps"))
+
+
+def test_scaling_is_work_per_gpu_second_against_the_fewest() -> None:
+    """Four GPUs that do three times the work of one are at 75 %."""
+    found = list(steps_of([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)]))
+    (four,) = scaling(found)
+    assert four.gpus == (1, 4)
+    assert four.efficiency == pytest.approx(0.75, rel=0.01)
+    assert four.interval is not None
+    assert four.interval[0] < 0.75 < four.interval[1]
+    assert scaling(found[:1]) == ()
+
+
+def test_groups_have_means_with_intervals() -> None:
+    """Work of a GPU in an hour over three runs: 1001 steps in 300 s."""
+    (group,) = groups(list(steps_of([scaled(1, 1000.0, k) for k in range(3)])))
+    assert group.work_per_gpu_hour is not None
+    assert group.work_per_gpu_hour.value == pytest.approx(1001 * 12, rel=0.01)
+    assert (group.work_per_gpu_hour.basis, group.gpus, group.work_unit) == ("replicates", 1, "steps")
+    assert group.utilisation is not None
+    assert group.utilisation.interval is not None
+
+
+def test_the_largest_batch_that_fits() -> None:
+    """Peaks of 10 + 0.5 GiB a sample on 80 GiB: 5 % free leave room for 132."""
+    runs = [
+        sampled(
+            str(size), step=str(size), util=level(90, 120), memory=10 + 0.5 * size, params=[("batch_size", str(size))]
+        )
+        for size in (8, 16, 32)
+    ]
+    found = largest_batch(list(steps_of(runs)))
+    assert found is not None
+    assert (found.sizes, found.max_batch, found.reason) == ((8, 16, 32), 132, "")
+    flat = [sampled(s, util=level(90, 120), memory=70.0, params=[("batch_size", s)]) for s in ("8", "16")]
+    held = largest_batch(list(steps_of(flat)))
+    assert held is not None
+    assert (held.max_batch, bool(held.reason)) == (None, True)
+    assert largest_batch(list(steps_of(runs[:1]))) is None
