@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 HOST = "host"
 """Device id of the machine the GPUs sit in."""
+_TRACKERS = {"mlflow", "neptune"}
+"""Kinds of sources that are runs of a tracker."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +133,11 @@ class Run:
     work: Work | None = None
 
     @property
+    def tracked(self) -> bool:
+        """Whether a tracker recorded it, so that its account counts points instead of lines."""
+        return any(source.kind in _TRACKERS for source in self.sources)
+
+    @property
     def gpus(self) -> tuple[Device, ...]:
         """Its GPUs."""
         return tuple(device for device in self.devices if device.scope is Scope.GPU)
@@ -173,8 +180,10 @@ def arranged(tables: Sequence["pa.Table"]) -> "pa.Table":
     """Return tables one below the other in the form `Recording.series` has.
 
     Key columns first, then the metrics that any table holds in the order of METRICS, then extra columns by name;
-    one chunk a column.
+    one chunk a column. Without tables, the key columns without rows.
     """
+    if not tables:
+        return pa.Table.from_batches([], schema=pa.schema(KEY_FIELDS))
     joined = pa.concat_tables(tables, promote_options="default").unify_dictionaries().combine_chunks()
     extras = sorted(set(joined.column_names) - set(SCHEMA.names))
     fields = [field for field in SCHEMA if field.name in joined.column_names]

@@ -27,7 +27,8 @@ def too_short(kind: str, covered: float, needed: float) -> NotJudged:
 
 def query(fields: Iterable[str]) -> str:
     """Return the nvidia-smi command that logs fields once a second, with what places each row."""
-    names = dict.fromkeys(("timestamp", "index", *fields))
+    # a ratio is had from two fields
+    names = dict.fromkeys(("timestamp", "index", *(part for field in fields for part in field.split(","))))
     return f"nvidia-smi --query-gpu={','.join(names)} --format=csv -l 1 -f gpu.csv"
 
 

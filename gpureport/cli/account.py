@@ -18,7 +18,7 @@ def summary(run: "Run", done: str = "") -> list[str]:
         run: the run as stored.
         done: what else happened to it, as the end of the first line.
     """
-    return [f"{run.id}  {overview(run)}{done}", *account(run.quality, run.started)]
+    return [f"{run.id}  {overview(run)}{done}", *account(run.quality, run.started, tracked=run.tracked)]
 
 
 def overview(run: "Run") -> str:
@@ -33,15 +33,18 @@ def _rounded(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"  # noqa: PLR2004 - three digits
 
 
-def account(quality: "Quality", started: int, quoted: Mapping[str, str] | None = None) -> list[str]:
+def account(
+    quality: "Quality", started: int, quoted: Mapping[str, str] | None = None, *, tracked: bool = False
+) -> list[str]:
     """Return what became of every line.
 
     Args:
         quality: the account.
         started: first sample of the run, in microseconds.
         quoted: the first rejected line, by reason.
+        tracked: whether points of a tracker are counted.
     """
-    lines = [equation(quality)]
+    lines = [points(quality) if tracked else equation(quality)]
     for entry in quality.rejected:
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
         lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
@@ -63,6 +66,15 @@ def equation(quality: "Quality") -> str:
     others += f" + {quality.noise} noise + {quality.events} event{s(quality.events)}"
     others += f" + {quality.continued} more of the same rows" if quality.continued else ""
     return f"  {quality.lines} lines = {quality.rows_kept} rows kept + {others}"
+
+
+def points(quality: "Quality") -> str:
+    """Return the sum that every point of a tracker, and every line of the logs kept with its run, is part of."""
+    rejected = sum(entry.rows for entry in quality.rejected)
+    beside = quality.headers + quality.events + quality.continued + quality.noise
+    return (
+        f"  {quality.lines} points = {quality.rows_kept} kept + {rejected} rejected + {beside} without a value to keep"
+    )
 
 
 def gaps(quality: "Quality") -> str:

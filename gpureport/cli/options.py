@@ -52,6 +52,7 @@ class SourceOptions:
         gpu_memory_total: GiB of memory of each GPU, where a tracker does not say.
         throughput: training metric that counts work.
         require_hardware: whether a run of a tracker without hardware series is an error.
+        mlflow_raw_times: whether system metrics of MLflow stay where they were logged.
     """
 
     host: tuple[Path, ...]
@@ -85,6 +86,7 @@ class SourceOptions:
     gpu_memory_total: float | None = None
     throughput: str | None = None
     require_hardware: bool = False
+    mlflow_raw_times: bool = False
 
     @property
     def window(self) -> "Window | None":
@@ -129,6 +131,7 @@ class SourceOptions:
             interval=self.interval,
             gpus_per_tick=self.gpus_per_tick,
             map=mapping,
+            as_logged=self.mlflow_raw_times,
         )
 
     @property
@@ -151,6 +154,7 @@ class SourceOptions:
             "--map": self.map,
             "--source-kind": self.source_kind,
             "--as-one-run": one,
+            "--mlflow-raw-times": self.mlflow_raw_times or None,
         }
         return next((name for name, value in given.items() if value is not None), None)
 
@@ -347,6 +351,9 @@ _TRACKER_OPTIONS = (
     ),
     click.option("--throughput", metavar="KEY", help="Training metric that counts work."),
     click.option("--require-hardware", is_flag=True, help="Fail where a run of a tracker has no hardware series."),
+    click.option(
+        "--mlflow-raw-times", is_flag=True, help="Leave MLflow's system metrics at the times they were logged at."
+    ),
 )
 _KINDS = (
     click.option("--select", multiple=True, metavar="KIND", help="Look for these kinds only (repeatable)."),

@@ -77,10 +77,10 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
 
 def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
     """Return the runs of a tracker's store that are meant."""
-    from gpureport.importers import TrackedReading  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
 
     return [
-        TrackedReading(tracking.kind, run, options.placement(), options.labels(), strict=options.strict)
+        TrackedReading(tracking.kind, run, options.placement(), options.labels(), strict=options.strict, joined=joined)
         for run in tracking.runs(source, options.selection())
     ]
 

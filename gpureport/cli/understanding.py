@@ -1,7 +1,7 @@
 """How sources were understood, told to a person who does not trust the figures before checking them."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -34,6 +34,7 @@ _COLUMNS = {
     "--columns": "as --columns says",
     "content": "guessed from the cells, since it has no header",
 }
+_KEYS = {"device", "timestamp", "imputed", "stage"}
 _LISTED = 3
 """Gaps and steps of the clock that are told one by one."""
 _BLOCKS = 30
@@ -50,21 +51,34 @@ def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None
         kind: the kind a person named, None when the content told it.
     """
     rows = Counter[str]()
+    columns: dict[str, dict[str, None]] = {}
     for batch in reading.batches():
-        rows[batch.column("device")[0].as_py()] += len(batch)
+        device = batch.column("device")[0].as_py()
+        rows[device] += len(batch)
+        columns.setdefault(device, {}).update(dict.fromkeys(batch.column_names))
     run = reading.run()
     counted = Counter[str]()
     for device, count in rows.items():
         counted[reading.renamed().get(device, device)] += count
     yield account.overview(run)
     sources = reading.sources_read()
+    if not sources:
+        yield from _tracked(run, rows, columns)
     held = Counter(device.id for source in sources for device in source.outcome.devices)
     for source in sources:
         yield from _Source(source, run, counted, held).lines(kind)
     if len(sources) > 1:
         yield "together"
-        yield account.equation(run.quality)
+        yield account.points(run.quality) if run.tracked else account.equation(run.quality)
         yield from [f"  {account.gaps(run.quality)}"] if run.quality.gaps else []
+
+
+def _tracked(run: "Run", rows: Counter[str], columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yield how a run of a tracker was understood: its devices with what is known of each, then its account."""
+    yield from (f"  {source.locator}" for source in run.sources)
+    for device in run.devices:
+        yield f"  {device.id}: {rows[device.id]} rows of {', '.join(sorted(set(columns[device.id]) - _KEYS))}"
+    yield from account.account(run.quality, run.started, tracked=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Sources to recordings: the one place that runs importers."""
 
+from gpureport.importers.attachments import joined
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.cut import CutReading, Window, cut
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
@@ -31,6 +32,7 @@ __all__ = [
     "Window",
     "cut",
     "find",
+    "joined",
     "together",
     "tracker",
     "training",

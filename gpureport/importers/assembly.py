@@ -180,12 +180,12 @@ class Tally:
             gaps=gaps,
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
-            coverage_ratio=_coverage(clocks, gaps),
+            coverage_ratio=coverage(clocks, gaps),
             notes=(*self.notes, *notes),
         )
 
 
-def _coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
+def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
     """Return the share of the time from first to last sample, over all devices, in which each was sampled."""
     spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
     whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)

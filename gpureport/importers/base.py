@@ -38,6 +38,7 @@ class Placement:
         map: what the columns of a table are that no importer knows.
         around: first and last local time of the log a file lies beside, in microseconds; no option, but what a file
             that writes no date is dated by.
+        as_logged: whether system metrics of MLflow stay where they were logged, an interval after they were read.
     """
 
     tz: str | None = None
@@ -47,6 +48,7 @@ class Placement:
     gpus_per_tick: int | None = None
     map: Mapping | None = None
     around: tuple[int, int] | None = None
+    as_logged: bool = False
 
     def beside(self, span: tuple[int, int]) -> "Placement":
         """Return how a file is read that lies beside a log of this span, in microseconds."""
@@ -56,7 +58,8 @@ class Placement:
 def placed_by(placement: Placement) -> str:
     """Return the options that select or place rows as the text that is part of a run's identity."""
     lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
-    later = {name: getattr(placement, name) for name in ("columns", "interval", "gpus_per_tick", "map")}
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(placement, name) or None for name in names}
     lines += [f"{name}={value}" for name, value in later.items() if value is not None]
     return "".join(f"{line}\n" for line in lines)
 

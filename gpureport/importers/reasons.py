@@ -40,6 +40,10 @@ ENTITIES = "document that declares entities"
 """XML of which no part is read: nvidia-smi writes no such thing."""
 OTHER_MACHINE = "another machine"
 """Rows of a host log that names several machines; the first one's are kept."""
+BESIDE_A_LOG = "recorded in an attached log as well"
+"""Points of a tracker for devices that a log attached to the run covers."""
+TWICE_AT_ONCE = "another value at the same time"
+"""Points of a tracker whose series has a later value at the same moment."""
 
 REASONS = (
     WRONG_CELLS,
@@ -66,4 +70,6 @@ REASONS = (
     NOT_OF_FORM,
     ENTITIES,
     OTHER_MACHINE,
+    BESIDE_A_LOG,
+    TWICE_AT_ONCE,
 )

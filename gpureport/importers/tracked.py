@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import Labels, Placement, placed_by
+from gpureport.importers.reasons import NOT_SELECTED
 from gpureport.quality import Quality
-from gpureport.recording import Device, Recording, Run, Source, Stage, arranged, no_training
+from gpureport.recording import Device, Recording, Run, Source, Stage, Work, arranged, no_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,6 +73,14 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that was kept with a run: what a person calls it, and where it can be read."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
     """What a tracker holds of one run; times in microseconds of UTC.
 
@@ -85,8 +95,12 @@ class Tracked:
         stages: named parts.
         params: what it was configured with.
         tags: what it was labelled with.
+        work: what it accomplished, None where nothing it holds says so.
         state: what changes whenever the tracker holds more of the run.
         size: bytes read, None where that says nothing.
+        attachments: files kept with the run that may be logs of its hardware.
+        sources: those of them that were used.
+        lasted: when the tracker says it started and ended, where that is not its span.
     """
 
     name: str
@@ -100,19 +114,30 @@ class Tracked:
     stages: tuple[Stage, ...] = ()
     params: tuple[tuple[str, str], ...] = ()
     tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
     size: int | None = None
+    attachments: tuple[Attachment, ...] = ()
+    sources: tuple[Source, ...] = ()
+    lasted: tuple[int, int] | None = None
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """From its start to its end, in microseconds."""
+        return self.lasted or self.span
 
 
 class TrackerRun(Protocol):
-    """One run of a tracker, not read yet.
+    """One run of a tracker, not read yet."""
 
-    Attributes:
-        key: what identifies it among all runs of all trackers of its kind.
-        locator: `mlflow:STORE#RUN`, as a person can name it.
-    """
+    @property
+    def key(self) -> str:
+        """What identifies it among all runs of all trackers of its kind."""
+        ...
 
-    key: str
-    locator: str
+    @property
+    def locator(self) -> str:
+        """`mlflow:STORE#RUN`, as a person can name it."""
+        ...
 
     def read(self, placement: Placement) -> Tracked:
         """Read the run.
@@ -149,10 +174,15 @@ class Tracker(Protocol):
         ...
 
 
+Joined = Callable[[Tracked, Placement], Tracked]
+
+
 class TrackedReading:
     """Reads one run of a tracker, as `Reading` reads one from logs."""
 
-    def __init__(self, kind: str, run: TrackerRun, placement: Placement, labels: Labels, *, strict: bool) -> None:
+    def __init__(  # noqa: PLR0913 - each is given by name or says what it is
+        self, kind: str, run: TrackerRun, placement: Placement, labels: Labels, *, strict: bool, joined: Joined
+    ) -> None:
         """Prepare to read; nothing is read yet.
 
         Args:
@@ -161,18 +191,22 @@ class TrackedReading:
             placement: options that select or place rows.
             labels: what a person says about the run.
             strict: whether a point that was not understood is an error.
+            joined: what puts the logs kept with a run in the place of what the tracker recorded.
         """
         self._kind = kind
         self._of = run
         self._placement = placement
         self._labels = labels
         self._strict = strict
+        self._joined = joined
 
     @cached_property
     def _tracked(self) -> Tracked:
         tracked = self._of.read(self._placement)
-        if self._strict and tracked.quality.rejected:
-            reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in tracked.quality.rejected)
+        tracked = self._joined(tracked, self._placement)
+        rejected = [entry for entry in tracked.quality.rejected if entry.reason != NOT_SELECTED]
+        if self._strict and rejected:
+            reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
             raise SourceError(self.locator, f"points were rejected: {reasons}", "leave out --strict")
         return tracked
 
@@ -198,7 +232,8 @@ class TrackedReading:
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from, with the state it had."""
         state = sha256(self._tracked.state.encode()).hexdigest()
-        return (Source(kind=self._kind, locator=self.locator, sha256=state, bytes=self._tracked.size),)
+        own = Source(kind=self._kind, locator=self.locator, sha256=state, bytes=self._tracked.size)
+        return (own, *self._tracked.sources)
 
     @property
     def run_id(self) -> str:
@@ -226,6 +261,7 @@ class TrackedReading:
                 stages=tracked.stages,
                 params=tracked.params,
                 tags=tracked.tags,
+                work=tracked.work,
                 quality=tracked.quality,
             )
         )

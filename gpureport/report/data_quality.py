@@ -43,9 +43,9 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     untimed = data.synthetic_time
     yield Fact(name="Coverage", text=display.optional(None if untimed else data.coverage_ratio, _coverage))
     yield Fact(name="Longest gap", text=display.NOT_RECORDED if untimed else _longest_gap(run))
-    yield Fact(name="Lines", text=_lines(data))
+    yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data))
     if data.rejected:
-        yield Fact(name="Rejected", text="; ".join(_rejected(data)))
+        yield Fact(name="Rejected", text="; ".join(_rejected(data, "point" if info.tracked else "line")))
     yield Fact(name="Absent values", text="; ".join(_absent(data)) or "none in the columns recorded")
     if data.duplicates:
         yield Fact(name="Repeated stamps", text=f"{display.plural(data.duplicates, 'row')}, kept")
@@ -117,10 +117,10 @@ def _lines(data: Quality) -> str:
     return f"{display.integer(data.lines)} read = {' + '.join(shown)}{unaccounted}"
 
 
-def _rejected(data: Quality) -> Iterator[str]:
+def _rejected(data: Quality, noun: str) -> Iterator[str]:
     for entry in data.rejected[:_LISTED]:
         first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
-        yield f"{display.plural(entry.rows, 'line')}: {display.clean(entry.reason)}{first}"
+        yield f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
     if len(data.rejected) > _LISTED:
         yield f"{len(data.rejected) - _LISTED} more reasons"
 

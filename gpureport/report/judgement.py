@@ -39,7 +39,8 @@ def _recorded(runs: Sequence[RunInput]) -> list[str]:
     """Return the fields whose values the runs hold, so that who records what is missing does not lose them."""
     metrics = (summary.metric for run in runs for one in run.analysis.statistics for summary in one.metrics)
     known = (BY_NAME[name] for name in dict.fromkeys(metrics) if name in BY_NAME)
-    return list(dict.fromkeys(metric.recorded_by for metric in known if metric.queried))
+    fields = (field for metric in known if metric.queried for field in metric.recorded_by.split(","))
+    return list(dict.fromkeys(fields))
 
 
 def _command(recordings: Sequence[str], recorded: Sequence[str]) -> str:

@@ -80,7 +80,17 @@ _COLUMNS = {
 }
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
-_SUFFIXES = ("_ratio", "_bytes", "_watts", "_celsius", "_hertz", "_seconds_total", "_seconds", "_total")
+_SUFFIXES = (
+    "_ratio",
+    "_bytes_per_second",
+    "_bytes",
+    "_watts",
+    "_celsius",
+    "_hertz",
+    "_seconds_total",
+    "_seconds",
+    "_total",
+)
 
 
 def kind(name: str, cause: str | None = None) -> str:

@@ -124,8 +124,10 @@ class _GroupedFile:
 
     def close(self, devices: Sequence[str], renamed: Mapping[str, str]) -> None:
         """Close the file; write it again by device and time where its rows came in another order."""
-        if self._writer is not None:
-            self._writer.close()
+        if self._writer is None:
+            # a run of a tracker may hold training metrics alone
+            self._writer = self._open(_schema(()), ())
+        self._writer.close()
         if renamed or not self._ordered:
             self._rearrange(devices, renamed)
 

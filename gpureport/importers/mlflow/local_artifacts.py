@@ -1,0 +1,32 @@
+"""Artifacts of a run in a folder of this machine."""
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+def folder(uri: str, beside: Iterable[Path]) -> Path | None:
+    """Return the folder in which artifacts lie; None where they are not on this machine.
+
+    Args:
+        uri: where MLflow says they lie; a store that was moved keeps where it was.
+        beside: where they lie in a store that was moved.
+    """
+    said = said_folder(uri)
+    places = [*([] if said is None else [said]), *beside]
+    return next((path for path in places if path.is_dir()), None)
+
+
+def said_folder(uri: str) -> Path | None:
+    """Return the folder that a URI of artifacts names, there or not; None where it is of another kind."""
+    parts = urlsplit(uri)
+    said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
+    return Path(said) if said else None
+
+
+def names(root: Path | None, below: str) -> list[str]:
+    """Return the names of the files in a folder of artifacts, sorted; none where there is no such folder."""
+    if root is None or not (root / below).is_dir():
+        return []
+    return sorted(f"{below}/{each.name}" for each in os.scandir(root / below) if each.is_file())

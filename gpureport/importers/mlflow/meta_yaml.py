@@ -1,0 +1,70 @@
+"""The `meta.yaml` of MLflow's file store: one flat mapping of names to plain values, no more of YAML than that."""
+
+import re
+
+_ENTRY = re.compile(r"^(?P<key>[A-Za-z_][\w.-]*):(?:[ \t]+(?P<value>.*))?$")
+_ESCAPES = {
+    "0": "\0", "a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b", " ": " ",
+    '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
+}  # fmt: skip
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(\n *)|(.))", re.DOTALL)
+_BLANKS = " \t\n"
+_NULLS = {"", "~", "null", "Null", "NULL"}
+
+
+def parsed(text: str) -> dict[str, str | None]:
+    """Return the values of a file by name; what is more than text, such as a list, as it is written.
+
+    A long text goes on in lines that are indented; each break between two of them stands for a blank, an empty line
+    for a break.
+    """
+    entries: dict[str, list[str]] = {}
+    key = ""
+    for line in text.split("\n"):
+        match = _ENTRY.match(line)
+        if match:
+            key = match["key"]
+            entries[key] = [match["value"] or ""]
+        elif line.strip(_BLANKS) and line[0] not in " \t":
+            key = ""
+        elif key:
+            entries[key].append(line.strip(" \t"))
+    return {key: _value(lines) for key, lines in entries.items()}
+
+
+def _value(lines: list[str]) -> str | None:
+    while len(lines) > 1 and not lines[-1]:
+        lines = lines[:-1]
+    if lines[0][:1] == '"':
+        return _unescaped("\n".join(lines).strip(_BLANKS)[1:-1])
+    text = _folded(lines).strip(_BLANKS)
+    if text[:1] == "'":
+        return text[1:-1].replace("''", "'")
+    return None if text in _NULLS else text
+
+
+def _folded(lines: list[str]) -> str:
+    """Return the lines of one text joined."""
+    text, breaks = lines[0], 0
+    for line in lines[1:]:
+        if not line:
+            breaks += 1
+            continue
+        text += ("\n" * breaks or " ") + line
+        breaks = 0
+    return text
+
+
+def _unescaped(text: str) -> str:
+    """Return a text that stood in double quotes."""
+
+    def character(match: re.Match[str]) -> str:
+        code = match[1] or match[2] or match[3]
+        if code:
+            return chr(int(code, 16))
+        return "" if match[4] else _ESCAPES.get(match[5], match[5])
+
+    # a break that is escaped joins two lines as they are, any other one stands for a blank
+    parts = re.split(r"(\\\n *)", text)
+    folded = "".join("" if part.startswith("\\\n") else _folded(part.split("\n")) for part in parts)
+    return _ESCAPE.sub(character, folded)

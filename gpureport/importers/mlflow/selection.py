@@ -1,0 +1,107 @@
+"""Which runs of a store are meant: by id, its beginning, name, experiment, filter, or the newest."""
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from gpureport.errors import SourceError
+from gpureport.importers.mlflow.entities import RunInfo, RunStore
+from gpureport.importers.mlflow.filters import matches
+from gpureport.importers.tracked import Selection
+
+_SHORTEST = 6
+_SHOWN = 5
+_HINT = "--list shows the runs"
+
+
+def selected(store: RunStore, named: str | None, selection: Selection) -> list[RunInfo]:
+    """Return the runs that are meant, the newest first; those named one by one in the order they are named.
+
+    Args:
+        store: the store.
+        named: run in the locator, None where it names none.
+        selection: what the options say.
+
+    Raises:
+        SourceError: when no run, or more than the one named, is meant.
+    """
+    wanted = (*(() if named is None else (named,)), *selection.runs)
+    if wanted and not selection.children and (direct := _direct(store, wanted)):
+        return direct[: selection.latest]
+    runs = store.runs(selection.experiment, selection.filter)
+    if wanted:
+        found = list({run.id: run for name in wanted for run in _named(store, runs, name)}.values())
+    else:
+        found = _finished(store, runs, selection)
+    if selection.children:
+        found = _with_children(found, runs)
+    return found[: selection.latest]
+
+
+def listed(store: RunStore, selection: Selection) -> list[RunInfo]:
+    """Return the runs a listing shows: all that are not deleted, the newest first."""
+    runs = [run for run in store.runs(selection.experiment, selection.filter) if not run.deleted]
+    return runs[: selection.latest]
+
+
+def _direct(store: RunStore, wanted: Sequence[str]) -> list[RunInfo]:
+    """Return runs by their whole ids, without asking for all runs of the store; none unless all are such."""
+    if not all(len(name) == 32 and set(name) <= set("0123456789abcdef") for name in wanted):  # noqa: PLR2004 - hex digits of an id
+        return []
+    found = [store.run(name) for name in dict.fromkeys(wanted)]
+    return [run for run in found if run is not None] if all(found) else []
+
+
+def _named(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+    """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
+    active = [run for run in runs if not run.deleted]
+    if exact := [run for run in runs if run.id == name] or [run for run in active if run.name == name]:
+        return _one(store, name, exact)
+    if "*" in name and (fitting := [run for run in active if matches(name, run.name) or matches(name, run.id)]):
+        return fitting
+    begun = [run for run in runs if run.id.startswith(name)] if len(name) >= _SHORTEST else []
+    if begun:
+        return _one(store, name, begun)
+    raise SourceError(store.where, f"no run {name!r}", _close(name, active))
+
+
+def _one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[RunInfo]:
+    if len(found) == 1:
+        return list(found)
+    said = ", ".join(run.said for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}")
+
+
+def _close(name: str, runs: Iterable[RunInfo]) -> str:
+    """Return which runs have a similar name or id."""
+    known = {each: run for run in runs for each in (run.id, run.name)}
+    close = list(
+        {known[each].id: known[each] for each in get_close_matches(name, known, n=_SHOWN, cutoff=0.5)}.values()
+    )
+    said = ", ".join(f"{run.name} ({run.id})" for run in close)
+    return f"did you mean {said}?" if said else _HINT
+
+
+def _finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs that have ended and hold hardware series, those nested in another of them left out.
+
+    Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
+    """
+    ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
+    found = [run for run in ended if run.hardware]
+    if not found:
+        what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
+        raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds")
+    ids = {run.id for run in found}
+    return [run for run in found if run.parent not in ids]
+
+
+def _with_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[RunInfo]:
+    """Return runs, each followed by those nested in it."""
+    kept: dict[str, RunInfo] = {}
+    waiting = list(found)
+    while waiting:
+        run = waiting.pop(0)
+        if run.id not in kept:
+            kept[run.id] = run
+            waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
+    return list(kept.values())

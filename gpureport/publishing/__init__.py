@@ -1,0 +1,28 @@
+"""A finished report put where people look: a folder, or a run of MLflow."""
+
+from pathlib import Path
+
+from gpureport.errors import SourceError
+from gpureport.publishing import folder
+
+
+def publish(file: Path, target: str) -> str:
+    """Put a file somewhere; return where it is then.
+
+    Args:
+        file: the file.
+        target: a folder, or `mlflow:STORE#RUN`.
+
+    Raises:
+        SourceError: when there is no such file, or it cannot be put there.
+    """
+    if not file.is_file():
+        raise SourceError(str(file), "no such file", "write a report first: gpureport report RUN -o report.html")
+    if target.startswith("mlflow:"):
+        from gpureport.publishing import mlflow  # noqa: PLC0415 - loads numpy and pyarrow
+
+        return mlflow.publish(file, target)
+    return folder.publish(file, Path(target))
+
+
+__all__ = ["publish"]

@@ -1,0 +1,76 @@
+"""A report among the artifacts of a run of MLflow: sent to its server, or copied beside its database."""
+
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+
+from gpureport.errors import SourceError
+from gpureport.importers.mlflow.client import ClientStore
+from gpureport.importers.mlflow.entities import RunInfo, RunStore
+from gpureport.importers.mlflow.file_store import FileStore
+from gpureport.importers.mlflow.local_artifacts import said_folder
+from gpureport.importers.mlflow.locators import opened
+from gpureport.importers.mlflow.rest import RestStore
+from gpureport.importers.mlflow.runs import FOLDER, PUBLISHED
+from gpureport.importers.mlflow.selection import selected
+from gpureport.importers.mlflow.sqlite import SqliteStore
+from gpureport.importers.tracked import Selection
+from gpureport.publishing import folder
+
+TAG = f"{PUBLISHED}report"
+"""Tag that says where among its artifacts a run's report is."""
+_SERVED = "mlflow-artifacts"
+
+
+def publish(file: Path, target: str) -> str:
+    """Put a file among the artifacts of a run; return where it is then.
+
+    A database and a file store stay as they are: the file is copied to where their artifacts lie.
+
+    Args:
+        file: the file.
+        target: `mlflow:STORE#RUN`.
+
+    Raises:
+        SourceError: when there is no such store or run, or the file cannot be put there.
+    """
+    store, named = opened(target)
+    if named is None:
+        raise SourceError(target, "it names no run", "give mlflow:STORE#RUN")
+    (run,) = selected(store, named, Selection())
+    if isinstance(store, SqliteStore | FileStore):
+        return folder.publish(file, _folder(store, run) / FOLDER)
+    return _sent(store, run, file)
+
+
+def _folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
+    """Return where the artifacts of a run of a local store lie, or are to lie."""
+    known = store.artifact_folder(run)
+    if known is not None:
+        return known
+    said = said_folder(run.artifact_uri)
+    # the store may have been moved here from a machine on which that folder was
+    if said is not None and any(parent.is_dir() and parent.name for parent in list(said.parents)[:3]):
+        return said
+    if said is None and isinstance(store, SqliteStore):
+        where = urlsplit(run.artifact_uri).scheme or "nowhere"
+        raise SourceError(store.where, f"the artifacts of its runs lie in {where}", "give the URL of its server")
+    return store.home(run) / "artifacts"
+
+
+def _sent(store: RunStore, run: RunInfo, file: Path) -> str:
+    name = f"{FOLDER}/{file.name}"
+    parts = urlsplit(run.artifact_uri)
+    if isinstance(store, RestStore) and parts.scheme == _SERVED:
+        inside = PurePosixPath(parts.path.lstrip("/")) / name
+        store.transport.put(f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}", file.read_bytes())
+        store.tag(run, TAG, name)
+        return f"{store.where}#{run.id}, {name}"
+    if isinstance(store, RestStore) and (here := said_folder(run.artifact_uri)) is not None and here.parent.is_dir():
+        folder.publish(file, here / FOLDER)
+        store.tag(run, TAG, name)
+        return f"{store.where}#{run.id}, {name}"
+    # where artifacts lie in a bucket, MLflow's own client knows how to reach it
+    client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
+    client.publish(run, file, FOLDER)
+    client.tag(run, TAG, name)
+    return f"{store.where}#{run.id}, {name}"

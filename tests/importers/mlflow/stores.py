@@ -1,0 +1,148 @@
+"""MLflow stores made by hand, in the form its versions 2.9 to 3.17 write them; no MLflow is needed."""
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Point = tuple[int, float, int]
+"""Milliseconds, value, step."""
+START = 1_795_221_673_408
+HARDWARE = {
+    "cpu_utilization_percentage": 30.0,
+    "system_memory_usage_megabytes": 8000.0,
+    "system_memory_usage_percentage": 50.0,
+    "network_receive_megabytes": 0.0,
+    "gpu_0_utilization_percentage": 90.0,
+    "gpu_0_memory_usage_megabytes": 42949.7,
+    "gpu_0_memory_usage_percentage": 50.0,
+    "gpu_0_power_usage_watts": 300.0,
+    "gpu_0_power_usage_percentage": 75.0,
+}
+_TABLES = """
+create table alembic_version (version_num varchar(32) not null);
+create table experiments (experiment_id integer primary key, name varchar(256), artifact_location varchar(256),
+    lifecycle_stage varchar(32));
+create table runs (run_uuid varchar(32) primary key, name varchar(250), status varchar(9), start_time bigint,
+    end_time bigint, lifecycle_stage varchar(20), artifact_uri varchar(200), experiment_id integer);
+create table params (key varchar(250), value varchar(8000), run_uuid varchar(32), primary key (key, run_uuid));
+create table tags (key varchar(250), value varchar(8000), run_uuid varchar(32), primary key (key, run_uuid));
+create table metrics (key varchar(250), value float, timestamp bigint, run_uuid varchar(32), step bigint,
+    is_nan boolean, primary key (key, timestamp, step, run_uuid, value, is_nan));
+create table latest_metrics (key varchar(250), value float, timestamp bigint, step bigint, is_nan boolean,
+    run_uuid varchar(32), primary key (key, run_uuid));
+create index index_metrics_run_uuid on metrics (run_uuid);
+insert into alembic_version values ('acf3f17fdcc7');
+"""
+_LARGEST = 1.7976931348623157e308
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """A run to be put into a store."""
+
+    id: str
+    name: str = "run"
+    series: Mapping[str, Sequence[Point]] = field(default_factory=dict)
+    params: Mapping[str, str] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    status: str = "FINISHED"
+    start: int = START
+    end: int | None = START + 100_000
+    deleted: bool = False
+    experiment: str = "first"
+
+
+def run_id(number: int) -> str:
+    """Return an id as MLflow makes them, told apart by its first digits."""
+    return f"{number:06x}" + "ab" * 13
+
+
+def monitored(
+    ticks: Sequence[int], values: Mapping[str, float] | None = None, node: str = "", first_step: int = 0
+) -> dict[str, list[Point]]:
+    """Return system metrics logged at some ticks.
+
+    Args:
+        ticks: milliseconds after START at which they were logged.
+        values: what was measured, and the value each tick has.
+        node: node, empty for none.
+        first_step: step of the first tick.
+    """
+    prefix = f"system/{node}/" if node else "system/"
+    return {
+        prefix + name: [(START + tick, value, first_step + place) for place, tick in enumerate(ticks)]
+        for name, value in (HARDWARE if values is None else values).items()
+    }
+
+
+def database(path: Path, runs: Sequence[Made]) -> Path:
+    """Write a SQLite store; return its path."""
+    connection = sqlite3.connect(path)
+    connection.executescript(_TABLES)
+    experiments = list(dict.fromkeys(run.experiment for run in runs))
+    for number, name in enumerate(experiments, 1):
+        connection.execute("insert into experiments values (?, ?, ?, 'active')", (number, name, f"/x/{number}"))
+    for run in runs:
+        stage, where = "deleted" if run.deleted else "active", f"/nowhere/{run.id}/artifacts"
+        number = experiments.index(run.experiment) + 1
+        row = (run.id, run.name, run.status, run.start, run.end, stage, where, number)
+        connection.execute("insert into runs values (?, ?, ?, ?, ?, ?, ?, ?)", row)
+        for table, pairs in (("params", run.params), ("tags", run.tags)):
+            rows = [(key, value, run.id) for key, value in pairs.items()]
+            connection.executemany(f"insert into {table} values (?, ?, ?)", rows)  # noqa: S608 - a name from above
+        for key, points in run.series.items():
+            for time, value, step in points:
+                bare = (key, *_stored(value), time, run.id, step)
+                connection.execute("insert or ignore into metrics values (?1, ?2, ?4, ?5, ?6, ?3)", bare)
+                connection.execute("insert or replace into latest_metrics values (?1, ?2, ?4, ?6, ?3, ?5)", bare)
+    connection.commit()
+    connection.close()
+    return path
+
+
+def _stored(value: float) -> tuple[float, int]:
+    if value != value:  # noqa: PLR0124 - only a NaN differs from itself
+        return 0.0, 1
+    return min(max(value, -_LARGEST), _LARGEST), 0
+
+
+def folder(path: Path, runs: Sequence[Made]) -> Path:
+    """Write a file store; return its path."""
+    numbers = {
+        name: f"{900_000_000_000_000_000 + place}"
+        for place, name in enumerate(dict.fromkeys(r.experiment for r in runs))
+    }
+    for name, number in numbers.items():
+        (path / number).mkdir(parents=True)
+        text = (
+            f"artifact_location: file:///x/{number}\nexperiment_id: '{number}'\nlifecycle_stage: active\nname: {name}\n"
+        )
+        (path / number / "meta.yaml").write_text(text, encoding="utf-8")
+    for run in runs:
+        _run(path / numbers[run.experiment] / run.id, run, numbers[run.experiment])
+    return path
+
+
+def _run(path: Path, run: Made, experiment: str) -> None:
+    states = ["RUNNING", "SCHEDULED", "FINISHED", "FAILED", "KILLED"]
+    meta = {
+        "artifact_uri": f"file:///nowhere/{run.id}/artifacts",
+        "end_time": "null" if run.end is None else str(run.end),
+        "entry_point_name": "''",
+        "experiment_id": f"'{experiment}'",
+        "lifecycle_stage": "deleted" if run.deleted else "active",
+        "run_id": run.id,
+        "run_name": run.name,
+        "start_time": str(run.start),
+        "status": str(states.index(run.status) + 1),
+        "tags": "[]",
+    }
+    contents = {"meta.yaml": "".join(f"{key}: {value}\n" for key, value in meta.items())}
+    contents |= {f"params/{key}": value for key, value in run.params.items()}
+    contents |= {f"tags/{key}": value for key, value in run.tags.items()}
+    for key, points in run.series.items():
+        contents[f"metrics/{key}"] = "".join(f"{time} {value} {step}\n" for time, value, step in points)
+    for name, content in contents.items():
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).write_text(content, encoding="utf-8")

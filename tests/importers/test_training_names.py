@@ -1,0 +1,95 @@
+"""Training metrics recognised by their names."""
+
+import numpy as np
+import pytest
+
+from gpureport.importers.tracked_metrics import Metric, table, work
+from gpureport.importers.training_names import Role, recognised, throughput
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "validation", "unit"),
+    [
+        ("loss", Role.LOSS, False, ""),
+        ("train/loss", Role.LOSS, False, ""),
+        ("val_loss", Role.LOSS, True, ""),
+        ("valLoss", Role.LOSS, True, ""),
+        ("eval/perplexity", Role.LOSS, True, ""),
+        ("test.acc", Role.ACCURACY, True, ""),
+        ("top1", Role.ACCURACY, False, ""),
+        ("samples_per_second", Role.THROUGHPUT, False, "samples"),
+        ("train_samples_per_second", Role.THROUGHPUT, False, "samples"),
+        ("train/images_per_sec", Role.THROUGHPUT, False, "samples"),
+        ("tokens/sec", Role.THROUGHPUT, False, "tokens"),
+        ("perf/tokens_per_sec", Role.THROUGHPUT, False, "tokens"),
+        ("it/s", Role.THROUGHPUT, False, "steps"),
+        ("throughput", Role.THROUGHPUT, False, ""),
+        ("throughput/samples", Role.THROUGHPUT, False, "samples"),
+        ("step_time", Role.STEP_TIME, False, ""),
+        ("epoch duration", Role.EPOCH_TIME, False, ""),
+    ],
+)
+def test_names_that_say_what_they_are(name: str, role: Role, unit: str, *, validation: bool) -> None:
+    """Whatever parts a name has, and however they are joined."""
+    found = recognised(name)
+    assert found is not None
+    assert (found.role, found.validation, found.unit) == (role, validation, unit)
+
+
+@pytest.mark.parametrize(
+    "name", ["lossless", "epoch", "lr", "steps", "accumulate", "samples", "time", "s", "", "per", "gpu/s"]
+)
+def test_names_that_do_not(name: str) -> None:
+    """A part that only looks alike is none."""
+    assert recognised(name) is None
+
+
+def test_samples_count_before_tokens_and_training_before_validation() -> None:
+    """Of several throughputs the one a person thinks of first."""
+    names = ["eval_samples_per_second", "train_steps_per_second", "train_samples_per_second"]
+    found = throughput(names, None)
+    assert found is not None
+    assert found.name == "train_samples_per_second"
+    assert throughput(["throughput", "loss"], None) is None
+
+
+def test_what_a_person_names_counts_whatever_it_is_called() -> None:
+    """It need not be recognised, but it must be there."""
+    found = throughput(["a", "b"], "b")
+    assert found is not None
+    assert (found.name, found.unit) == ("b", "")
+    assert throughput(["a"], "b") is None
+
+
+def _metric(name: str, seconds: list[float], values: list[float]) -> Metric:
+    times = np.array(seconds) * 1e6
+    return Metric(name, times.astype(np.int64), np.arange(len(times)), np.array(values, dtype=np.float64))
+
+
+def test_work_is_the_throughput_over_the_time_it_was_logged_for() -> None:
+    """A pause counts no longer than a usual distance, and what is not a number does not count."""
+    metric = _metric("it/s", [0, 10, 20, 30, 1030], [2.0, 2.0, float("nan"), 2.0, 2.0])
+    found = work([metric], None)
+    assert found is not None
+    assert (found[0].unit, found[1]) == ("steps", "it/s")
+    # 20 s is the usual distance without the point that is no number, and five of them the longest
+    assert found[0].amount == pytest.approx(2 * (20 + 10 + 20 + 100))
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [0.0, 0.0], [float("nan")] * 3])
+def test_work_needs_two_points_above_nothing(values: list[float]) -> None:
+    """One point says no time, and nothing done is no work."""
+    assert work([_metric("it/s", [float(place) for place in range(len(values))], values)], None) is None
+
+
+def test_a_table_is_in_the_order_of_time_then_step() -> None:
+    """A step that was not recorded is null."""
+    one = Metric("a", np.array([2, 1]), np.array([0, 0]), np.array([1.0, 2.0]), np.array([True, False]))
+    other = Metric("b", np.array([1]), np.array([-1]), np.array([float("nan")]))
+    rows = table([one, other]).to_pylist()
+    assert [(row["name"], row["step"], row["value"]) for row in rows] == [
+        ("b", -1, None),
+        ("a", None, 2.0),
+        ("a", 0, 1.0),
+    ]
+    assert len(table([])) == 0

@@ -1,0 +1,139 @@
+"""A report put where people look: whole, and with everything else as it was."""
+
+import json
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from gpureport.errors import SourceError
+from gpureport.publishing import publish
+from tests.cli.program import Program, program
+from tests.importers.mlflow.servers import Reply, answering
+from tests.importers.mlflow.stores import Made, database, folder, monitored, run_id
+from tests.importers.mlflow.test_mapping import TICKS, read
+from tests.importers.mlflow.test_safety import state
+
+RUN = Made(id=run_id(1), name="baseline", series=monitored(TICKS))
+
+
+@pytest.fixture
+def report(tmp_path: Path) -> Path:
+    """A report."""
+    path = tmp_path / "out" / "report.html"
+    path.parent.mkdir()
+    path.write_text("<html>one</html>", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def gpureport(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Program:
+    """The program, run in a folder."""
+    return program(capsys, monkeypatch, tmp_path)
+
+
+def test_a_folder_is_made_and_a_report_replaced(report: Path, tmp_path: Path, gpureport: Program) -> None:
+    """Only the report is there, nothing half-written."""
+    target = tmp_path / "site" / "tonight"
+    done = gpureport("publish", str(report), "--to", str(target))
+    assert (done.code, done.out, done.err) == (0, "", f"published {target}/report.html\n")
+    report.write_text("<html>two</html>", encoding="utf-8")
+    publish(report, str(target))
+    assert [path.name for path in target.iterdir()] == ["report.html"]
+    assert (target / "report.html").read_text(encoding="utf-8") == "<html>two</html>"
+
+
+def test_a_database_gets_a_report_and_stays_as_it_is(report: Path, tmp_path: Path) -> None:
+    """The report lies where MLflow looks for the run's artifacts."""
+    (tmp_path / "store").mkdir()
+    source = database(tmp_path / "store" / "mlflow.db", [RUN])
+    before = state(source.parent)
+    where = publish(report, f"mlflow:{source}#baseline")
+    target = source.parent / "mlruns" / "1" / RUN.id / "artifacts" / "gpureport" / "report.html"
+    assert Path(where) == target
+    assert target.read_bytes() == report.read_bytes()
+    assert {path: each for path, each in state(source.parent).items() if path in before} == before
+    # a report is no log
+    assert len(read(source).of("gpu:0")) == len(TICKS)
+
+
+def test_a_file_store_gets_a_report(report: Path, tmp_path: Path) -> None:
+    """Beside the run's metrics."""
+    source = folder(tmp_path / "mlruns", [RUN])
+    where = Path(publish(report, f"mlflow:{source}#{RUN.id}"))
+    assert where.relative_to(source).parts[1:] == (RUN.id, "artifacts", "gpureport", "report.html")
+    assert where.read_bytes() == report.read_bytes()
+
+
+def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
+    """The report as it is, by its artifacts' own path."""
+    sent: dict[str, object] = {}
+
+    def answer(method: str, path: str, _: dict[str, str]) -> Reply:
+        sent.setdefault(f"{method} {path.partition('?')[0]}", path)
+        if path.startswith("/api/2.0/mlflow/runs/get"):
+            uri = f"mlflow-artifacts:/1/{RUN.id}/artifacts"
+            info = {"run_id": RUN.id, "experiment_id": "1", "status": "FINISHED", "artifact_uri": uri}
+            return Reply(200, {"run": {"info": info, "data": {}}})
+        return Reply(200, {})
+
+    with answering(answer) as url:
+        where = publish(report, f"mlflow:{url}#{RUN.id}")
+    assert where == f"{url}#{RUN.id}, gpureport/report.html"
+    assert f"PUT /api/2.0/mlflow-artifacts/artifacts/1/{RUN.id}/artifacts/gpureport/report.html" in sent
+    assert "POST /api/2.0/mlflow/runs/set-tag" in sent
+
+
+@pytest.mark.tracker
+def test_a_server_of_mlflow_gives_back_what_it_got(server: str, report: Path) -> None:
+    """On a run that has ended; its tag says where the report is."""
+    from gpureport.importers.mlflow.locators import opened  # noqa: PLC0415 - only here
+
+    publish(report, f"mlflow:{server}#long")
+    store, _ = opened(f"mlflow:{server}")
+    (run,) = (run for run in store.runs() if run.name == "long")
+    assert store.artifacts(run, "gpureport") == ["gpureport/report.html"]
+    assert store.fetched(run, "gpureport/report.html").read_bytes() == report.read_bytes()
+    assert ("gpureport.report", "gpureport/report.html") in store.labelled(run).tags
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("mlflow:{source}", "it names no run; give mlflow:STORE#RUN"),
+        ("mlflow:{source}#nobody", "no run 'nobody'"),
+        ("mlflow:{source}.absent#x", "no MLflow database or mlruns folder here"),
+        ("{report}", "File exists"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(
+    target: str, expected: str, report: Path, tmp_path: Path, gpureport: Program
+) -> None:
+    """With exit code 3."""
+    source = database(tmp_path / "mlflow.db", [RUN])
+    done = gpureport("publish", str(report), "--to", target.format(source=source, report=report))
+    assert (done.code, done.out) == (3, "")
+    assert expected in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_a_report_that_is_not_there_is_said(tmp_path: Path) -> None:
+    """And a report is not put where it is."""
+    with pytest.raises(SourceError, match="no such file; write a report first"):
+        publish(tmp_path / "absent.html", str(tmp_path))
+    (tmp_path / "report.html").write_text(json.dumps({}), encoding="utf-8")
+    with pytest.raises(SourceError, match="it is there already"):
+        publish(tmp_path / "report.html", unquote(str(tmp_path)))
+
+
+def test_artifacts_that_lie_elsewhere_need_the_server(report: Path, tmp_path: Path) -> None:
+    """A database whose artifacts lie in a bucket."""
+    import sqlite3  # noqa: PLC0415 - only here
+
+    source = database(tmp_path / "mlflow.db", [RUN])
+    connection = sqlite3.connect(source)
+    connection.execute("update runs set artifact_uri = 's3://bucket/1'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(SourceError, match="the artifacts of its runs lie in s3; give the URL of its server"):
+        publish(report, f"mlflow:{source}#baseline")
