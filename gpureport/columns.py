@@ -69,16 +69,25 @@ def valid(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> BoolArray:
 def floats(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> FloatArray:
     """Return a numeric or boolean column as float64, NaN where it is null."""
     parts = [_raw(chunk).astype(np.float64) for chunk in _chunks(column)]
-    values = np.concatenate(parts) if parts else np.zeros(0)
-    values[~valid(column)] = np.nan
+    values = _whole(parts, np.float64)
+    if column.null_count:
+        values[~valid(column)] = np.nan
     return values
+
+
+def _whole(parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - any type NumPy takes
+    """Return arrays one behind the other; a single one as it is."""
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=kind)
 
 
 def integers(column: "pa.Array[Any] | pa.ChunkedArray[Any]", null: int = 0) -> IntArray:
     """Return an integer or timestamp column as int64, `null` where it is null."""
     parts = [_raw(chunk).astype(np.int64) for chunk in _chunks(column)]
-    values = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
-    values[~valid(column)] = null
+    values = _whole(parts, np.int64)
+    if column.null_count:
+        values[~valid(column)] = null
     return values
 
 

@@ -15,6 +15,7 @@ from gpureport.analysis.memory import Memory
 from gpureport.analysis.ordering import merged, ordered, unmet
 from gpureport.analysis.phases import activities, job_window, phases_of
 from gpureport.analysis.power_limits import PowerLimits
+from gpureport.analysis.stages import stages_of
 from gpureport.analysis.startup_idle import StartupIdle
 from gpureport.analysis.statistics import statistics_of
 from gpureport.analysis.throttling import Throttling
@@ -72,6 +73,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         findings=tuple(sorted(attribution.linked(findings), key=_place)),
         not_judged=merged(not_judged, context.gpus()),
         limits=limits.of(context, findings),
+        stages=tuple(stages_of(recording)),
     )
 
 

@@ -85,6 +85,14 @@ class DeviceStatistics:
         return next((summary for summary in self.metrics if summary.metric == name), None)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageStatistics:
+    """What each device did in one stage of a run, by the rows that stage recorded."""
+
+    stage: str
+    statistics: tuple[DeviceStatistics, ...]
+
+
 GPU_TIME_CLASSES = (
     "computing",
     "short_pauses",
@@ -123,6 +131,7 @@ class Analysis:
         findings: by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
         limits: what this sampling cannot show, one sentence each.
+        stages: one entry a stage, in the order they began; empty where a run has none.
     """
 
     run: Run
@@ -132,6 +141,7 @@ class Analysis:
     findings: tuple[Finding, ...]
     not_judged: tuple[NotJudged, ...]
     limits: tuple[str, ...] = ()
+    stages: tuple[StageStatistics, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

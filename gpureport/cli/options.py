@@ -33,7 +33,8 @@ class SourceOptions:
         columns: query fields of a log without a header.
         interval: seconds between ticks of a log without time stamps.
         gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
-        map: file that says what the columns of a table are that no importer knows.
+        map: file that says what the columns of a table are that no importer knows, or what series of a tracker mean
+            that have names of a person's own.
         source_kind: how a file is read, whatever its content looks like.
         as_one_run: whether all sources are one run.
         strict: whether a rejected line is an error.
@@ -112,10 +113,14 @@ class SourceOptions:
             gpu_memory_total=None if gibibytes is None else round(gibibytes * 2**30),
             throughput=self.throughput,
             require_hardware=self.require_hardware,
+            map=self.map,
         )
 
-    def placement(self) -> "Placement":
+    def placement(self, *, tracked: bool = False) -> "Placement":
         """Return the options that select or place rows.
+
+        Args:
+            tracked: whether they are for runs of a tracker, which reads a map itself.
 
         Raises:
             SettingsError: when the map cannot be read.
@@ -123,7 +128,7 @@ class SourceOptions:
         from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
         from gpureport.importers.mapping import read  # noqa: PLC0415 - as above
 
-        mapping = read(self.map) if self.map else None
+        mapping = read(self.map) if self.map and not tracked else None
         return Placement(
             tz=self.tz or (mapping.zone if mapping else None),
             gpus=self.gpus,
@@ -319,7 +324,12 @@ _SOURCE_OPTIONS = (
         metavar="N",
         help="GPUs of a log in which no column tells them apart.",
     ),
-    click.option("--map", type=_FILE, metavar="FILE", help="Map of the columns of a table that is no known log."),
+    click.option(
+        "--map",
+        type=_FILE,
+        metavar="FILE",
+        help="What the columns of an unknown table mean, or series of a tracker with names of your own.",
+    ),
     click.option(
         "--source-kind", type=click.Choice(["nvidia_smi"]), help="Read files as this, whatever they look like."
     ),

@@ -54,7 +54,7 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
         yield from _logged(sources, options)
         return
     for source in sources:
-        tracking = None if options.kind else tracker(source)
+        tracking = None if options.source_kind or options.columns else tracker(source)
         yield from _logged([source], options) if tracking is None else _tracked(tracking, source, options)
 
 
@@ -80,7 +80,9 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
     from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
 
     return [
-        TrackedReading(tracking.kind, run, options.placement(), options.labels(), strict=options.strict, joined=joined)
+        TrackedReading(
+            tracking.kind, run, options.placement(tracked=True), options.labels(), strict=options.strict, joined=joined
+        )
         for run in tracking.runs(source, options.selection())
     ]
 

@@ -40,10 +40,14 @@ ENTITIES = "document that declares entities"
 """XML of which no part is read: nvidia-smi writes no such thing."""
 OTHER_MACHINE = "another machine"
 """Rows of a host log that names several machines; the first one's are kept."""
+OTHER_PROCESS = "another process recorded the same device"
+"""Points of a tracker's run of which every process recorded all GPUs: no fault of the run."""
 BESIDE_A_LOG = "recorded in an attached log as well"
 """Points of a tracker for devices that a log attached to the run covers."""
 TWICE_AT_ONCE = "another value at the same time"
 """Points of a tracker whose series has a later value at the same moment."""
+CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS})
+"""Reasons that are no fault of what was read."""
 
 REASONS = (
     WRONG_CELLS,
@@ -72,4 +76,5 @@ REASONS = (
     OTHER_MACHINE,
     BESIDE_A_LOG,
     TWICE_AT_ONCE,
+    OTHER_PROCESS,
 )

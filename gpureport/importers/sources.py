@@ -19,6 +19,7 @@ from gpureport.importers.host import HostLog
 from gpureport.importers.mapped import Mapped
 from gpureport.importers.mapped.suggestion import Suggestion, suggestion
 from gpureport.importers.mlflow import Mlflow
+from gpureport.importers.neptune import Neptune
 from gpureport.importers.nvidia_smi import NvidiaSmi
 from gpureport.importers.nvitop import Nvitop
 from gpureport.importers.raw import RawFile
@@ -30,7 +31,7 @@ IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(), Gpustat(), Nvitop(), Dcgm(), Wan
 """Importers of logs that make a run."""
 BESIDE: tuple[Importer, ...] = (HostLog(),)
 """Importers of files that lie beside a log and are joined to it by time."""
-TRACKERS: tuple[Tracker, ...] = (Mlflow(),)
+TRACKERS: tuple[Tracker, ...] = (Mlflow(), Neptune())
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = tuple(f"{each.kind}:" for each in TRACKERS)
 """What a locator of a tracker's store begins with."""

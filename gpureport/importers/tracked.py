@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import Labels, Placement, placed_by
-from gpureport.importers.reasons import NOT_SELECTED
+from gpureport.importers.reasons import CHOSEN
 from gpureport.quality import Quality
 from gpureport.recording import Device, Recording, Run, Source, Stage, Work, arranged, no_training
 
@@ -36,6 +36,7 @@ class Selection:
         gpu_memory_total: bytes of memory of each GPU, where the tracker does not say.
         throughput: name of the training metric that counts work.
         require_hardware: whether a run without hardware series is an error.
+        map: file that says what series with names of a person's own mean.
     """
 
     runs: tuple[str, ...] = ()
@@ -49,6 +50,7 @@ class Selection:
     gpu_memory_total: int | None = None
     throughput: str | None = None
     require_hardware: bool = False
+    map: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +206,7 @@ class TrackedReading:
     def _tracked(self) -> Tracked:
         tracked = self._of.read(self._placement)
         tracked = self._joined(tracked, self._placement)
-        rejected = [entry for entry in tracked.quality.rejected if entry.reason != NOT_SELECTED]
+        rejected = [entry for entry in tracked.quality.rejected if entry.reason not in CHOSEN]
         if self._strict and rejected:
             reasons = ", ".join(f"{entry.rows} {entry.reason}{entry.at}" for entry in rejected)
             raise SourceError(self.locator, f"points were rejected: {reasons}", "leave out --strict")

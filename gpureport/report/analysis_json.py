@@ -46,6 +46,7 @@ def _analysis(analysis: Analysis, price: float | None) -> dict[str, Any]:
         "quality": _quality(analysis.run.quality, zone),
         "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
         "statistics": {each.device: _statistics(each) for each in analysis.statistics},
+        "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
         "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
         "findings": [_finding(finding, analysis.run) for finding in analysis.findings],
         "not_judged": [_not_judged(each) for each in analysis.not_judged],

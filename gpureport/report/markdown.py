@@ -34,6 +34,9 @@ def _lines(report: Report) -> Iterator[str]:
         bars = (bar for bar in report.gpu_time if bar.whole)
         parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
         yield from _rows(("Bar", "Class", "Share", "GPU time"), parts)
+    for run in report.stages:
+        label = f", {_safe(run.label)}" if len(report.quality) > 1 else ""
+        yield from ("", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note))
     yield from ("", "## Findings", "", *([_safe(report.order), ""] if report.findings else []))
     for card in report.findings[:_LISTED]:
         yield from _card(card)

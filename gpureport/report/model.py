@@ -40,6 +40,14 @@ class GpuTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StageTable:
+    """The stages of one run side by side."""
+
+    label: str
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
     """What became of every line of a run's sources, and what a reader must know about the data.
 
@@ -112,6 +120,7 @@ class Report:
     order: str
     timeline: tuple[Timeline, ...]
     gpus: tuple[GpuTable, ...]
+    stages: tuple[StageTable, ...]
     quality: tuple[RunQuality, ...]
     judgement: Judgement
     method: Method

@@ -68,6 +68,7 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from _findings(report, page)
     yield from _timelines(report.timeline, page)
     yield from _gpus(report, page)
+    yield from _stages(report, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
 
@@ -160,6 +161,13 @@ def _gpus(report: Report, page: Page) -> Iterator[Line]:
         yield from text_tables.grid(run.table, page)
         for text in run.outliers or filter(None, (run.same,)):
             yield from page.wrapped(text, 2)
+
+
+def _stages(report: Report, page: Page) -> Iterator[Line]:
+    for run in report.stages:
+        yield from page.heading("Stages", run.label if len(report.quality) > 1 else "")
+        yield from text_tables.grid(run.table, page)
+        yield from page.wrapped(run.table.note, 2, style="soft")
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:

@@ -1,0 +1,127 @@
+"""The Parquet files of neptune-exporter: found by their columns, and whether those of a run are complete."""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from gpureport.errors import SourceError
+
+SIGNS = {"project_id", "run_id", "attribute_path"}
+"""Columns by which a file is known as one of the exporter's."""
+NEEDED = (*sorted(SIGNS), "attribute_type", "step", "timestamp", "float_value")
+"""Columns without which nothing can be read."""
+_PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d+)\.parquet(?P<tmp>\.tmp)?")
+_REGISTRY = {"models", "model_versions"}
+"""Folders of the model registry, which holds no runs."""
+_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A file of an export.
+
+    Attributes:
+        path: the file.
+        run: what its name says of its run, with the folder; empty for a name of another form.
+        number: which part of the run it is; None for a name of another form.
+        written: whether the exporter had finished with it.
+    """
+
+    path: Path
+    run: str
+    number: int | None
+    written: bool
+
+
+def parts(source: Path) -> list[Part]:
+    """Return the files of an export in a folder and below, or the one that is given, by name and number."""
+    files = [source] if source.is_file() else list(_files(source))
+    found = [_part(path) for path in files]
+    return sorted(found, key=lambda part: (part.run, part.number or 0, str(part.path)))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name not in _REGISTRY)
+        yield from (Path(place, name) for name in sorted(names) if name.endswith((".parquet", ".parquet.tmp")))
+
+
+def _part(path: Path) -> Part:
+    match = _PART.fullmatch(path.name)
+    if match is None:
+        return Part(path=path, run="", number=None, written=not path.name.endswith(".tmp"))
+    # before November 2025 one file held many runs, and only the folder was named
+    return Part(
+        path=path, run=f"{path.parent}/{match['run']}", number=int(match["number"]), written=match["tmp"] is None
+    )
+
+
+def claims(path: Path) -> bool:
+    """Return whether a file is one of an export: by its columns, by its name where it is damaged."""
+    if not path.name.endswith((".parquet", ".parquet.tmp")):
+        return False
+    try:
+        schema = parquet.read_schema(path)
+    except (OSError, pa.ArrowException):
+        return _PART.fullmatch(path.name) is not None and _begins(path)
+    return set(schema.names) >= SIGNS
+
+
+def _begins(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) in {_MAGIC, b""}
+    except OSError:
+        return True
+
+
+def opened(path: Path) -> parquet.ParquetFile:
+    """Return a file of an export, texts that repeat as codes.
+
+    Raises:
+        SourceError: when it is damaged, or lacks columns.
+    """
+    try:
+        file = parquet.ParquetFile(path, read_dictionary=["project_id", "run_id", "attribute_path", "attribute_type"])
+    except PermissionError as error:
+        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+    except (OSError, pa.ArrowException) as error:
+        raise damaged(path, error) from error
+    missing = [name for name in NEEDED if name not in file.schema_arrow.names]
+    if missing:
+        raise SourceError(str(path), f"it lacks the column {missing[0]}", "export the run again, or leave the file out")
+    return file
+
+
+def damaged(path: Path, error: Exception) -> SourceError:
+    """Return that a file cannot be read."""
+    reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
+    return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
+
+
+def incomplete(found: list[Part]) -> SourceError | None:
+    """Return what is missing of a run's parts, None when they are complete.
+
+    The exporter gives parts their names when a run is done, the first part last.
+
+    Args:
+        found: the parts of one run.
+    """
+    numbered = [part for part in found if part.number is not None]
+    if not numbered:
+        return None
+    where = str(numbered[0].path)
+    whole = {part.number for part in numbered if part.written}
+    left = [part for part in numbered if not part.written]
+    missing = next(number for number in range(len(whole) + 1) if number not in whole)
+    if left:
+        what = f"the export of this run was interrupted, {left[0].path.name} was left"
+        return SourceError(where, what, "export it again, or remove .tmp from the name to read what is there")
+    if missing < len(whole):
+        return SourceError(where, f"part {missing} of this run is missing", "copy all parts of the export")
+    return None
