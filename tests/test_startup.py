@@ -44,3 +44,10 @@ def test_start_loads_nothing_heavy(arguments: tuple[str, ...]) -> None:
 def test_analyze_loads_no_frames_and_no_charts() -> None:
     """Findings as JSON need neither pandas nor matplotlib nor a tracker."""
     assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
+
+
+def test_guessing_columns_loads_no_frames(tmp_path: Path) -> None:
+    """A log without a header is read without pandas, which takes 27 MiB and most of a second."""
+    rows = "".join(f"2026/03/14 09:00:{second:02d}.000, {second} %, {second}.25 W\n" for second in range(60))
+    (tmp_path / "gpu.log").write_text(rows)
+    assert loaded("analyze", str(tmp_path / "gpu.log"), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()

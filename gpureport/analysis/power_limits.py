@@ -30,6 +30,9 @@ _LOWERED = (
     "keep it and compare the work done per joule."
 )
 
+_PAUSES = 0.05
+"""Share of pauses in what is counted from which on a reader must know of them."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Default:
@@ -136,9 +139,22 @@ class PowerLimits:
             lost_gpu_seconds=None,
             samples=cells.readings("gpu_power_watts", rows),
             summary=(
-                f"{wording.gpu(device)} ran at its power limit for {wording.percent(share)} of its busy time{slowed}."
+                f"{wording.gpu(device)} ran at its power limit for {wording.percent(share)} of its busy time"
+                f"{slowed}{self._merged(cells, rows, episodes)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
+        )
+
+    def _merged(self, cells: Cells, rows: BoolArray, episodes: Spans) -> str:
+        """Return what the stretches of a finding count, where they hold more than the time at the limit."""
+        held = np.column_stack([cells.start[rows], cells.end[rows]])
+        inside = intervals.total_seconds(intervals.intersection(intervals.union(held), episodes))
+        whole = intervals.total_seconds(episodes)
+        if whole - inside < _PAUSES * whole:
+            return ""
+        return (
+            f"; of the {wording.duration(whole)} counted, {wording.duration(inside)} were at the limit, "
+            f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
     def _limited(self, device: str, cells: Cells, found: Signals) -> Iterator[Finding | NotJudged]:

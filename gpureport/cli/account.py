@@ -49,11 +49,13 @@ def account(
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
         lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
     lines += [f"  no value in {e.cells} cell{s(e.cells)} of {e.column}: {e.reason}" for e in quality.absent_cells]
-    lines += [f"  clock of {s.device} stepped by {s.step_seconds:.1f} s: {s.cause}" for s in quality.clock_steps]
+    lines += [f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps]
     if quality.gaps:
         lines.append(f"  {gaps(quality)}")
     if quality.duplicates:
-        lines.append(f"  {quality.duplicates} rows share the time stamp of the row before (kept)")
+        verb = "shares" if quality.duplicates == 1 else "share"
+        rows = f"{quality.duplicates} row{s(quality.duplicates)}"
+        lines.append(f"  {rows} {verb} the time stamp of the row before (kept)")
     if quality.synthetic_time:
         lines.append("  the log has no time stamps; times count from --interval")
     return lines + list(_events(quality, started)) + [f"  {note}" for note in quality.notes]
@@ -65,7 +67,7 @@ def equation(quality: "Quality") -> str:
     others = f"{rejected} rejected + {quality.headers} header{s(quality.headers)}"
     others += f" + {quality.noise} noise + {quality.events} event{s(quality.events)}"
     others += f" + {quality.continued} more of the same rows" if quality.continued else ""
-    return f"  {quality.lines} lines = {quality.rows_kept} rows kept + {others}"
+    return f"  {quality.lines} line{s(quality.lines)} = {quality.rows_kept} row{s(quality.rows_kept)} kept + {others}"
 
 
 def points(quality: "Quality") -> str:
@@ -91,7 +93,7 @@ def _events(quality: "Quality", started: int) -> Iterator[str]:
         where = f" of {event.device}" if event.device else ""
         yield f"  {event.kind.replace('_', ' ')}{where}{when}: {event.text} (line {event.line})"
     if len(events) > _LISTED:
-        yield f"  {len(events) - _LISTED} more events"
+        yield f"  {len(events) - _LISTED} more event{s(len(events) - _LISTED)}"
 
 
 def s(count: int) -> str:

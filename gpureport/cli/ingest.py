@@ -7,7 +7,7 @@ import click
 from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
 from gpureport.cli.options import SourceOptions, source_options
-from gpureport.cli.text import printable
+from gpureport.cli.text import fitted, printable
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
             click.echo(f"gpureport: {printable(str(error))}", err=True)
             continue
         for line in lines:
-            click.echo(printable(line))
+            click.echo(fitted(printable(line)))
     if explain:
         click.echo("Not stored.")
     return _SOURCE if failed else 0

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpureport.cli.values import Amount, Fields, Indices, Pair, Price, Seconds
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -178,103 +179,6 @@ class SourceOptions:
 
         work = Work(amount=self.work[0], unit=self.work[1]) if self.work else None
         return Labels(name=self.name, step=self.step, params=self.param, tags=self.tag, work=work)
-
-
-_FINEST, _COARSEST = 0.001, 86_400.0
-
-
-class Pair(click.ParamType[tuple[str, str]]):
-    """`KEY=VALUE`."""
-
-    name = "key=value"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
-        """Take the pair apart at the first `=`."""
-        key, equals, content = str(value).partition("=")
-        if not equals or not key:
-            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
-        return key, content
-
-
-class Amount(click.ParamType[tuple[float, str]]):
-    """`N:UNIT`."""
-
-    name = "n:unit"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[float, str]:  # noqa: ANN401 - click's signature
-        """Take amount and unit apart."""
-        if isinstance(value, tuple):
-            return value
-        number, _, unit = str(value).partition(":")
-        try:
-            amount = float(number)
-        except ValueError:
-            amount = 0.0
-        if not 0 < amount < float("inf") or not unit:
-            self.fail(f"{value!r} is not an amount and its unit, such as 12000:steps", param, ctx)
-        return amount, unit
-
-
-class Indices(click.ParamType[tuple[int, ...]]):
-    """Comma-separated whole numbers."""
-
-    name = "0,2,…"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, ...]:  # noqa: ANN401 - click's signature
-        """Take the numbers apart."""
-        if isinstance(value, tuple):
-            return value
-        parts = str(value).split(",")
-        if not all(part.strip().isascii() and part.strip().isdigit() for part in parts):
-            self.fail(f"{value!r} is not a list of GPU indices, such as 0,2", param, ctx)
-        return tuple(sorted({int(part) for part in parts}))
-
-
-class Fields(click.ParamType[tuple[str, ...]]):
-    """Comma-separated query fields."""
-
-    name = "field,…"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:  # noqa: ANN401 - click's signature
-        """Take the fields apart."""
-        if isinstance(value, tuple):
-            return value
-        fields = tuple(field.strip() for field in str(value).split(","))
-        if not all(fields):
-            self.fail(f"{value!r} is not a list of query fields, such as timestamp,index,utilization.gpu", param, ctx)
-        return fields
-
-
-class Seconds(click.ParamType[float]):
-    """A time above 0, in seconds."""
-
-    name = "seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
-        """Read the number; a millisecond is the finest nvidia-smi can be asked for."""
-        try:
-            seconds = float(value)
-        except ValueError:
-            seconds = 0.0
-        if not _FINEST <= seconds <= _COARSEST:
-            self.fail(f"{value!r} is not a time in seconds, from 0.001 to 86400", param, ctx)
-        return seconds
-
-
-class Price(click.ParamType[float]):
-    """A number from 0 on."""
-
-    name = "price"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:  # noqa: ANN401 - click's signature
-        """Read the number; neither infinity nor NaN is a price."""
-        try:
-            price = float(value)
-        except ValueError:
-            price = -1.0
-        if not 0 <= price < float("inf"):
-            self.fail(f"{value!r} is not a price", param, ctx)
-        return price
 
 
 def _once(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any option's value

@@ -1,7 +1,36 @@
 """Text for a terminal."""
 
+import re
+import shutil
+import sys
+import textwrap
+
+_TABLE = re.compile(r"\S {2,}\S")
+"""Cells that stand below others."""
+_NARROW = 40
+
 
 def printable(text: str) -> str:
     """Return text on one line, without characters that would steer a terminal."""
     spaced = (" " if character.isspace() else character for character in text)
     return "".join(character for character in spaced if character.isprintable())
+
+
+def fitted(line: str) -> str:
+    """Return a line as it is printed: on a terminal in several, those after the first indented by two more.
+
+    What goes to a file or another program, and a line of a table, stays one line.
+    """
+    if not sys.stdout.isatty() or _TABLE.search(line):
+        return line
+    indent = " " * (len(line) - len(line.lstrip()))
+    width = max(shutil.get_terminal_size((80, 24)).columns, _NARROW)
+    parts = textwrap.wrap(
+        line.strip(),
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(parts)

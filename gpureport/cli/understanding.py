@@ -71,6 +71,8 @@ def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None
         yield "together"
         yield account.points(run.quality) if run.tracked else account.equation(run.quality)
         yield from [f"  {account.gaps(run.quality)}"] if run.quality.gaps else []
+        told = {f"{source.given.locator}: {note}" for source in sources for note in source.outcome.quality.notes}
+        yield from (f"  {note}" for note in run.quality.notes if note not in told)
 
 
 def _tracked(run: "Run", rows: Counter[str], columns: Mapping[str, Iterable[str]]) -> Iterator[str]:
@@ -104,7 +106,8 @@ class _Source:
         named = "as the options say" if kind and not given.beside else "by its content"
         kinds = _FORMS if self.source.outcome.understanding.blocks else _KINDS
         yield f"  kind: {kinds.get(given.importer.kind, given.importer.kind)}, {named}"
-        yield f"  file: {self.source.file.size:,} bytes{_form(self.source.file.account)}{self._cells()}"
+        size = self.source.file.size
+        yield f"  file: {size:,} byte{account.s(size)}{_form(self.source.file.account)}{self._cells()}"
         yield from self._columns()
         yield from self._blocks()
         yield from self._devices()
@@ -151,13 +154,13 @@ class _Source:
         yield from (f"    {self._device(device)}" for device in outcome.devices)
 
     def _device(self, device: "Device") -> str:
-        memory = device.memory_total_bytes
+        memory, rows = device.memory_total_bytes, self.rows[device.id]
         said = (
             device.model,
             device.uuid and f"uuid {device.uuid}",
             device.bus_id and f"bus id {device.bus_id}",
             None if memory is None else display.memory(memory),
-            f"{self.rows[device.id]:,} rows{' in all logs' if self.held[device.id] > 1 else ''}",
+            f"{rows:,} row{account.s(rows)}{' in all logs' if self.held[device.id] > 1 else ''}",
         )
         return f"{device.id}: {', '.join(cut(each, _QUOTED) for each in said if each)}"
 
@@ -186,7 +189,7 @@ class _Source:
             at = moment(step.at, self.run.timezone)
             yield f"  {step.step_seconds:+.1f} s at {at} ({step.device}): {step.cause}{shifted}"
         if len(steps) > _LISTED:
-            yield f"  {len(steps) - _LISTED} more steps"
+            yield f"  {len(steps) - _LISTED} more step{account.s(len(steps) - _LISTED)}"
 
     def _account(self) -> list[str]:
         """Return what became of every line, but for what is told above."""

@@ -25,7 +25,10 @@ WARM_SECONDS = 600.0
 """Length from which a recording is mostly of a GPU that has warmed up."""
 
 _NO_WINDOW = "unknown"
-_NO_ZONE = "A log without a time zone is placed by its own clock only; no figure depends on it."
+_NO_ZONE = (
+    "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
+    "No figure depends on it."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +155,9 @@ def _covered(before: Value, after: Value) -> bool | None:
     return False if any(value < COVERAGE for value in known) else True if len(known) == 2 else None  # noqa: PLR2004 - both
 
 
-def _always(_before: Value, _after: Value) -> bool | None:
-    return True
+def _known(before: Value, after: Value) -> bool | None:
+    """Tell whether both are known; where they are, times are UTC, so that other zones do not matter."""
+    return None if before is None or after is None else True
 
 
 def _started_alike(before: Value, after: Value) -> bool | None:
@@ -273,5 +277,5 @@ _PROPERTIES = (
         agree=_differ,
         note="The same recording stands on both sides.",
     ),
-    _Property(check="timezone", read=readings.timezone, agree=_always, note=_NO_ZONE),
+    _Property(check="timezone", read=readings.timezone, agree=_known, note=_NO_ZONE),
 )

@@ -1,10 +1,10 @@
 """Parsed rows to columns of the series, every line accounted for."""
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
 
 import numpy as np
@@ -133,8 +133,9 @@ class Tally:
         """Keep a rejected line as it was, compressed."""
         if self._stream is None:
             self._stream = pa.CompressedOutputStream(self._rejects, "zstd")
-        entry = {"line": line.number, "reason": line.reason, "text": line.text}
-        self._stream.write(json.dumps(entry).encode() + b"\n")
+        # a third of what json.dumps takes, which is most of what a line costs that is no row
+        entry = f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(line.text)}}}\n'
+        self._stream.write(entry.encode())
 
     def drop(self, reason: str, numbers: IntArray) -> None:
         """Count rows that were read but do not become part of the series."""

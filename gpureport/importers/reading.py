@@ -11,6 +11,7 @@ import pyarrow as pa
 from gpureport.errors import SourceError
 from gpureport.importers import time_bases
 from gpureport.importers.base import Extraction, Given, Input, Labels, Outcome, Placement, placed_by
+from gpureport.importers.identity import used
 from gpureport.importers.merging import Merged, joined
 from gpureport.importers.nodes import bare
 from gpureport.importers.raw import RawFile
@@ -109,7 +110,7 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        return _identity(sources, self._placement)
+        return _identity(sources, used(self._inputs, self._files, self._placement))
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.

@@ -37,8 +37,10 @@ LOCATORS = tuple(f"{each.kind}:" for each in TRACKERS)
 """What a locator of a tracker's store begins with."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _WANTED_BESIDE = (
-    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent"
+    "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
+    "(gpureport explain recording prints what logs it)"
 )
+_BESIDE_WANTED = "give the log of the GPUs as a source, and this one with --host"
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
@@ -69,6 +71,18 @@ def _readers(file: RawFile, head: bytes, importers: Sequence[Importer]) -> list[
         return found
     searched = _head(file, SEARCHED_BYTES)
     return [each for each in importers if each.identify(searched)]
+
+
+def _swapped(source: str, file: RawFile, head: bytes, importers: Sequence[Importer]) -> None:
+    """Refuse a log of GPUs where one of a host is meant, and the other way round.
+
+    Raises:
+        SourceError: saying what the file is.
+    """
+    if importers is BESIDE and _readers(file, head, IMPORTERS):
+        raise SourceError(source, "a log of GPUs, not of a host", f"give it as a source; with --host, {_WANTED_BESIDE}")
+    if importers is IMPORTERS and _readers(file, head, BESIDE):
+        raise SourceError(source, "a host log, which says nothing of GPUs", _BESIDE_WANTED)
 
 
 def _first_line(head: bytes) -> str:
@@ -114,6 +128,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it")
     if not found:
+        _swapped(source, file, head, importers)
         raise _unknown(source, path.name, head, importers)
     return Input(path, found[0], source, beside=importers is BESIDE)
 
@@ -184,6 +199,10 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
         return [[identify(str(source), kind=kind), *named]]
     logs = list(_logs(Path(source)))
     if not logs:
+        hosts = list(_recognised(Path(source), BESIDE))
+        if hosts:
+            what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
+            raise SourceError(str(source), what, _WANTED)
         raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
     alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
     beside = {folder: list(_recognised(folder, BESIDE)) for folder in alone}

@@ -16,6 +16,7 @@ from gpureport.importers.placing import Rows
 from gpureport.importers.plan import Plan
 from gpureport.importers.row_keys import Keys, mixed, text_bits
 from gpureport.importers.track import Track
+from gpureport.importers.wording import counted
 
 _COLUMNS = 4 + len(SLOW)
 
@@ -81,8 +82,8 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
     copies = int((verdict.writers == COPY).sum())
     if copies:
         yield (
-            f"{copies:,} rows say again what earlier ones say, the same GPU, stamp and values, as where a log was "
-            "appended to itself; they were left out."
+            f"{counted(copies, 'row')} {'says' if copies == 1 else 'say'} again what earlier ones say, the same GPU, "
+            "stamp and values, as where a log was appended to itself; they were left out."
         )
     if any(step.cause == RESTARTED for step in verdict.steps):
         yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."

@@ -39,6 +39,8 @@ _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
 """Checks that are shown only when they fail."""
+_HARMLESS = {"timezone"}
+"""Checks on which no figure depends."""
 
 _ABSENT = {"timezone": "not known", "work_unit": "not given"}
 _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
@@ -240,5 +242,5 @@ def _doubt(check: Comparability) -> str:
 
 
 def _unknown(checks: Sequence[Comparability]) -> str:
-    names = [_CHECKS[check.check] for check in checks if check.comparable is None]
+    names = [_CHECKS[each.check] for each in checks if each.comparable is None and each.check not in _HARMLESS]
     return f"Whether they agree cannot be told from what was recorded: {display.listing(names)}." if names else ""

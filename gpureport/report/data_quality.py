@@ -122,7 +122,7 @@ def _rejected(data: Quality, noun: str) -> Iterator[str]:
         first = "" if entry.first_line is None else f" (first: line {entry.first_line})"
         yield f"{display.plural(entry.rows, noun)}: {display.clean(entry.reason)}{first}"
     if len(data.rejected) > _LISTED:
-        yield f"{len(data.rejected) - _LISTED} more reasons"
+        yield display.plural(len(data.rejected) - _LISTED, "more reason")
 
 
 def _absent(data: Quality) -> Iterator[str]:
@@ -130,7 +130,7 @@ def _absent(data: Quality) -> Iterator[str]:
         name = terms.column(display.clean(entry.column))
         yield f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
     if len(data.absent_cells) > _LISTED:
-        yield f"{len(data.absent_cells) - _LISTED} more columns"
+        yield display.plural(len(data.absent_cells) - _LISTED, "more column")
 
 
 def _clock_steps(run: RunInput) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _clock_steps(run: RunInput) -> Iterator[str]:
         done = "put in order" if step.cause == "log restarted" else "repaired"
         yield f"{run.device(step.device)} stepped back {back} at {at} ({display.clean(step.cause)}), {done}"
     if len(steps) > _LISTED:
-        yield f"{len(steps) - _LISTED} more steps"
+        yield display.plural(len(steps) - _LISTED, "more step")
 
 
 def _notes(data: Quality) -> Iterator[str]:

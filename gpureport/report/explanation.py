@@ -7,12 +7,17 @@ from gpureport.analysis.base import Rule
 from gpureport.analysis.selection import families, module
 from gpureport.errors import SettingsError
 from gpureport.importers.devices import ATTRIBUTES
-from gpureport.importers.nvidia_smi.fields import canonical, target
+from gpureport.importers.nvidia_smi.fields import ALIASES, canonical, target
+from gpureport.importers.nvidia_smi.headings import translated
 from gpureport.metrics import METRICS, Metric
 from gpureport.report import explained_kinds, explained_metrics, explained_recording, terms
 from gpureport.report.parts import Explanation, Fact, Section
 
 RECORDING = "recording"
+_SUGGESTED = 3
+"""Names that are suggested at most."""
+_SHORTEST = 3
+"""Letters from which on a word is looked for in others."""
 
 
 def explain(name: str | None, rules: Sequence[Rule]) -> Explanation:
@@ -69,10 +74,29 @@ def _of(name: str) -> Iterator[Metric]:
 
 
 def _hint(name: str, rules: Sequence[Rule]) -> str:
-    known = {RECORDING, *families(rules), *(metric.name for metric in METRICS)}
-    known |= {metric.recorded_by for metric in METRICS}
-    close = get_close_matches(name, sorted(known), n=1)
-    return f"did you mean {close[0]!r}?" if close else "gpureport explain lists what there is"
+    """Return the nearest names: those the name is another word for or a part of, then those spelled alike."""
+    asked = name.lower().replace("isation", "ization")
+    known = _known(rules)
+    if asked in known:
+        return f"did you mean {known[asked]!r}?"
+    written = translated(asked)
+    parts = sorted((word for word in known if asked in word), key=len) if len(asked) >= _SHORTEST else []
+    close = get_close_matches(asked, sorted(known), n=_SUGGESTED)
+    found = [*([written.partition(" ")[0]] if written else []), *(known[word] for word in (*parts, *close))]
+    names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
+    return f"did you mean {_either(names)}?" if names else "gpureport explain lists what there is"
+
+
+def _known(rules: Sequence[Rule]) -> dict[str, str]:
+    """Return every name there is, and what it leads to."""
+    names = [RECORDING, *families(rules), *(metric.name for metric in METRICS)]
+    names += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
+    others = {metric.otel: metric.name for metric in METRICS if metric.otel}
+    return others | dict(ALIASES) | {name: name for name in names}
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _index(rules: Sequence[Rule]) -> Explanation:

@@ -41,8 +41,23 @@ class Page:
         column = indent + (max(_NAME, len(name) + 1) if name else 0)
         first = f"{'':{indent}}{name}".ljust(column)
         room = max(self.width, column + 20)
-        lines = textwrap.wrap(text, room, initial_indent=first, subsequent_indent=" " * column, break_on_hyphens=False)
+        lines = textwrap.wrap(
+            text,
+            room,
+            initial_indent=first,
+            subsequent_indent=" " * column,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
         yield from (Line(line, style) for line in lines or [first.rstrip()])
+
+    def copied(self, text: str, indent: int, name: str) -> Iterator[Line]:
+        """Yield text with a command in it, to be copied: on a line of its own, however long it is."""
+        if "nvidia-smi --" in text:
+            yield Line(f"{'':{indent}}{name}")
+            yield Line(f"{'':{indent}}{text}")
+        else:
+            yield from self.wrapped(text, indent, name)
 
     def heading(self, text: str, label: str = "") -> Iterator[Line]:
         """Yield a heading with a blank line above; a label from outside keeps its case."""

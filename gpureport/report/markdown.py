@@ -6,6 +6,7 @@ Text from logs is escaped, so that names cannot become markup.
 import re
 from collections.abc import Iterable, Iterator
 
+from gpureport.report import display
 from gpureport.report.model import Report
 from gpureport.report.parts import FindingCard, Table
 
@@ -41,7 +42,7 @@ def _lines(report: Report) -> Iterator[str]:
     for card in report.findings[:_LISTED]:
         yield from _card(card)
     if len(report.findings) > _LISTED:
-        yield from (f"{len(report.findings) - _LISTED} more findings are in the full report.", "")
+        yield from (f"The full report holds {display.plural(len(report.findings) - _LISTED, 'more finding')}.", "")
     if not report.findings:
         yield from (f"No finding. {_safe(report.judgement.sentence)}", "")
     yield from _events(report)

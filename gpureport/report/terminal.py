@@ -189,7 +189,7 @@ def _not_judged(report: Report, page: Page) -> Iterator[Line]:
         yield from _missing(line, page)
     if report.judgement.command:
         yield Line()
-        yield from page.wrapped(report.judgement.command, 2, "Record all")
+        yield from page.copied(report.judgement.command, 2, "Record all")
     for limit in report.judgement.limits:
         yield from page.wrapped(limit, 2)
 
@@ -199,4 +199,4 @@ def _missing(line: NotJudgedLine, page: Page) -> Iterator[Line]:
     yield Line()
     yield from page.wrapped(f"{', '.join(line.kinds)}{where}: {line.reason}", 2)
     if line.recording:
-        yield from page.wrapped(line.recording, 4, "Record")
+        yield from page.copied(line.recording, 4, "Record")

@@ -15,6 +15,24 @@ def test_the_power_cap_is_information() -> None:
     assert "100 % of its busy time, at a median clock of 57 % of the highest" in finding.summary
 
 
+def test_what_a_stretch_of_bursts_counts_is_said() -> None:
+    """Bursts 15 s apart are one stretch: the pauses between them are in it, and the sentence says how much they are."""
+    bits = np.tile(np.repeat([1, 0], [5, 15]), 15)
+    (finding,) = found(analyze(recording(util=98, power=70, power_limit=70, clock=900, sw_power_cap=bits)), "power_cap")
+    (interval,) = finding.intervals
+    assert (round(interval.seconds), round(100 * bits.mean())) == (284, 25)
+    assert finding.summary.endswith(
+        "; of the 4 min 44 s counted, 1 min 14 s were at the limit, since bursts up to 20 s apart are one stretch, the "
+        "pauses between them included."
+    )
+
+
+def test_a_stretch_without_pauses_needs_no_words() -> None:
+    """Where all that is counted was at the limit, nothing is said of bursts."""
+    (finding,) = found(analyze(recording(util=98, power=70, power_limit=70, sw_power_cap=np.ones(300))), "power_cap")
+    assert "bursts" not in finding.summary
+
+
 def test_the_cap_is_seen_in_power_where_bits_are_missing() -> None:
     """Power at its limit, with less confidence."""
     (finding,) = found(analyze(recording(util=steps((98, 300)), power=398, power_limit=400)), "power_cap")

@@ -73,12 +73,17 @@ def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
 
 
 def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
-    """Text for people fits 80 columns and holds no escape codes."""
+    """Text for people fits 80 columns and holds no escape codes; a command to be copied is never broken."""
     (tmp_path / "gpu.csv").write_text(with_gap())
     outcome = gpureport("analyze", "gpu.csv")
     assert (outcome.code, outcome.err) == (0, "")
     assert "\x1b" not in outcome.out
-    assert max(map(len, outcome.out.splitlines())) <= 80
+    commands = [line for line in outcome.out.splitlines() if "nvidia-smi --" in line]
+    assert max(len(line) for line in outcome.out.splitlines() if line not in commands) <= 80
+    (command,) = [line.strip() for line in commands]
+    assert command.startswith("nvidia-smi --query-gpu=timestamp,index,")
+    assert command.endswith(" --format=csv -l 1 -f gpu.csv")
+    assert len(command) > 80
     assert "idle" in outcome.out
 
 

@@ -199,3 +199,22 @@ def test_a_mistyped_name_is_usage(gpureport: Program, name: str, meant: str) -> 
     outcome = gpureport("explain", name)
     assert (outcome.code, outcome.out) == (2, "")
     assert outcome.err == f"gpureport: explain: nothing is called {name!r}; {meant}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("utilisation", "'utilization.gpu'"),
+        ("gpu_util", "'utilization.gpu', 'gpu_utilization_ratio'"),
+        ("power.drow", "'power.draw'"),
+        ("clocks.smm", "'clocks.current.sm'"),
+        ("idel_gap", "'idle_gap'"),
+        ("vram_used", "'memory.used'"),
+        ("throttle", "'hw_throttle', 'thermal_throttle' or 'throttling'?"),
+    ],
+)
+def test_a_name_that_is_not_quite_one(gpureport: Program, name: str, nearest: str) -> None:
+    """Names, old fields and headings that scripts write lead to what there is."""
+    outcome = gpureport("explain", name)
+    assert outcome.code == 2
+    assert f"nothing is called {name!r}; did you mean {nearest}" in outcome.err

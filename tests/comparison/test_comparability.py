@@ -122,7 +122,13 @@ def test_work_in_other_units_and_the_same_run_are_doubtful() -> None:
 
 
 def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
-    """No figure depends on the time of day."""
+    """Two unknown zones are not equal ones; no figure depends on the time of day."""
     zone = checks(analysis("a"), analysis("b", examples.run("b", timezone="UTC")))["timezone"]
-    assert (zone.before, zone.after, zone.comparable) == (None, "UTC", True)
-    assert zone.note
+    assert (zone.before, zone.after, zone.comparable) == (None, "UTC", None)
+    assert zone.note == (
+        "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
+        "No figure depends on it."
+    )
+    assert checks(analysis("a"), analysis("b"))["timezone"].comparable is None
+    zoned = [analysis(name, examples.run(name, timezone=name)) for name in ("UTC", "Europe/Berlin")]
+    assert checks(*zoned)["timezone"].comparable is True

@@ -5,12 +5,13 @@ import threading
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gpureport
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Placement, Reading, find, together
 from gpureport.quality import AbsentCells, LogGap, Rejected
 from gpureport.recording import Recording
@@ -185,3 +186,25 @@ def test_a_bad_log_among_several_is_named(tmp_path: Path) -> None:
     late = write(tmp_path, late=HOST.replace("2026", "2027"))
     with pytest.raises(SourceError, match=r"late\.csv: it covers another time than the GPU logs"):
         one(paths[0], host=(late[0],)).recording()
+
+
+def test_options_that_are_not_used_are_no_part_of_the_identity(tmp_path: Path) -> None:
+    """What a log tells itself is the same run with the option and without; what it does not is another."""
+
+    def identity(*names: str, **options: Any) -> str:  # noqa: ANN401 - any option
+        inputs = together([tmp_path / name for name in names])
+        return Reading(inputs, Placement(**options), Labels(), as_one_run=True).run_id
+
+    header, _, bare = log(9).partition("\n")
+    timeless = "index, utilization.gpu [%]\n" + "0, 90 %\n" * 9
+    for name, text in (("headed", log(9)), ("bare", bare), ("timeless", timeless)):
+        (tmp_path / f"{name}.csv").write_text(text)
+    names = tuple(heading.partition(" ")[0] for heading in header.split(", "))
+    assert identity("headed.csv", columns=names, interval=2.0) == identity("headed.csv")
+    assert identity("bare.csv") != identity("bare.csv", columns=names)
+    assert identity("bare.csv", columns=names) == identity("bare.csv", columns=names, interval=2.0)
+    assert identity("timeless.csv", interval=2.0) != identity("timeless.csv")
+    both = identity("headed.csv", "bare.csv", columns=names)
+    assert both != identity("headed.csv", "bare.csv")
+    with pytest.raises(SettingsError, match="no query field 'a b'"):
+        identity("headed.csv", columns=("a b",))

@@ -105,6 +105,28 @@ def test_a_file_one_may_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert "no permission to read it" in refused(path)
 
 
+def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
+    """Each is called what it is, and where it goes."""
+    gpu, host, other = (tmp_path / name for name in ("gpu.csv", "host.csv", "other.txt"))
+    gpu.write_text(log())
+    host.write_text(HOST)
+    other.write_text("x\n")
+    with pytest.raises(
+        SourceError, match=r"gpu.csv: a log of GPUs, not of a host; give it as a source, without --host"
+    ):
+        find(gpu, [gpu])
+    with pytest.raises(
+        SourceError, match=r"other.txt: not a known log .*; --host takes a CSV with a timestamp and cpu"
+    ):
+        find(gpu, [other])
+    said = (
+        "host.csv: a host log, which says nothing of GPUs; give the log of the GPUs as a source, and this one with --"
+    )
+    assert said in refused(host)
+    gpu.unlink()
+    assert "the folder holds a host log (host.csv) and no log of GPUs; give a log of nvidia-smi" in refused(tmp_path)
+
+
 def test_a_host_log_joins_the_only_log_of_its_folder(tmp_path: Path) -> None:
     """A folder's host CSV belongs to its log; each folder below is a run of its own."""
     for name in ("a", "b"):

@@ -8,6 +8,7 @@ import os
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import chain
 
 import numpy as np
 
@@ -19,6 +20,24 @@ from gpureport.importers.delimited.tables import TableReader
 
 _WORKERS = 4
 """Pieces parsed at a time at most: memory grows with them, and the thread that writes keeps up with no more."""
+_LINES = 2**17
+"""Lines parsed at a time at most: one that is no row takes a hundred times the memory of a letter."""
+
+
+def _portions(piece: Piece) -> Iterator[Piece]:
+    """Yield a piece, or parts of it about equal where it has very many lines."""
+    count = -(-piece.lines // _LINES)
+    if count <= 1:
+        yield piece
+        return
+    ends = np.flatnonzero(np.frombuffer(piece.data, dtype=np.uint8) == ord("\n")) + 1
+    begin, line = 0, 0
+    for part in range(1, count + 1):
+        upto = part * piece.lines // count
+        end = len(piece.data) if part == count else int(ends[upto - 1])
+        last = piece.last and part == count
+        yield Piece(piece.data[begin:end], piece.first_line + line, last=last, lines=upto - line)
+        begin, line = end, upto
 
 
 class Parser:
@@ -36,7 +55,7 @@ class Parser:
         layout = self._start
         pending: deque[tuple[Piece, Layout | None, Future[Parsed]]] = deque()
         with ThreadPoolExecutor(workers) as pool:
-            for piece in pieces:
+            for piece in chain.from_iterable(map(_portions, pieces)):
                 if piece.first_line == 1:
                     parsed = self.parse(piece, layout)
                     layout = parsed.layout

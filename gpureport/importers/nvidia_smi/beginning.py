@@ -1,7 +1,9 @@
 """The beginning of a log, by which its lines are understood; below the output of a job where that stands above it."""
 
+from collections.abc import Iterator
+
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES
-from gpureport.importers.delimited.pieces import head
+from gpureport.importers.delimited.pieces import head, pieces
 from gpureport.importers.nvidia_smi.guess import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.raw import RawFile
@@ -17,8 +19,14 @@ def beginning(file: RawFile) -> str:
     if len(text) < HEAD_BYTES or _header(first) is not None or headerless(first_lines(first)):
         return first
     searched = head(file.again(), SEARCHED_BYTES).decode(errors="replace")
-    place = _header(searched)
+    place = _header(searched, first.rfind("\n") + 1)
     return first if place is None else searched[: place + HEAD_BYTES]
+
+
+def every_line(file: RawFile) -> Iterator[str]:
+    """Yield the lines of a log, read on the side."""
+    for piece in pieces(file.again()):
+        yield from piece.data.decode(errors="replace").splitlines()
 
 
 def first_lines(text: str) -> list[str]:
@@ -35,6 +43,6 @@ def around_header(text: str) -> list[str]:
     return first_lines("\n".join([*above, text[place:]]))
 
 
-def _header(text: str) -> int | None:
-    """Return where the first header of a text begins, None when there is none."""
-    return next((place for place, _ in headers(text, QueryGpuDialect())), None)
+def _header(text: str, start: int = 0) -> int | None:
+    """Return where the first header of a text from some line on begins, None when there is none."""
+    return next((place for place, _ in headers(text, QueryGpuDialect(), start)), None)

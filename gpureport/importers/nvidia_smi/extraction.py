@@ -21,7 +21,7 @@ from gpureport.importers.delimited.pieces import PIECE_BYTES, pieces
 from gpureport.importers.devices import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
 from gpureport.importers.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi import fields, places
-from gpureport.importers.nvidia_smi.beginning import beginning
+from gpureport.importers.nvidia_smi.beginning import beginning, every_line
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
@@ -43,6 +43,7 @@ from gpureport.importers.strays import Strays
 from gpureport.importers.survey import survey
 from gpureport.importers.tick_times import TickTimes
 from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
+from gpureport.importers.wording import counted
 from gpureport.quality import Quality
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class QueryGpuExtraction:
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
         text = beginning(self._file)
-        self._opening = opening(str(self._file.path), text, self._placement.columns, self._lines)
+        self._opening = opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
@@ -127,11 +128,6 @@ class QueryGpuExtraction:
             self._tally.drop(f"{MALFORMED} {source}", section.numbers[rows & ~bad])
             bad |= rows
         return section.select(~bad) if bad.any() else section
-
-    def _lines(self) -> Iterator[str]:
-        """Yield the lines of the log, read on the side."""
-        for piece in pieces(self._file.again()):
-            yield from piece.data.decode(errors="replace").splitlines()
 
     def _lacks(self, layout: Layout) -> tuple[str, str] | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
@@ -197,9 +193,12 @@ class QueryGpuExtraction:
         ((header, row), lines), *_ = self._tally.misaligned.most_common(1) or [((0, 0), 0)]
         if 2 * lines > sum(rows for rows, _ in self._tally.rejected.values()):
             names = "its header names" if self._tally.headers else "--columns names"
-            what = f"{names} {header} columns and its rows hold {row} cells, so which is which cannot be told"
+            which = f"{counted(header, 'column')} and its rows hold {counted(row, 'cell')}"
+            what = f"{names} {which}, so which is which cannot be told"
             return what, "name the columns of its rows with --columns"
-        what = f"none of its {self._tally.lines} lines is a row that can be used"
+        what = "its only line is no row that can be used"
+        if self._tally.lines > 1:
+            what = f"none of its {self._tally.lines} lines is a row that can be used"
         return what + (f" ({reasons})" if reasons else ""), _RECORD
 
     def outcome(self) -> Outcome:

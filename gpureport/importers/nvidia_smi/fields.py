@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CLOCK_EVENTS = "clock_events"
 """Target of the bit mask of clock events, taken apart into one column a reason by `events`."""
-_ALIASES = {
+ALIASES = {
     "gpu_name": "name",
     "gpu_serial": "serial",
     "gpu_uuid": "uuid",
@@ -42,6 +42,7 @@ _ALIASES = {
     "clocks.video": "clocks.current.video",
     "clocks.gr": "clocks.current.graphics",
 }
+"""Older spellings of fields, and the present ones."""
 _COMMON = {"index", "name", "serial"}
 """Fields whose names are those of columns of many a table."""
 _PREFIXES = {
@@ -118,8 +119,8 @@ def canonical(field: str) -> str:
     for old, new in _PREFIXES.items():
         if field.startswith(old):
             field = new + field.removeprefix(old)
-    if field in _ALIASES:
-        return _ALIASES[field]
+    if field in ALIASES:
+        return ALIASES[field]
     for old, new in _SUFFIXES.items():
         if field.startswith("clocks.") and field.endswith(old):
             return field.removesuffix(old) + new
@@ -148,6 +149,12 @@ def column(heading: str) -> Column | None:
     """
     match = _HEADING.fullmatch(heading.strip())
     return None if match is None else replace(_column(canonical(match[1]), match[2] or ""), heading=heading.strip())
+
+
+def named(heading: str) -> bool:
+    """Return whether a heading is that of a field with a column of its own, at a part of the cost of `column`."""
+    match = _HEADING.fullmatch(heading.strip())
+    return match is not None and target(canonical(match[1])) is not None
 
 
 def _column(field: str, unit: str) -> Column:

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
-from gpureport.columns import FloatArray, IntArray
+from gpureport.columns import FloatArray, IntArray, strings
 from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.layout import STAMP
 from gpureport.importers.nvidia_smi import fields, ticks
@@ -132,7 +131,7 @@ def _gpus(columns: list[list[str]], names: Names) -> IntArray:
     stamp = next((place for place, said in names.items() if said.field == STAMP), None)
     if stamp is None:
         return alone
-    times, good = stamps.parse(pa.array(columns[stamp]))
+    times, good = stamps.parse(strings(columns[stamp]))
     shown = ticks.infer(times) if good.all() else None
     if shown is None or shown.gap is None:
         return alone

@@ -44,11 +44,13 @@ _FIELDS = {
 }
 _STEMS = {stem: name for name, stems in _FIELDS.items() for stem in stems}
 _WRITTEN = re.compile(rf"(\w+?)[ _]*[\[(]?({'|'.join(map(re.escape, _UNITS))})?[\])]?", re.IGNORECASE)
+_LONGEST = 100
+"""Letters of a heading at most; in longer words, units are looked for at too many places."""
 
 
 def translated(heading: str) -> str | None:
     """Return a hand-written heading as nvidia-smi would have it, None when it is none that is known."""
-    match = _WRITTEN.fullmatch(heading.strip())
+    match = _WRITTEN.fullmatch(heading.strip()) if len(heading) <= _LONGEST else None
     name = _STEMS.get(match[1].lower()) if match else None
     if match is None or name is None:
         return None

@@ -27,11 +27,13 @@ _EVENTS = (
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
-_HEADING = r"[\w.]{1,200}+[ _]{0,9}+(?:\[[^\]\n]{0,99}+\]|[\[(]?[\w%]{0,99}+[\])]?)"
-"""What every heading looks like: a word, and perhaps a unit; nvidia-smi's longest has 64 letters."""
+_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%]*+[\])]?)"
+"""What every heading looks like: a word, and perhaps a unit."""
 _TITLE = re.compile(rf"[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+")
 """What every header looks like: most lines that are none are told by it, at a tenth of the cost."""
 _TITLES = re.compile(rf"^{_TITLE.pattern}$", re.MULTILINE)
+_OTHERS = 10_000
+"""Lines that are no header that are remembered; words come again as a rule."""
 _NOISE = re.compile(r"[-=+*#_ ]{3,}|#TYPE [\w.+]+|\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")
 
 
@@ -76,12 +78,22 @@ class QueryGpuDialect:
         return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED
 
 
-def headers(text: str, dialect: QueryGpuDialect) -> Iterator[tuple[int, Layout]]:
-    """Yield where the headers of a text begin, and what they declare."""
-    for match in _TITLES.finditer(text):
-        header = dialect.header(match[0].strip())
+def headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterator[tuple[int, Layout]]:
+    """Yield where the headers of a text begin, and what they declare.
+
+    Args:
+        text: whole lines.
+        dialect: what its lines are.
+        start: where the first line to look at begins.
+    """
+    others: set[str] = set()
+    for match in _TITLES.finditer(text, start):
+        line = match[0].strip()
+        header = None if line in others else dialect.header(line)
         if header is not None:
             yield match.start(), header
+        elif len(others) < _OTHERS:
+            others.add(line)
 
 
 def _declared(headings: Sequence[str]) -> list[Column] | None:
@@ -89,6 +101,9 @@ def _declared(headings: Sequence[str]) -> list[Column] | None:
 
     Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric.
     """
+    if len(headings) == 1 and not fields.named(headings[0]):
+        # any word is a heading
+        return None
     own = _columns(headings, fields.column)
     telling = any(map(about_gpus, headings)) or (own is not None and any(map(fields.telling, own)))
     written = _columns(headings, column) if telling and len(headings) > 1 else None

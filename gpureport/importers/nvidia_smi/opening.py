@@ -15,6 +15,7 @@ from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guess import guess, headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.nvidia_smi.timeless import arranged
+from gpureport.importers.wording import counted
 
 _UNUSED = "The log has a header: --columns was not used."
 
@@ -119,7 +120,8 @@ def _named(names: Sequence[str], head: _Head) -> Opening:
         return Opening(named, told_by="--columns")
     header, row = len(head.header.columns), _usual(head.after, delimiter)
     if header != row == len(names):
-        note = f"The header names {header} columns and its rows hold {row} cells: --columns was used instead."
+        which = f"{counted(header, 'column')} and its rows hold {counted(row, 'cell')}"
+        note = f"The header names {which}: --columns was used instead."
         return Opening(named, QueryGpuDialect(instead=named), (note,), told_by="--columns")
     used = any(line.count(delimiter) + 1 == len(names) for line in head.before)
     return Opening(named, notes=() if used else (_UNUSED,), told_by="--columns" if used else "")

@@ -1,11 +1,13 @@
 """Recognises what nvidia-smi writes: `--query-gpu=… --format=csv`, and the forms beside it."""
 
+from dataclasses import replace
 from typing import ClassVar
 
+from gpureport.errors import SourceError
 from gpureport.importers.base import SEARCHED_BYTES, Extraction, Placement
 from gpureport.importers.delimited.pieces import Piece, head, head_text
 from gpureport.importers.nvidia_smi import fields
-from gpureport.importers.nvidia_smi.beginning import first_lines
+from gpureport.importers.nvidia_smi.beginning import beginning, every_line, first_lines
 from gpureport.importers.nvidia_smi.extraction import QueryGpuExtraction
 from gpureport.importers.nvidia_smi.forms.blocks import Blocks
 from gpureport.importers.nvidia_smi.forms.extraction import FormsExtraction
@@ -14,6 +16,7 @@ from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.nvidia_smi.guess import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
+from gpureport.importers.nvidia_smi.opening import opening
 from gpureport.importers.raw import RawFile
 
 _LOOKED_AT = 2**20
@@ -35,6 +38,27 @@ class NvidiaSmi:
         if any(map(fields.of_gpus, declared)) or _forms(_piece(text.encode())):
             return True
         return not declared and headerless(first_lines(text))
+
+    def used(self, file: RawFile, placement: Placement) -> Placement:
+        """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.
+
+        Raises:
+            SettingsError: when a name is no query field.
+        """
+        given = placement.columns is not None or placement.interval is not None
+        if not given or (placement.columns is None and _in_forms(_beginning(file))):
+            return placement
+        try:
+            found = opening(str(file.path), beginning(file), placement.columns, lambda: every_line(file))
+        except SourceError:
+            # what is wrong with it is said when it is read
+            return placement
+        stamped = found.stamped or (found.layout is not None and found.layout.stamp is not None)
+        return replace(
+            placement,
+            columns=placement.columns if found.told_by == "--columns" else None,
+            interval=None if stamped else placement.interval,
+        )
 
     def extract(self, file: RawFile, placement: Placement) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.wording import counted
 
 _MOST = 32
 """Rows a tick can hold: twice the GPUs of the largest machine nvidia-smi lists as one (16)."""
@@ -91,7 +92,8 @@ def _at(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | No
     alike = int((sizes == size).sum())
     if not 1 < size <= _MOST or alike < _ALIKE * len(sizes):
         return None
-    evidence = f"{alike:,} of {len(sizes):,} ticks hold {size} rows"
+    verb = "holds" if alike == 1 else "hold"
+    evidence = f"{alike:,} of {counted(len(sizes), 'tick')} {verb} {size} rows"
     return alike / len(sizes), Ticks(size=size, confidence="high", evidence=evidence, gap=limit)
 
 

@@ -1,9 +1,13 @@
 """Lines of damaged logs: what is kept, what is rejected, and why."""
 
+from contextlib import suppress
 from pathlib import Path
+from random import Random
+from time import process_time
 
 import pytest
 
+from gpureport.errors import SourceError
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
@@ -160,3 +164,45 @@ def test_a_delimiter_at_the_end_is_no_cell(tmp_path: Path, header: str) -> None:
     found = read_text(tmp_path, text)
     assert found.series.select(plain.series.column_names).equals(plain.series)
     assert found.run.quality.accounted
+
+
+@pytest.mark.parametrize("letters", ["x", "1", '"', "ab1,;-#", "\0x"])
+@pytest.mark.parametrize("header", [HEADER, "utilization.gpu [%]", "x"])
+def test_a_log_of_one_letter_a_line(tmp_path: Path, header: str, letters: str) -> None:
+    """100 kB of lines that are no rows take a moment; they took a second of the processor."""
+    chance = Random(1)
+    text = "".join(chance.choice(letters) + "\n" for _ in range(50_000))
+    start = process_time()
+    with suppress(SourceError):
+        read_text(tmp_path, f"{header}\n{text}")
+    assert process_time() - start < 0.6
+
+
+def test_what_is_no_row_twice_is_counted_twice(tmp_path: Path) -> None:
+    """Lines that say the same are known again, each under its own number, until a header gives them another meaning."""
+    wide = "timestamp, index, utilization.gpu [%]"
+    odd = ["x", "No devices were found", "----", "a, b, c", "\xff", "x"]
+    found = read_text(tmp_path, "\n".join([HEADER, *odd, row(0), *odd, wide, *odd, *odd, ""]).encode("latin-1"))
+    account = found.run.quality
+    assert account.accounted
+    assert (account.lines, account.headers, account.noise, account.events) == (27, 2, 4, 4)
+    assert [(entry.reason, entry.rows, entry.first_line) for entry in account.rejected] == [
+        ("malformed index", 2, 19),
+        ("not UTF-8 text", 4, 6),
+        ("wrong number of cells", 10, 2),
+    ]
+
+
+def test_a_piece_of_very_many_lines_is_parsed_in_parts() -> None:
+    """Lines keep their numbers, and a header in one part holds in the next; what is no row fills no memory."""
+    other = "timestamp, utilization.gpu [%]"
+    rows = [f"2026/03/14 09:00:00.000, {util % 90} %" for util in range(4_000)]
+    lines = [HEADER, *["x"] * 200_000, other, *["y"] * 200_000, *rows, "z"]
+    data = "\n".join(lines).encode()
+    parts = list(Parser(QueryGpuDialect()).sections([Piece(data, 1, last=True, lines=len(lines) - 1)]))
+    assert max(len(part.odd) for part in parts) < 150_000
+    assert sum(part.lines for part in parts) == len(lines)
+    assert [line.number for part in parts for line in part.odd] == [*range(1, 400_003), len(lines)]
+    numbers = [number for part in parts for section in part.sections for number in section.numbers.tolist()]
+    assert numbers == list(range(400_003, 404_003))
+    assert [part.cut for part in parts] == [False] * (len(parts) - 1) + [True]

@@ -3,8 +3,7 @@
 import re
 from collections.abc import Callable
 
-import pyarrow as pa
-
+from gpureport.columns import strings
 from gpureport.importers.delimited import stamps
 from gpureport.importers.delimited.layout import STAMP
 from gpureport.importers.nvidia_smi.guessing.said import Said, likely, sure, unnamed
@@ -32,7 +31,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Said], ...] = (
 
 def is_stamp(texts: list[str]) -> bool:
     """Return whether all texts are time stamps."""
-    return bool(texts) and bool(stamps.parse(pa.array(texts))[1].all())
+    return bool(texts) and bool(stamps.parse(strings(texts))[1].all())
 
 
 def name(texts: list[str]) -> Said | None:

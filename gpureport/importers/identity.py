@@ -1,0 +1,28 @@
+"""Which of the options that select or place rows are part of a run's identity: those that are used."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from gpureport.importers.base import Input, Placement
+from gpureport.importers.raw import RawFile
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """An importer that can do without options it is given."""
+
+    def used(self, file: RawFile, placement: Placement) -> Placement:
+        """Return the options without those that reading a source would not use; its beginning tells."""
+        ...
+
+
+def used(inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement) -> Placement:
+    """Return the options without those that no log of a run uses."""
+    logs = [
+        each.importer.used(file, placement) if isinstance(each.importer, Choosing) else placement
+        for each, file in zip(inputs, files, strict=True)
+        if not each.beside
+    ]
+    unused = {name: None for name in ("columns", "interval") if all(getattr(log, name) is None for log in logs)}
+    return replace(placement, **unused)
