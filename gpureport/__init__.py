@@ -10,37 +10,47 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpureport.analysis.base import Analysis
-    from gpureport.importers import Labels, Placement
+    from gpureport.importers import Labels, Placement, Selection
     from gpureport.recording import Recording
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "analyze", "read"]
 
 
-def read(
+def read(  # noqa: PLR0913 - each is given by name
     source: "str | Path",
     *,
     host: "Sequence[str | Path]" = (),
     placement: "Placement | None" = None,
     labels: "Labels | None" = None,
     as_one_run: bool = False,
+    selection: "Selection | None" = None,
 ) -> list["Recording"]:
-    """Return every run a log or a folder of logs holds.
+    """Return every run that a log, a folder of logs, or the store of a tracker holds.
 
     Args:
-        source: a log, or a folder with logs in it or below.
+        source: a log, a folder with logs in it or below, or `mlflow:STORE#RUN`.
         host: CPU logs to join by time.
         placement: options that select or place rows.
         labels: what is said about the runs.
         as_one_run: whether all logs of the folder are one run.
+        selection: which runs of a tracker are meant.
 
     Raises:
         SourceError: when the source is missing or holds nothing that can be used.
     """
     from gpureport import importers  # noqa: PLC0415 - loads pyarrow, which `import gpureport` must not
 
-    runs = [importers.together([source], host)] if as_one_run else importers.find(source, host)
     options = placement or importers.Placement(), labels or importers.Labels()
+    tracking = None if as_one_run else importers.tracker(str(source))
+    if tracking is not None:
+        meant = tracking.runs(str(source), selection or importers.Selection())
+        joined = importers.joined
+        return [
+            importers.TrackedReading(tracking.kind, run, *options, strict=False, joined=joined).recording()
+            for run in meant
+        ]
+    runs = [importers.together([source], host)] if as_one_run else importers.find(source, host)
     return [importers.Reading(inputs, *options, as_one_run=as_one_run).recording() for inputs in runs]
 
 

@@ -1,5 +1,6 @@
 """`gpureport ingest`."""
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 import click
@@ -39,7 +40,10 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
             click.echo(printable(line))
         return 0
     store, failed = sources.store(options), 0
-    for reading in sources.readings(source, options):
+    waiting = deque(sources.readings(source, options))
+    while waiting:
+        # a run that is stored is let go: a tracker may hold a thousand of them
+        reading = waiting.popleft()
         try:
             with progress.shown(reading):
                 lines = _explained(reading, options) if explain else _stored(store, reading, options, force=force)

@@ -24,5 +24,8 @@ def used(inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement
         for each, file in zip(inputs, files, strict=True)
         if not each.beside
     ]
-    unused = {name: None for name in ("columns", "interval") if all(getattr(log, name) is None for log in logs)}
-    return replace(placement, **unused)
+    return replace(
+        placement,
+        columns=placement.columns if any(log.columns for log in logs) else None,
+        interval=placement.interval if any(log.interval for log in logs) else None,
+    )

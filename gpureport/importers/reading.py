@@ -145,6 +145,9 @@ class Reading:
             else:
                 hosts.append(list(batches))
         outcomes = [extraction.outcome() for extraction in self._extractions]
+        if len(outcomes) > 1 and any(device.id == HOST for device in outcomes[0].devices):
+            what = "the GPU log holds series of the machine already"
+            raise SourceError(self._inputs[1].locator, what, "leave it out")
         time_bases.check(self._inputs, outcomes, self._placement.tz)
         if hosts:
             self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
@@ -198,9 +201,6 @@ class Reading:
             SourceError: when the host log shares no time with the log, or the log holds series of the host itself.
         """
         outcomes = self._outcomes()
-        if sum(any(device.id == HOST for device in outcome.devices) for outcome in outcomes) > 1:
-            what = "the GPU log holds series of the machine already"
-            raise SourceError(self._inputs[1].locator, what, "leave it out")
         if (place := _apart(outcomes)) is not None:
             what = "it covers another time than the GPU log"
             raise SourceError(self._inputs[place].locator, what, "check its clock, give --tz, or leave it out")

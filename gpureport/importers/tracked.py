@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.errors import SourceError
+from gpureport.importers import zones
 from gpureport.importers.base import Labels, Placement, placed_by
 from gpureport.importers.reasons import CHOSEN
 from gpureport.quality import Quality
@@ -194,7 +195,12 @@ class TrackedReading:
             labels: what a person says about the run.
             strict: whether a point that was not understood is an error.
             joined: what puts the logs kept with a run in the place of what the tracker recorded.
+
+        Raises:
+            SettingsError: when there is no zone of the name given.
         """
+        if placement.tz:
+            zones.zone(placement.tz)
         self._kind = kind
         self._of = run
         self._placement = placement

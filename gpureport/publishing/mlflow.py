@@ -7,7 +7,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.mlflow.client import ClientStore
 from gpureport.importers.mlflow.entities import RunInfo, RunStore
 from gpureport.importers.mlflow.file_store import FileStore
-from gpureport.importers.mlflow.local_artifacts import said_folder
+from gpureport.importers.mlflow.local_artifacts import relative, said_folder
 from gpureport.importers.mlflow.locators import opened
 from gpureport.importers.mlflow.rest import RestStore
 from gpureport.importers.mlflow.runs import FOLDER, PUBLISHED
@@ -51,6 +51,8 @@ def _folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
     # the store may have been moved here from a machine on which that folder was
     if said is not None and any(parent.is_dir() and parent.name for parent in list(said.parents)[:3]):
         return said
+    if isinstance(store, SqliteStore) and (beside := relative(run.artifact_uri, store.path)):
+        return beside[0]
     if said is None and isinstance(store, SqliteStore):
         where = urlsplit(run.artifact_uri).scheme or "nowhere"
         raise SourceError(store.where, f"the artifacts of its runs lie in {where}", "give the URL of its server")
@@ -69,6 +71,9 @@ def _sent(store: RunStore, run: RunInfo, file: Path) -> str:
         folder.publish(file, here / FOLDER)
         store.tag(run, TAG, name)
         return f"{store.where}#{run.id}, {name}"
+    if not parts.scheme:
+        what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
+        raise SourceError(store.where, what, "give its database on that machine, or start it with --serve-artifacts")
     # where artifacts lie in a bucket, MLflow's own client knows how to reach it
     client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
     client.publish(run, file, FOLDER)

@@ -36,7 +36,7 @@ def test_no_sample_is_claimed_twice() -> None:
         if path.is_file()
     }
     assert [name for name, kinds in claims.items() if len(kinds) > 1] == []
-    assert [name for name, kinds in claims.items() if bool(kinds) != name.endswith((".csv", ".log"))] == []
+    assert [name for name, kinds in claims.items() if bool(kinds) == name.endswith((".md", "expected.json"))] == []
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
@@ -112,11 +112,11 @@ def test_a_host_log_and_one_of_gpus_confused(tmp_path: Path) -> None:
     host.write_text(HOST)
     other.write_text("x\n")
     with pytest.raises(
-        SourceError, match=r"gpu.csv: a log of GPUs, not of a host; give it as a source, without --host"
+        SourceError, match=r"gpu.csv: a log of GPUs, not of a host; give it as a source; with --host, give what"
     ):
         find(gpu, [gpu])
     with pytest.raises(
-        SourceError, match=r"other.txt: not a known log .*; --host takes a CSV with a timestamp and cpu"
+        SourceError, match=r"other.txt: not a known log .*; give what sar, .*, or a CSV with a timestamp and cpu"
     ):
         find(gpu, [other])
     said = (

@@ -84,19 +84,6 @@ def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
     assert "POST /api/2.0/mlflow/runs/set-tag" in sent
 
 
-@pytest.mark.tracker
-def test_a_server_of_mlflow_gives_back_what_it_got(server: str, report: Path) -> None:
-    """On a run that has ended; its tag says where the report is."""
-    from gpureport.importers.mlflow.locators import opened  # noqa: PLC0415 - only here
-
-    publish(report, f"mlflow:{server}#long")
-    store, _ = opened(f"mlflow:{server}")
-    (run,) = (run for run in store.runs() if run.name == "long")
-    assert store.artifacts(run, "gpureport") == ["gpureport/report.html"]
-    assert store.fetched(run, "gpureport/report.html").read_bytes() == report.read_bytes()
-    assert ("gpureport.report", "gpureport/report.html") in store.labelled(run).tags
-
-
 @pytest.mark.parametrize(
     ("target", "expected"),
     [

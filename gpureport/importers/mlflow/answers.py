@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpureport.errors import SourceError
+from gpureport.importers.mlflow.faults import no_server
 from gpureport.importers.mlflow.server_settings import ServerSettings
 
 OVERLOADED = {429, 502, 503, 504}
@@ -48,18 +49,6 @@ class Answer:
         if not isinstance(found, dict) or "error_code" not in found:
             return None
         return " ".join(f"{found['error_code']}: {found.get('message', '')}".split())[:_SHOWN]
-
-
-def unreachable(where: str, why: str) -> SourceError:
-    """Return that nothing is heard of a server."""
-    return SourceError(where, f"cannot be reached: {why}", "check the address, and that the server runs")
-
-
-def no_server(where: str, why: str) -> SourceError:
-    """Return that something else answers."""
-    hint = "check the address, and the prefix it is served under"
-    why = " ".join(why.split())[:_SHOWN]
-    return SourceError(where, f"it answers but is not an MLflow server ({why})", hint)
 
 
 def checked(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:

@@ -19,10 +19,18 @@ def folder(uri: str, beside: Iterable[Path]) -> Path | None:
 
 
 def said_folder(uri: str) -> Path | None:
-    """Return the folder that a URI of artifacts names, there or not; None where it is of another kind."""
+    """Return the folder that a URI of artifacts names, there or not; None where it is of another kind, or relative."""
     parts = urlsplit(uri)
     said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
-    return Path(said) if said else None
+    return Path(said) if said and Path(said).is_absolute() else None
+
+
+def relative(uri: str, store: Path) -> list[Path]:
+    """Return the folder that a relative URI names beside a store; none where it is not relative.
+
+    MLflow takes such a URI as seen from wherever it was started, which is the folder of its store as a rule.
+    """
+    return [store.parent / uri] if uri and not urlsplit(uri).scheme and not Path(uri).is_absolute() else []
 
 
 def names(root: Path | None, below: str) -> list[str]:

@@ -23,7 +23,7 @@ from gpureport.importers.mlflow.transport import Transport
 _API = "/api/2.0/mlflow"
 _PAGE = 25_000
 """Points asked for at once: the most that every server allows. Without a limit one may build the whole history."""
-_RUNS, _EXPERIMENTS = 1_000, 1_000
+_RUNS, _EXPERIMENTS, _TOGETHER = 1_000, 1_000, 100
 _THREADS = 8
 _PARENT = "mlflow.parentRunId"
 T = TypeVar("T")
@@ -83,12 +83,17 @@ class RestStore:
         ids = [key for key, each in known.items() if experiment in {None, key, each.get("name")}]
         if experiment is not None and not ids:
             raise no_experiment(self.where, experiment, (str(each.get("name")) for each in known.values()))
+        found: list[RunInfo] = []
+        for start in range(0, len(ids), _TOGETHER):
+            found += self._found(ids[start : start + _TOGETHER], wanted)
+        return sorted(found, key=lambda run: (-(run.started or 0), run.id))
+
+    def _found(self, ids: list[str], wanted: str | None) -> list[RunInfo]:
         asked = {
             "experiment_ids": ids,
             "filter": wanted or "",
             "run_view_type": "ACTIVE_ONLY" if wanted else "ALL",
             "max_results": _RUNS,
-            "order_by": ["attributes.start_time DESC"],
         }
         try:
             return [self._info(each) for each in self._pages(f"{_API}/runs/search", asked, "runs")]

@@ -111,7 +111,8 @@ class SqliteStore:
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
-        return local_artifacts.folder(run.artifact_uri, [self.home(run) / "artifacts"])
+        beside = local_artifacts.relative(run.artifact_uri, self.path)
+        return local_artifacts.folder(run.artifact_uri, [*beside, self.home(run) / "artifacts"])
 
     def home(self, run: RunInfo) -> Path:
         """Return the folder of a run where the database lies in the folder it was made in."""

@@ -7,21 +7,20 @@ import base64
 import http.client
 import json
 import socket
-import ssl
 import threading
 import time
 import weakref
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.answers import OVERLOADED, Answer, checked, no_server, unreachable
-from gpureport.importers.mlflow.server_settings import CONNECT, ServerSettings
+from gpureport.importers.mlflow.answers import OVERLOADED, Answer, checked
+from gpureport.importers.mlflow.connecting import connected
+from gpureport.importers.mlflow.faults import CLOSED, blamed, no_server, unreachable
+from gpureport.importers.mlflow.server_settings import ServerSettings
 
 _HTTPS, _HTTP = 443, 80
-_CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
 
 
 class Transport:
@@ -104,13 +103,13 @@ class Transport:
         for attempt in (1, 2) if kept else (2,):
             try:
                 return self._sent(method, path, content)
-            except _CLOSED:
+            except CLOSED:
                 if attempt > 1:
                     raise unreachable(self.where, "it closes the connection without an answer") from None
         raise AssertionError
 
     def _sent(self, method: str, path: str, content: bytes | None) -> Answer:
-        with self._blamed():
+        with blamed(self.where):
             connection = self._connection()
             limit = self._settings.later if self._answered else self._settings.first
             late = threading.Event()
@@ -136,17 +135,7 @@ class Transport:
         """Return the connection of this thread."""
         connection: http.client.HTTPConnection | None = getattr(self._own, "connection", None)
         if connection is None or connection.sock is None:
-            _resolved(self._host, self._port)
-            if self._secure:
-                connection = http.client.HTTPSConnection(
-                    self._host, self._port, timeout=CONNECT, context=self._context()
-                )
-            else:
-                connection = http.client.HTTPConnection(self._host, self._port, timeout=CONNECT)
-            connection.connect()
-            if connection.sock is not None:
-                connection.sock.settimeout(max(self._settings.first, self._settings.later))
-                connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            connection = connected(self._host, self._port, self._settings, secure=self._secure)
             self._own.connection = connection
             self._open.append(connection)
         return connection
@@ -155,41 +144,6 @@ class Transport:
         """Close the connections of all threads; the next request opens one."""
         self._own = threading.local()
         _close(self._open)
-
-    def _context(self) -> ssl.SSLContext:
-        settings = self._settings
-        context = ssl.create_default_context(cafile=settings.authority)
-        if settings.insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if settings.certificate:
-            context.load_cert_chain(settings.certificate)
-        return context
-
-    @contextmanager
-    def _blamed(self) -> Iterator[None]:
-        """Turn what went wrong on the way to the server into one sentence."""
-        try:
-            yield
-        except _CLOSED:
-            raise
-        except TimeoutError as error:
-            said = str(error) if str(error).startswith("no answer") else f"no connection in {CONNECT:g} s"
-            raise unreachable(self.where, said) from error
-        except ConnectionRefusedError as error:
-            raise unreachable(self.where, "connection refused") from error
-        except socket.gaierror as error:
-            raise unreachable(self.where, f"no such host ({error.strerror})") from error
-        except ssl.SSLCertVerificationError as error:
-            hint = "name a file of certificates with MLFLOW_TRACKING_SERVER_CERT_PATH"
-            raise SourceError(self.where, f"its certificate is not trusted ({error.verify_message})", hint) from error
-        except ssl.SSLError as error:
-            where = self.where.replace("https:", "http:", 1)
-            raise SourceError(self.where, f"it does not speak TLS ({error.reason or error})", f"try {where}") from error
-        except http.client.HTTPException as error:
-            raise no_server(self.where, f"no HTTP: {error}") from error
-        except OSError as error:
-            raise unreachable(self.where, error.strerror or str(error)) from error
 
 
 def _headers(parts: SplitResult, settings: ServerSettings) -> dict[str, str]:
@@ -205,30 +159,6 @@ def _headers(parts: SplitResult, settings: ServerSettings) -> dict[str, str]:
     if settings.workspace:
         headers["X-MLFLOW-WORKSPACE"] = settings.workspace
     return headers
-
-
-def _resolved(host: str, port: int) -> None:
-    """Look a host up, which knows no time limit of its own.
-
-    Raises:
-        OSError: when there is no such host, or nobody answers in time.
-    """
-    failed: list[OSError | None] = []
-
-    def look_up() -> None:
-        try:
-            socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-            failed.append(None)
-        except OSError as error:
-            failed.append(error)
-
-    thread = threading.Thread(target=look_up, daemon=True)
-    thread.start()
-    thread.join(CONNECT)
-    if not failed:
-        raise OSError(0, f"nobody says in {CONNECT:g} s which address {host} has")
-    if failed[0] is not None:
-        raise failed[0]
 
 
 def _close(connections: list[http.client.HTTPConnection]) -> None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers.delimited.quoting import unquoted
@@ -65,6 +65,7 @@ def test_a_quoted_cell_that_is_none(tmp_path: Path, cell: str) -> None:
     assert [(rows, line) for _, rows, line in rejected(recording)] == [(1, 4)]
 
 
+@settings(deadline=None)
 @given(
     texts=st.lists(
         st.sampled_from(['"a","b"', '"a, b","c"', "a,b", '"a"', '"', "", '{"a": 1}', '"a";"b";c', "x" * 99])

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from time import perf_counter
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.columns import strings
@@ -92,6 +92,7 @@ DATES = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(DATES | st.text("0123456789./:, ", max_size=26), min_size=1, max_size=30), st.booleans())
 def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> None:  # noqa: FBT001 - drawn
     """Day, month and hour of one or two digits, with seconds or without: all that is a moment is read, nothing else."""

@@ -23,7 +23,7 @@ def main() -> None:
     """Record everything."""
     uri, seconds = sys.argv[1], float(sys.argv[2])
     client = MlflowClient(uri)
-    experiment = client.create_experiment("recorded")
+    experiment = client.create_experiment("recorded", artifact_location="mlflow-artifacts:/recorded")
     # before the monitors run, which would wait for it
     _others(client, experiment)
     monitors: list[tuple[str, Any]] = []

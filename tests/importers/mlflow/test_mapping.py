@@ -24,7 +24,7 @@ ID = run_id(1)
 TICKS = [10_050 + 10_050 * place for place in range(9)]
 
 
-def read(source: Path, placement: Placement | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
+def read(source: Path | str, placement: Placement | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
     """Return the only run of a store that is meant."""
     (run,) = Mlflow().runs(str(source), Selection(**selection))
     return TrackedReading("mlflow", run, placement or Placement(), Labels(), strict=False, joined=joined).recording()

@@ -81,7 +81,7 @@ def test_a_host_that_does_not_exist_is_said() -> None:
 
 def test_a_name_server_that_is_silent_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system's look-up has no time limit of its own."""
-    monkeypatch.setattr("gpureport.importers.mlflow.transport.CONNECT", 0.2)
+    monkeypatch.setattr("gpureport.importers.mlflow.connecting.CONNECT", 0.2)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(3))
     said, seconds = asked("http://somewhere")
     assert "nobody says in 0.2 s which address somewhere has" in said

@@ -90,6 +90,7 @@ def test_rows_without_time_beside_rows_with_time(tmp_path: Path) -> None:
     recording = read_text(tmp_path, few + many)
     assert kept(recording) == 2
     assert rejected(recording) == [("no time stamp", 30, 7)]
+    assert "30 rows have no time stamp and were left out: --interval reads them instead." in recording.run.quality.notes
     recording = read_text(tmp_path, few + many, Placement(interval=1))
     assert kept(recording) == 30
     assert rejected(recording) == [("no time stamp", 2, 3)]

@@ -1,0 +1,123 @@
+"""Runs of a tracker on the command line: listed, stored, read again when they grow, and judged."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.importers.mlflow.stores import START, Made, database, monitored, run_id
+from tests.test_startup import loaded
+
+_TICKS = [10_050 * (place + 1) for place in range(60)]
+RUNS = [
+    Made(id=run_id(1), name="baseline", series=monitored(_TICKS), params={"workers": "2"}, end=START + 610_000),
+    Made(id=run_id(2), name="bare", series={"loss": [(START, 1.0, 0)]}),
+    Made(id=run_id(3), name="on", series=monitored(_TICKS[:9]), status="RUNNING", end=None, start=START + 1),
+]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """A database with a run that has ended, one without hardware, and one that goes on."""
+    return database(tmp_path / "mlflow.db", RUNS)
+
+
+def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
+    """With id, name, status, start, and what it holds."""
+    done = gpureport("ingest", "--list", f"mlflow:{source}")
+    assert done.code == 0
+    assert done.out.splitlines()[0] == f"{run_id(3)}  on  RUNNING  2026-11-21T00:41:13.409+00:00  1 GPU, host"
+    assert len(done.out.splitlines()) == 3
+
+
+def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Program, source: Path) -> None:
+    """The account adds up and counts points."""
+    done = gpureport("ingest", str(source))
+    assert done.code == 0
+    assert "baseline: 1 GPU, 593 s, every 10.1 s" in done.out
+    assert "540 points = 538 kept + 0 rejected + 2 without a value to keep" in done.out
+    again = gpureport("ingest", str(source))
+    assert again.out.splitlines()[0].endswith(", already in the store")
+    source.unlink()
+    grown = monitored([*_TICKS, _TICKS[-1] + 10_050])
+    database(source, [Made(id=run_id(1), name="baseline", series=grown)])
+    more = gpureport("ingest", str(source))
+    assert more.out.splitlines()[0].endswith(", read again")
+    assert len(gpureport("runs", "list").out.strip().splitlines()) <= 2
+
+
+def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: Path) -> None:
+    """Neither heat nor clocks nor the busiest core: each with what records it."""
+    done = gpureport("analyze", f"mlflow:{source}#baseline", "--format", "json")
+    run = json.loads(done.out)["runs"][0]
+    told = {entry["kind"]: entry["recording"] for entry in run["not_judged"]}
+    assert "clocks_event_reasons.active" in told["thermal_throttle"]
+    assert "clocks_event_reasons.active" in told["hw_throttle"]
+    assert run["run"]["params"] == {"workers": "2"}
+    assert run["statistics"]["gpu:0"]["gpu_utilization_ratio"]["mean"] == pytest.approx(0.9)
+    assert run["run"]["timezone"] == "UTC"
+    text = gpureport("analyze", f"mlflow:{source}#baseline").out
+    assert "WHAT COULD NOT BE JUDGED" in text
+    assert "memory.used,memory.total,memory.used" not in text.replace("\n", "").replace(" ", "")
+
+
+def test_a_run_without_hardware_is_read_unless_it_is_required(gpureport: Program, source: Path) -> None:
+    """With what to do about it."""
+    done = gpureport("ingest", f"mlflow:{source}#bare")
+    assert done.code == 0
+    assert "No system metrics in this run" in done.out
+    refused = gpureport("ingest", f"mlflow:{source}", "--run", "bare", "--require-hardware")
+    assert (refused.code, refused.out) == (3, "")
+    assert "no hardware series in this run; record with mlflow.enable_system_metrics_logging()" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("mlflow:absent.db",), 3, "no MLflow database or mlruns folder here; did you mean mlflow.db?"),
+        (("mlflow:mlflow.db#nobody",), 3, "no run 'nobody'"),
+        (("mlflow.db", "--experiment", "x"), 3, "no experiment 'x'; it has first"),
+        (("mlflow.db", "--filter", "lr > 3"), 2, "--filter: attributes.lr cannot be filtered by without a server"),
+        (("mlflow:postgresql://me:secret@host/db",), 3, "postgresql://host/db: a database server is not read directly"),
+        (("mlflow.db", "--tz", "Nowhere"), 2, "--tz: no time zone 'Nowhere'"),
+    ],
+)
+def test_errors_are_one_line_with_their_code(
+    arguments: tuple[str, ...], code: int, said: str, gpureport: Program, source: Path
+) -> None:
+    """2 for what was asked, 3 for what is not there."""
+    assert source.exists()
+    done = gpureport("ingest", *arguments)
+    assert done.code == code
+    assert said in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_runs_are_compared_by_the_work_they_did(gpureport: Program, tmp_path: Path) -> None:
+    """A throughput that was logged makes figures count per thousand samples."""
+    speeds = {"slow": 100.0, "fast": 200.0}
+    runs = [
+        Made(
+            id=run_id(place),
+            name=name,
+            series=monitored(_TICKS) | {"samples_per_second": [(START + tick, speed, 0) for tick in _TICKS]},
+            end=START + 610_000,
+        )
+        for place, (name, speed) in enumerate(speeds.items(), 1)
+    ]
+    database(tmp_path / "two.db", runs)
+    done = gpureport("compare", "mlflow:two.db#slow", "mlflow:two.db#fast", "--format", "json")
+    assert done.code == 0
+    deltas = {delta["metric"]: delta for delta in json.loads(done.out)["deltas"]}
+    per_work = next(delta for name, delta in deltas.items() if "per" in name and "energy" not in name)
+    assert per_work["after"] == pytest.approx(per_work["before"] / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("command", ["ingest", "analyze"])
+def test_reading_a_database_loads_neither_mlflow_nor_pandas(command: str, source: Path, tmp_path: Path) -> None:
+    """An environment without them will do."""
+    options = ("--store", str(tmp_path / "store")) if command == "ingest" else ("--format", "json")
+    assert (
+        loaded(command, f"mlflow:{source}#baseline", *options) & {"mlflow", "pandas", "matplotlib", "neptune"} == set()
+    )
