@@ -98,12 +98,13 @@ def common(one: Read, other: Read) -> tuple[int, int]:
 
 @pytest.mark.parametrize("name", [*TOOLS, "sadf -d", "sadf -j", "sadf -dU"])
 def test_means_are_those_of_psutil(recorded: dict[str, Path], name: str) -> None:
-    """Within a point, 1.5 where figures are rounded or the seconds lie apart."""
+    """Within a point, 1.5 where figures are rounded; waiting comes in bursts, which two clocks cut differently."""
     reference = read(recorded["psutil"])
     local = tuple(moment + LOCAL for moment in reference.outcome.span)
     found = read(recorded[name], Placement(around=(local[0], local[1])))
     low, high = common(reference, found)
     metrics = ["process_cpu_cores"] if name == "pidstat" else ["cpu_utilization_ratio", "cpu_iowait_ratio"]
     for metric in metrics:
-        allowed = 0.015 if name in {"top", "vmstat"} else 0.01
+        rounded, bursts = name in {"top", "vmstat"}, metric != "cpu_utilization_ratio"
+        allowed = (0.015 if rounded else 0.01) * (2 if bursts else 1)
         assert found.mean(metric, low, high) == pytest.approx(reference.mean(metric, low, high), abs=allowed), metric
