@@ -73,18 +73,21 @@ def table(comparison: Comparison) -> Table:
     """Return one row a step; the small line is the difference from the row above, the last column what may be said."""
     steps = comparison.steps
     figures = _figures(steps)
-    rows = [_row(steps[0], figures, (), "")]
+    links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
+    settled = {delta.metric: delta.before for delta in links[0]} if links else {}
+    rows = [_row(steps[0], figures, (), "", settled)]
     rows += [
-        _row(step, figures, comparison.between(base.label, step.label), comparison.primary)
-        for base, step in pairwise(steps)
+        _row(step, figures, link, comparison.primary, {delta.metric: delta.after for delta in link})
+        for step, link in zip(steps[1:], links, strict=True)
     ]
     title = _named(steps, (comparison.primary,))[comparison.primary].noun
     return Table(
         columns=("Step", *(each.title for each in figures.values()), "Verdict"),
         numeric=(*(True for _ in figures), False),
         rows=tuple(rows),
-        note="Figures are of whole recordings. The small line is the difference from the row above, of what had "
-        f"settled where it had, with its 95{display.GAP}% interval. The verdict is on {title}.",
+        note="Figures are of whole recordings, or of what had settled where these do not tell. The small line is the "
+        f"difference from the row above, of what had settled where it had, with its 95{display.GAP}% interval. "
+        f"The verdict is on {title}.",
     )
 
 
@@ -181,10 +184,16 @@ def batch(units: set[str]) -> str:
     return f"{WORK_BATCH} {display.clean(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
 
 
-def _row(step: Step, figures: Mapping[str, Shown], deltas: Sequence[Delta], primary: str) -> Row:
+def _row(
+    step: Step,
+    figures: Mapping[str, Shown],
+    deltas: Sequence[Delta],
+    primary: str,
+    settled: Mapping[str, float | None],
+) -> Row:
     runs = len(step.analyses)
     changes = {delta.metric: delta for delta in deltas}
-    cells = [_cell(step, metric, each, changes.get(metric)) for metric, each in figures.items()]
+    cells = [_cell(step, metric, each, changes.get(metric), settled.get(metric)) for metric, each in figures.items()]
     judged = changes.get(primary)
     verdict = Cell(text=judged.verdict.value, small=held_back(judged)) if judged else Cell(text="first step")
     return Row(
@@ -192,8 +201,9 @@ def _row(step: Step, figures: Mapping[str, Shown], deltas: Sequence[Delta], prim
     )
 
 
-def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None) -> Cell:
+def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None, settled: float | None) -> Cell:
     value = step.value(metric)
+    value = settled if value is None else value
     return Cell(text=display.optional(value, shown.value), small=_small(delta, shown), value=value)
 
 

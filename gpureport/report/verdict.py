@@ -172,7 +172,10 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     if len(comparison.steps) > 1:
         yield from caution(comparison)
-    if not findings.too_short and not all(analysis.run.work for step in comparison.steps for analysis in step.analyses):
+    known = comparison.primary == PER_WORK or all(
+        analysis.run.work for step in comparison.steps for analysis in step.analyses
+    )
+    if not findings.too_short and not known:
         yield NO_THROUGHPUT
     if findings.missing:
         yield (

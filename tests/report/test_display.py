@@ -29,7 +29,7 @@ from gpureport.report import display
         (display.gpu_hours(1.0), "<0.001 GPU-h"),
         (display.memory(2**29), "512 MiB"),
         (display.memory(22.14 * 2**30), "22.1 GiB"),
-        (display.quantity(5.5 * 2**20, "By/s"), "5.50 MiB/s"),
+        (display.quantity(5.5 * 2**20, "By/s"), "5.77 MB/s"),
         (display.clock(1.965e9), "1965 MHz"),
         (display.temperature(87.0), "87 °C"),
         (display.power(612.4), "612 W"),
