@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Run
 
 _LISTED = 8
-"""Events of a log that are printed."""
+"""Events of a log, and columns that lack values, that are printed."""
 
 
 def summary(run: "Run", done: str = "") -> list[str]:
@@ -48,7 +48,11 @@ def account(
     for entry in quality.rejected:
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
         lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
-    lines += [f"  no value in {e.cells} cell{s(e.cells)} of {e.column}: {e.reason}" for e in quality.absent_cells]
+    lines += [
+        f"  no value in {e.cells} cell{s(e.cells)} of {e.column}: {e.reason}" for e in quality.absent_cells[:_LISTED]
+    ]
+    if len(quality.absent_cells) > _LISTED:
+        lines.append(f"  and cells without a value in {len(quality.absent_cells) - _LISTED} more columns")
     lines += [f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps]
     if quality.gaps:
         lines.append(f"  {gaps(quality)}")
@@ -66,7 +70,7 @@ def equation(quality: "Quality") -> str:
     rejected = sum(entry.rows for entry in quality.rejected)
     others = f"{rejected} rejected + {quality.headers} header{s(quality.headers)}"
     others += f" + {quality.noise} noise + {quality.events} event{s(quality.events)}"
-    others += f" + {quality.continued} more of the same rows" if quality.continued else ""
+    others += f" + {quality.continued} further line{s(quality.continued)} of these rows" if quality.continued else ""
     return f"  {quality.lines} line{s(quality.lines)} = {quality.rows_kept} row{s(quality.rows_kept)} kept + {others}"
 
 

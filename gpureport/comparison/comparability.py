@@ -243,7 +243,7 @@ _PROPERTIES = (
         check="duration",
         read=readings.duration,
         agree=_within(LENGTH),
-        note="Start-up and end weigh more in the shorter run, so figures of whole recordings differ by that alone.",
+        note="Start-up and end weigh more in the shorter run, so figures of whole recordings differ in part by that.",
         unit="s",
         touches=("gpu_seconds", ENERGY),
     ),

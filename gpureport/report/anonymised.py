@@ -65,7 +65,8 @@ class _Names:
         self._sources = {each.locator: _source(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
         people = dict.fromkeys((name for name in _people(run) if len(name) >= _SHORTEST), _NAME)
-        self._texts = {**people, **files, **self._nodes}
+        named = dict.fromkeys(_named_after(run), f"run-{run.id[:_SHOWN]}")
+        self._texts = {**people, **files, **named, **self._nodes}
 
     def text(self, text: str) -> str:
         """Return a text without names."""
@@ -130,6 +131,13 @@ def _source(source: Source, place: int) -> str:
     if "#" in source.locator:
         return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
     return f"source-{place}{''.join(PurePath(source.locator).suffixes[-2:])}"
+
+
+def _named_after(run: Run) -> Iterator[str]:
+    """Yield the name of a run where it is that of its file or folder, which nobody chose to show."""
+    paths = [PurePath(source.locator) for source in run.sources]
+    if any(run.name in {path.stem, path.name, path.parent.name} for path in paths) or not paths:
+        yield run.name
 
 
 def _people(run: Run) -> Iterator[str]:

@@ -110,7 +110,7 @@ def _lines(data: Quality) -> str:
         (data.headers, "header" if data.headers == 1 else "headers"),
         (data.noise, "without data"),
         (data.events, "driver message" if data.events == 1 else "driver messages"),
-        (data.continued, "more of the same rows"),
+        (data.continued, "further lines of these rows"),
     ]
     shown = [f"{display.integer(count)} {name}" for count, name in parts if count or name == "rejected"]
     unaccounted = "" if data.accounted else "; the parts do not add up, please report this log"

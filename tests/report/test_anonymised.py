@@ -46,3 +46,15 @@ def test_nodes_are_numbered_in_rows_as_in_devices(tmp_path: Path) -> None:
     devices = [device.id for device in shown.run.devices]
     assert "anna" not in repr(shown.run)
     assert sum(len(shown.of(device)) for device in devices) == len(run.series)
+
+
+def test_a_name_that_is_a_files_is_replaced_and_one_that_was_given_stays(tmp_path: Path) -> None:
+    """Runs stay apart all the same."""
+    for name in ("dgx01-anna", "dgx02-anna"):
+        (tmp_path / f"{name}.csv").write_text(log(30 if name == "dgx01-anna" else 31))
+    runs = [Reading(find(tmp_path / f"dgx0{n}-anna.csv")[0], Placement(), Labels()).recording() for n in (1, 2)]
+    names = [anonymised(run).run.name for run in runs]
+    assert "anna" not in "".join(names)
+    assert names[0] != names[1]
+    given = Reading(find(tmp_path / "dgx01-anna.csv")[0], Placement(), Labels(name="baseline")).recording()
+    assert anonymised(given).run.name == "baseline"

@@ -14,7 +14,7 @@ from gpureport.importers.nvidia_smi.forms.frames import Frames, LineShape
 from gpureport.importers.nvidia_smi.forms.table_cells import FIRST, SECOND, SHORTENED, THIRD, CellTexts
 from gpureport.importers.reasons import MALFORMED, TORN
 
-SHORT = "Names of GPUs are shortened (`NVIDIA GeForce ...`), so what is known of their models is not used."
+SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
 
 
 class TableRows:
