@@ -89,6 +89,8 @@ def _not_judged(report: Report) -> Iterator[str]:
         yield from _rows(("Kinds", "Why", "Record this to know"), rows)
     if report.judgement.command:
         yield from ("", f"To record all of these: {_code(report.judgement.command)}")
+    if report.judgement.limits:
+        yield from ("", *(f"- {_safe(limit)}" for limit in report.judgement.limits))
 
 
 def _table(table: Table) -> Iterator[str]:

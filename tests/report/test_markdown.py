@@ -27,3 +27,9 @@ def test_result_first(report: Report) -> None:
 def test_small_enough_for_a_job_summary(many: Report) -> None:
     """A report of 64 GPUs stays under 20 KB."""
     assert len(markdown.render(many).encode()) < 20_000
+
+
+def test_what_the_sampling_cannot_show_is_said(report: Report) -> None:
+    """As in every other format: no gap found is not no gap."""
+    text = markdown.render(report).replace("\N{NO-BREAK SPACE}", " ")
+    assert "\n- Gaps shorter than 5 s cannot be seen at this sampling.\n" in text
