@@ -58,7 +58,7 @@ class Said:
         yield from self._of_gauges()
         if self.found.derived:
             yield f"Derived from a value and its share, not recorded: {_listed(self.found.derived)}."
-        if self.nodes and any("gpu_memory_used_bytes" in self.found.tables[gpu.id].column_names for gpu in gpus):
+        if any("gpu_memory_used_bytes" in self.found.tables[gpu.id].column_names for gpu in gpus):
             yield (
                 "GPU memory in use holds what the driver reserves (NVML's first interface), "
                 "a few hundred MiB that nvidia-smi leaves out."

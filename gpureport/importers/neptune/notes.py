@@ -71,6 +71,11 @@ def of_devices(arranged: Arranged, spaces: Sequence[Namespace]) -> Iterator[str]
     gpus = [space for space in spaces if space.gpus]
     if gpus and not any(meaning.metric == "gpu_power_watts" for space in gpus for meaning in space.leaves.values()):
         yield "GPU power was not recorded: Neptune's client does so since 1.11.0"
+    if any(meaning.metric == "gpu_memory_used_bytes" for space in gpus for meaning in space.leaves.values()):
+        yield (
+            "GPU memory in use holds what the driver reserves (NVML's first interface), "
+            "a few hundred MiB that nvidia-smi leaves out"
+        )
 
 
 def of_memory(stock: Inventory) -> Iterator[str]:

@@ -46,6 +46,7 @@ def test_dropped_zeros_are_put_back_and_times_stay(tmp_path: Path) -> None:
     assert quality.accounted
     assert recording.training.column("name").to_pylist() == ["loss"]
     assert recording.run.params == (("lr", "0.1"),)
+    assert any("holds what the driver reserves" in note for note in quality.notes)
 
 
 def test_each_process_is_a_stage(tmp_path: Path) -> None:
