@@ -1,0 +1,266 @@
+"""One run seen through nvidia-smi, MLflow and Neptune: the same figures, within what each recorder resolves.
+
+What a recorder that looks every h seconds can be wrong by: NVML averages over the second before a reading, so a
+stretch without work of L seconds reads as 0 for about L - 1 of them. Of k h + f seconds a recorder sees k or k + 1
+readings, by the phase it happens to have, and so is wrong by a standard deviation of sqrt(f (h - f)), h / 2 at most.
+Stretches are independent, so these add up in squares, and three times the sum is allowed: about 50 s of 350 s idle
+here, far less than the interval for each transition that no phase can exceed. The first and the last reading speak for
+half an interval beyond them, and MLflow loses its last one, so the time that is covered differs by up to two intervals.
+"""
+
+import html
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import gpureport
+from gpureport import columns
+from gpureport.analysis.base import Analysis, DeviceStatistics
+from gpureport.columns import FloatArray
+from gpureport.findings import Interval
+from gpureport.importers import Placement
+from gpureport.recording import Recording
+from gpureport.report import FORMATS, build, render
+from gpureport.report.terms import KINDS
+from tests.importers import one_run
+
+UTILISATION = "gpu_utilization_ratio"
+SMI, MLFLOW, EXPORT, LOG = "nvidia-smi", "mlflow", "neptune export", "neptune log"
+WRITERS = {
+    SMI: one_run.nvidia_smi,
+    MLFLOW: one_run.mlflow,
+    EXPORT: one_run.neptune_export,
+    LOG: one_run.neptune_log,
+}
+SECONDS = {
+    SMI: 1.0,
+    MLFLOW: one_run.MLFLOW_SECONDS,
+    EXPORT: one_run.NEPTUNE_SECONDS,
+    LOG: one_run.NEPTUNE_SECONDS,
+}
+TRACKERS = (MLFLOW, EXPORT, LOG)
+GPUS = ("gpu:0", "gpu:1")
+NEVER_RECORDED = {
+    SMI: {"cpu_bound"},
+    MLFLOW: {"thermal_throttle", "hw_throttle", "power_limited"},
+    EXPORT: {
+        *("thermal_throttle", "hw_throttle", "power_limited", "power_cap"),
+        *("mem_headroom", "mem_pressure", "mem_prealloc"),
+    },
+    LOG: {"thermal_throttle", "hw_throttle", "power_limited"},
+}
+"""Kinds each recorder leaves open: neither tracker records clocks, nor an export what a GPU has."""
+ANSWERS = {
+    "thermal_throttle": "clocks_event_reasons.active",
+    "hw_throttle": "clocks_event_reasons.active",
+    "power_limited": "power.default_limit",
+    "power_cap": "enforced.power.limit",
+    "mem_headroom": "memory.total",
+    "mem_pressure": "memory.total",
+    "mem_prealloc": "memory.total",
+}
+"""A field whose log answers each of them."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The run as one recorder wrote it down, read and judged."""
+
+    seconds: float
+    recording: Recording
+    analysis: Analysis
+
+    def statistics(self, gpu: str) -> DeviceStatistics:
+        """Return the figures of a GPU."""
+        return next(each for each in self.analysis.statistics if each.device == gpu)
+
+    def mean(self, gpu: str, metric: str) -> float:
+        """Return the mean of a metric of a GPU."""
+        summary = self.statistics(gpu).metric(metric)
+        assert summary is not None
+        return summary.mean
+
+    def idle(self, gpu: str) -> float:
+        """Return how long a GPU was idle."""
+        seconds = self.statistics(gpu).idle_seconds
+        assert seconds is not None
+        return seconds
+
+    def gaps(self, gpu: str) -> list[Interval]:
+        """Return the idle gaps of a GPU in order."""
+        found = (finding for finding in self.analysis.findings if finding.kind == "idle_gap")
+        return sorted(part for finding in found if gpu in finding.devices for part in finding.intervals)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where the run is written, by every recorder."""
+    place = tmp_path_factory.mktemp("run")
+    for write in WRITERS.values():
+        write(place)
+    return place
+
+
+def _source(folder: Path, name: str) -> Path:
+    return folder / {SMI: "gpu.csv", MLFLOW: "mlflow.db", EXPORT: "dump", LOG: ".neptune"}[name]
+
+
+def _read(source: Path, placement: Placement) -> Recording:
+    (recording,) = gpureport.read(source, placement=placement)
+    return recording
+
+
+@pytest.fixture(scope="module")
+def seen(folder: Path) -> dict[str, Seen]:
+    """Return the run as each recorder has it, by its name; only nvidia-smi needs to be told a time zone."""
+    made = {}
+    for name in WRITERS:
+        recording = _read(_source(folder, name), Placement(tz=one_run.ZONE if name == SMI else None))
+        made[name] = Seen(SECONDS[name], recording, gpureport.analyze(recording))
+    return made
+
+
+def _idle_error(gpu: int, seconds: float) -> float:
+    """Return by how much idle seconds may differ from those of another recorder, as the head of this file derives."""
+    parts = [max(length - 1, 0) % seconds for _, length in one_run.IDLE[gpu]]
+    deviation = float(np.sqrt(sum(part * (seconds - part) for part in parts)))
+    # the first reading, when the GPU is idle, speaks for half an interval before it
+    return 3 * deviation + seconds / 2
+
+
+def _share_error(gpu: int, seconds: float) -> float:
+    """Return by how much the share of the time at work may differ."""
+    return (_idle_error(gpu, seconds) + 2 * seconds) / one_run.SECONDS
+
+
+@pytest.mark.parametrize("gpu", range(len(GPUS)))
+def test_a_reading_a_second_has_the_run_as_it_was(seen: dict[str, Seen], gpu: int) -> None:
+    """A second a stretch is all that is lost: what the others are held to is itself true."""
+    truth = sum(length for _, length in one_run.IDLE[gpu])
+    assert seen[SMI].idle(GPUS[gpu]) == pytest.approx(truth, abs=len(one_run.IDLE[gpu]))
+    share = 1 - truth / one_run.SECONDS
+    assert seen[SMI].mean(GPUS[gpu], UTILISATION) == pytest.approx(one_run.BUSY / 100 * share, abs=0.002)
+
+
+@pytest.mark.parametrize("gpu", range(len(GPUS)))
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_tracker_has_the_same_means(seen: dict[str, Seen], name: str, gpu: int) -> None:
+    """Utilisation, idle time and power, within the sampling error at the head of this file."""
+    device, one, other = GPUS[gpu], seen[SMI], seen[name]
+    error = _share_error(gpu, other.seconds)
+    assert error < 0.05
+    assert other.idle(device) == pytest.approx(one.idle(device), abs=_idle_error(gpu, other.seconds))
+    work = one.mean(device, UTILISATION)
+    assert other.mean(device, UTILISATION) == pytest.approx(work, abs=one_run.BUSY / 100 * error)
+    power = one.mean(device, "gpu_power_watts")
+    swing = one_run.BUSY_WATTS - one_run.IDLE_WATTS
+    assert other.mean(device, "gpu_power_watts") == pytest.approx(power, abs=swing * error)
+
+
+@pytest.mark.parametrize("gpu", range(len(GPUS)))
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_tracker_has_the_same_peak_of_memory(seen: dict[str, Seen], name: str, gpu: int) -> None:
+    """It is higher by what the driver reserves, which is said; MLflow rounds to 0.1 MB, nvidia-smi up to a MiB."""
+    peak, whole = (seen[each].statistics(GPUS[gpu]).memory_peak_bytes for each in (SMI, name))
+    assert peak is not None
+    assert whole is not None
+    assert whole == pytest.approx(peak + one_run.RESERVED, abs=0.05e6 + 2**20 if name == MLFLOW else 2**20)
+    assert seen[SMI].recording.run.gpus[gpu].memory_reserved_bytes == one_run.RESERVED
+    assert any("holds what the driver reserves" in note for note in seen[name].recording.run.quality.notes)
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_tracker_has_the_same_long_gaps(seen: dict[str, Seen], name: str, gpu: str) -> None:
+    """All longer than two of its intervals, each begin and end within one of them, and none that was not there."""
+    step = SECONDS[name]
+    long = [gap for gap in seen[SMI].gaps(gpu) if gap.seconds > 2 * step]
+    found = seen[name].gaps(gpu)
+    assert len(long) >= 4
+    assert len(found) == len(long) < len(seen[SMI].gaps(gpu))
+    for one, other in zip(long, found, strict=True):
+        assert other.start / 1e6 == pytest.approx(one.start / 1e6, abs=step)
+        assert other.end / 1e6 == pytest.approx(one.end / 1e6, abs=step)
+    assert any(limit.startswith("Idle gaps shorter than 21 s") for limit in seen[name].analysis.limits)
+
+
+def _series(recording: Recording, gpu: str) -> tuple[FloatArray, FloatArray]:
+    table = recording.of(gpu)
+    times = (columns.integers(table.column("timestamp")) - one_run.START) / 1e6
+    return times, columns.floats(table.column(UTILISATION))
+
+
+def _late(one: Recording, other: Recording, gpu: str) -> float:
+    """Return by how many seconds the second must be moved back to agree best with the first."""
+    times, values = _series(one, gpu)
+    asked, found = _series(other, gpu)
+    moves = np.arange(-30, 30.5, 0.5)
+    differences = [float(np.abs(np.interp(asked - move, times, values) - found).mean()) for move in moves]
+    return float(moves[int(np.argmin(differences))])
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+@pytest.mark.parametrize("name", TRACKERS)
+def test_a_tracker_is_not_late(seen: dict[str, Seen], name: str, gpu: str) -> None:
+    """Its series agrees best with that of nvidia-smi where it lies: local time, UTC, and MLflow's windows are told."""
+    assert abs(_late(seen[SMI].recording, seen[name].recording, gpu)) <= 1
+
+
+def test_mlflow_as_it_logged_is_late(folder: Path, seen: dict[str, Seen]) -> None:
+    """By its interval: what the test above would find were nothing moved back."""
+    logged = _read(_source(folder, MLFLOW), Placement(as_logged=True))
+    assert _late(seen[SMI].recording, logged, "gpu:0") == pytest.approx(one_run.MLFLOW_SECONDS, abs=0.6)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_values_that_were_put_back_are_counted(seen: dict[str, Seen], name: str) -> None:
+    """Neptune's client drops every 0, and no other recorder drops any; without them the mean would be of work alone."""
+    recording = seen[name].recording
+    zeros = [int((_series(recording, gpu)[1] == 0).sum()) for gpu in GPUS]
+    assert min(zeros) > 20
+    assert recording.run.quality.imputed_points == (sum(zeros) if name in {EXPORT, LOG} else 0)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_was_not_recorded_is_not_judged(seen: dict[str, Seen], name: str) -> None:
+    """Exactly that: no tracker tells heat or clocks, each with the command that records them; nvidia-smi does."""
+    entries = seen[name].analysis.not_judged
+    assert {entry.kind for entry in entries} == NEVER_RECORDED[name]
+    for entry in entries:
+        if entry.kind in ANSWERS:
+            assert entry.recording.startswith("nvidia-smi --query-gpu=timestamp,index,")
+            assert ANSWERS[entry.kind] in entry.recording
+    assert not {finding.kind for finding in seen[name].analysis.findings} & NEVER_RECORDED[name]
+
+
+def _not_judged(content: str, extension: str) -> str:
+    """Return what a report says on it, without markup and without any white space, which lines are broken at."""
+    if extension == ".json":
+        content = json.dumps(json.loads(content)["judgement"], ensure_ascii=False)
+    elif extension == ".html":
+        section = content.partition('<section id="not-judged">')[2].partition("</section>")[0]
+        content = html.unescape(re.sub(r"<[^>]+>", "", section))
+    else:
+        content = content[content.lower().rindex("what could not be judged") :]
+    return "".join((re.sub(r"\\(.)", r"\1", content) if extension == ".md" else content).split())
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+@pytest.mark.parametrize("name", WRITERS)
+def test_every_report_says_what_could_not_be_judged(seen: dict[str, Seen], name: str, extension: str) -> None:
+    """Each kind by its title, what to record, and which gaps are too short to be seen; of nvidia-smi the CPU alone."""
+    run = seen[name]
+    report = build(
+        [(run.recording, run.analysis)], title=None, command="gpureport report", gpu_hour_price=None, version="0"
+    )
+    shown = _not_judged(render(report, extension).decode(), extension)
+    for kind in set().union(*NEVER_RECORDED.values()):
+        assert ("".join(KINDS[kind].split()) in shown) == (kind in NEVER_RECORDED[name]), kind
+    for kind in NEVER_RECORDED[name] & ANSWERS.keys():
+        assert ANSWERS[kind] in shown
+    shortest = "5 s are not looked for" if name == SMI else "21 s cannot be seen"
+    assert "".join(f"Idle gaps shorter than {shortest}".split()) in shown
