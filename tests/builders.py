@@ -1,5 +1,6 @@
 """Small recordings made by hand, so that a test of a rule is five lines."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from gpureport.analysis.base import Analysis
 from gpureport.findings import Finding, NotJudged
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality
-from gpureport.recording import HOST, METRIC_TYPES, Device, Recording, Run
+from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run
 
 START = 1_773_480_413_000_000
 GIB = 2**30
@@ -105,6 +106,18 @@ def with_quality(run: Recording, **fields: object) -> Recording:
     """Return a recording whose quality says something else."""
     quality: Any = replace(run.run.quality, **fields)  # type: ignore[arg-type]  # each caller names real fields
     return replace(run, run=replace(run.run, quality=quality))
+
+
+def with_training(run: Recording, points: Sequence[tuple[float | None, str, float | None]]) -> Recording:
+    """Return a recording with training metrics: seconds, None where no time was written, name and value."""
+    times = [None if seconds is None else at(seconds) for seconds, _, _ in points]
+    arrays: list[Any] = [
+        pa.array(times, pa.timestamp("us")),
+        pa.array(range(len(points)), pa.int64()),
+        pa.array([name for _, name, _ in points], pa.string()).dictionary_encode(),
+        pa.array([value for _, _, value in points], pa.float64()),
+    ]
+    return replace(run, training=pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA))
 
 
 def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, device: str | None = None) -> LogEvent:

@@ -12,6 +12,7 @@ from gpureport.analysis.intervals import Spans
 from gpureport.analysis.log_gap import LogGap
 from gpureport.analysis.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.memory import Memory
+from gpureport.analysis.no_progress import NoProgress
 from gpureport.analysis.ordering import merged, ordered, unmet
 from gpureport.analysis.phases import activities, job_window, phases_of
 from gpureport.analysis.power_limits import PowerLimits
@@ -31,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     LowUtilCauseUnknown(),
     Memory(),
     LogGap(),
+    NoProgress(),
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""
 

@@ -31,6 +31,12 @@ def duration(seconds: float) -> str:
     return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"
 
 
+def gpu_hours(seconds: float) -> str:
+    """Return GPU-seconds as GPU-hours, with two digits where they are few."""
+    hours = seconds / _HOUR
+    return f"{hours:.1f} GPU-h" if hours >= 1 else f"{hours:.2g} GPU-h"
+
+
 def size(amount: float) -> str:
     """Return a size in GiB, below one in MiB."""
     return f"{amount / 2**30:.1f} GiB" if amount >= 2**30 else f"{amount / 2**20:.0f} MiB"

@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.importers.training_names import throughput
 from gpureport.recording import TRAINING_SCHEMA, Work, no_training
+from gpureport.training_names import throughput
 
 _CAP = 5.0
 """A time between two points above this many usual ones is a pause, in which nothing was worked (pragmatic)."""

@@ -4,6 +4,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.base import Rule
+from gpureport.analysis.no_progress import NoProgress
 from gpureport.analysis.selection import limits, module
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
@@ -75,7 +76,9 @@ def _needs(rule: Rule) -> Iterator[Fact]:
             wanted.setdefault(BY_NAME[name].recorded_by, []).append(name)
     for field, names in wanted.items():
         yield Fact(name="Also uses", text=f"{field} ({', '.join(names)})")
-    if not rule.requires and not rule.wants:
+    if isinstance(rule, NoProgress):
+        yield Fact(name="Needs", text=NoProgress.recording)
+    elif not rule.requires and not rule.wants:
         yield Fact(name="Needs", text="nothing but time stamps")
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.importers.tracked_metrics import Metric, table, work
-from gpureport.importers.training_names import Role, recognised, throughput
+from gpureport.training_names import Role, evaluation, recognised, throughput
 
 
 @pytest.mark.parametrize(
@@ -16,6 +16,9 @@ from gpureport.importers.training_names import Role, recognised, throughput
         ("valLoss", Role.LOSS, True, ""),
         ("eval/perplexity", Role.LOSS, True, ""),
         ("test.acc", Role.ACCURACY, True, ""),
+        ("val/mAP", Role.ACCURACY, True, ""),
+        ("eval_rougeL", Role.ACCURACY, True, ""),
+        ("dev_wer", Role.ERROR, True, ""),
         ("top1", Role.ACCURACY, False, ""),
         ("samples_per_second", Role.THROUGHPUT, False, "samples"),
         ("train_samples_per_second", Role.THROUGHPUT, False, "samples"),
@@ -42,6 +45,32 @@ def test_names_that_say_what_they_are(name: str, role: Role, unit: str, *, valid
 def test_names_that_do_not(name: str) -> None:
     """A part that only looks alike is none."""
     assert recognised(name) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "falls"),
+    [
+        *[("val_loss", True), ("validation/error", True), ("eval_perplexity", True), ("test.rmse", True)],
+        *[("valid_acc", False), ("dev/f1", False), ("eval_bleu", False), ("valAUC", False)],
+    ],
+)
+def test_which_way_an_evaluation_gets_better(name: str, *, falls: bool) -> None:
+    """Losses and errors fall, accuracies rise."""
+    said = evaluation(name)
+    assert said is not None
+    assert said.falls is falls
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("loss", "train/acc", "val/step_time", "eval_samples_per_second", "eval_runtime", "val_loss_step"),
+        *("interval_loss", "latest_acc"),
+    ],
+)
+def test_what_is_no_evaluation(name: str) -> None:
+    """Training, speed, single batches, and parts that only look alike."""
+    assert evaluation(name) is None
 
 
 def test_samples_count_before_tokens_and_training_before_validation() -> None:

@@ -10,8 +10,8 @@ from gpureport.importers.mlflow.entities import RunInfo, RunStore
 from gpureport.importers.mlflow.hardware import Hardware, unused
 from gpureport.importers.mlflow.monitors import Node
 from gpureport.importers.tracked import Selection
-from gpureport.importers.training_names import Role, recognised
 from gpureport.recording import Work
+from gpureport.training_names import Role, recognised
 
 HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from gpureport.importers.neptune.content import NO_STEP
 from gpureport.importers.neptune.process import Process
 from gpureport.importers.tracked_metrics import Metric, work
-from gpureport.importers.training_names import recognised
 from gpureport.recording import Work
+from gpureport.training_names import recognised
 
 _NAMED = 4
 

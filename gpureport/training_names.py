@@ -14,6 +14,7 @@ class Role(StrEnum):
     """What a training metric says."""
 
     LOSS = "loss"
+    ERROR = "error"
     ACCURACY = "accuracy"
     THROUGHPUT = "throughput"
     STEP_TIME = "step time"
@@ -36,6 +37,11 @@ class TrainingName:
     validation: bool = False
     unit: str = ""
 
+    @property
+    def falls(self) -> bool:
+        """Whether a lower value is the better one, of a loss, an error or an accuracy."""
+        return self.role is not Role.ACCURACY
+
 
 _UNITS = {
     "samples": "samples", "sample": "samples", "examples": "samples", "images": "samples", "imgs": "samples",
@@ -48,7 +54,15 @@ _UNITS = {
 """Words for what is worked on, and the unit of work they are."""
 _SECOND = {"sec", "second", "s"}
 _TIMES = {"time", "duration", "seconds", "secs"}
-_ACCURACIES = {"accuracy", "acc", "top1", "top5", "f1", "auc", "auroc", "map", "miou", "iou", "bleu", "dice"}
+_LOSSES = {"loss", "perplexity", "ppl"}
+_ERRORS = {"error", "err", "mae", "mse", "rmse", "wer", "cer"}
+_ACCURACIES = {
+    *("accuracy", "acc", "top1", "top5", "f1", "auc", "auroc", "map", "miou", "iou", "bleu", "dice"),
+    *("rouge", "rougel", "rouge1", "rouge2", "recall", "ndcg", "mrr", "psnr", "ssim"),
+}
+_QUALITY = ((Role.LOSS, _LOSSES), (Role.ERROR, _ERRORS), (Role.ACCURACY, _ACCURACIES))
+"""Words for how good a model is, the ones that say most first."""
+_BATCH = {"step", "batch", "iter", "iteration"}
 _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"}
 _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
@@ -59,17 +73,15 @@ def recognised(name: str) -> TrainingName | None:
     unit = _rate_of(words)
     if unit is not None:
         return TrainingName(name=name, role=Role.THROUGHPUT, unit=unit)
-    found = set(words)
+    # mAP and mIoU are one word, valLoss two
+    found = set(words) | set(re.findall(r"[a-z0-9]+", name.lower()))
     validation = bool(found & _VALIDATION)
     if found & _TIMES and "epoch" in found:
         return TrainingName(name=name, role=Role.EPOCH_TIME)
-    if found & _TIMES and found & {"step", "batch", "iter", "iteration"}:
+    if found & _TIMES and found & _BATCH:
         return TrainingName(name=name, role=Role.STEP_TIME)
-    if found & {"loss", "perplexity", "ppl"}:
-        return TrainingName(name=name, role=Role.LOSS, validation=validation)
-    if found & _ACCURACIES:
-        return TrainingName(name=name, role=Role.ACCURACY, validation=validation)
-    return None
+    role = next((role for role, known in _QUALITY if found & known), None)
+    return None if role is None else TrainingName(name=name, role=role, validation=validation)
 
 
 def _rate_of(words: Sequence[str]) -> str | None:
@@ -84,6 +96,16 @@ def _rate_of(words: Sequence[str]) -> str | None:
         return units[-1] if units else ""
     # samples/s and tokens/sec, where the second stands last
     return units[-1] if units and words[-1] in _SECOND and words[-2:-1] and words[-2] in _UNITS else None
+
+
+def evaluation(name: str) -> TrainingName | None:
+    """Return what a metric's name says of how good the model is on data it was not trained on; None where nothing.
+
+    Figures of single batches (`val_loss_step`) are left out: they scatter, and the best of them says little.
+    """
+    said = recognised(name)
+    known = said is not None and said.validation and said.role in {Role.LOSS, Role.ERROR, Role.ACCURACY}
+    return said if known and not set(re.findall(r"[a-z]+", name.lower())) & _BATCH else None
 
 
 def throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
