@@ -181,8 +181,7 @@ class FormExtraction:
             yield from self._assembly.batches(placed, series)
         # no delimiter parts the cells of such a log
         self._file.account.delimiter = ""
-        # a few rows with a time beside many without are not what the log is about
-        if self._tally.rows == 0 or (self._untimed > self._tally.rows and self._tick_times is None):
+        if self._tally.rows == 0:
             raise SourceError(str(self._file.path), *self._nothing())
 
     def _rows(self) -> Iterator[Rows]:
@@ -259,6 +258,9 @@ class FormExtraction:
         devices = self._devices.devices(averaged=self._form.averaged)
         devices += (Device(id=HOST),) if any(clock.device.endswith(HOST) for clock in clocks) else ()
         unused = (UNUSED_INTERVAL,) if self._stamped and self._tick_times is not None else ()
+        if self._untimed > self._tally.rows and self._tick_times is None:
+            # a few rows with a time beside many without may not be what the log is about
+            unused = (f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead.",)
         notes = (*self._notes, *unused, *self._devices.notes(), *(() if plan is None else plan.notes))
         quality = self._tally.quality(clocks, notes)
         if not self._stamped:

@@ -85,10 +85,12 @@ def test_rows_above_any_heading_are_rejected(tmp_path: Path) -> None:
 
 
 def test_rows_without_time_beside_rows_with_time(tmp_path: Path) -> None:
-    """Where they are most, --interval is asked for; with it those there are more of are read."""
+    """They are left out; with --interval those there are more of are read."""
     few, many = dmon(2), dmon(30, stamped=False)
-    with pytest.raises(SourceError, match="have no time; say with --interval"):
-        read_text(tmp_path, few + many)
+    recording = read_text(tmp_path, few + many)
+    assert kept(recording) == 2
+    assert rejected(recording) == [("no time stamp", 30, 7)]
+    assert "30 rows have no time stamp and were left out: --interval reads them instead." in recording.run.quality.notes
     recording = read_text(tmp_path, few + many, Placement(interval=1))
     assert kept(recording) == 30
     assert rejected(recording) == [("no time stamp", 2, 3)]
