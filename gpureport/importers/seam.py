@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport import columns
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray
 from gpureport.importers.row_keys import Keys, row_keys
 from gpureport.importers.sharing import Span
 
@@ -32,7 +32,6 @@ class Seam:
             self._shared[log] = min(start for start, _ in later), max(end for _, end in later)
         self._known, self._fresh = _NO_KEYS, [_NO_KEYS]
         self._ended = self._latest = np.iinfo(np.int64).min
-        self._met = False
 
     def again(self, batch: "pa.Table", log: int) -> BoolArray:
         """Return which rows of the next batch the logs before held as well.
@@ -50,7 +49,7 @@ class Seam:
         if kept.any() or (asked.any() and len(self._known)):
             keys = row_keys(batch)
             self._fresh.append(keys[kept])
-            again[asked] = self._held(keys[asked], times[asked])
+            again[asked] = self._held(keys[asked])
         self._latest = max(self._latest, int(times.max(initial=self._latest)))
         return again
 
@@ -58,13 +57,12 @@ class Seam:
         """Go on with the next log."""
         self._known = np.unique(np.concatenate([self._known, *self._fresh]))
         self._log, self._fresh = log, []
-        self._ended, self._met = self._latest, False
+        self._ended = self._latest
 
-    def _held(self, keys: Keys, times: IntArray) -> BoolArray:
-        """Return which rows are known; none where only the last moment is, in which both logs may have a row."""
+    def _held(self, keys: Keys) -> BoolArray:
+        """Return which rows are known."""
         if not len(self._known):
             return np.zeros(len(keys), dtype=np.bool_)
         places = np.minimum(np.searchsorted(self._known, keys), len(self._known) - 1)
         held: BoolArray = self._known[places] == keys
-        self._met = self._met or bool((held & (times < self._ended)).any())
-        return held if self._met else np.zeros(len(keys), dtype=np.bool_)
+        return held

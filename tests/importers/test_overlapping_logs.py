@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, together
@@ -144,6 +144,7 @@ def test_a_gap_that_another_log_fills_is_none(tmp_path: Path) -> None:
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
+@example(cuts=[(0, 8), (7, 8)])
 @given(cuts=st.lists(st.tuples(st.integers(0, 80), st.integers(8, 100)), min_size=1, max_size=4))
 def test_any_parts_of_a_log_are_that_log(tmp_path: Path, cuts: list[tuple[int, int]]) -> None:
     """Cut a log into stretches that overlap as they like: every row is there once, and no GPU is invented."""
