@@ -60,7 +60,7 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import Reading, find, together, training  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import Reading, find, together, training_logs  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
         _tell_skipped(source)
@@ -68,7 +68,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
         runs = [together(sources, options.host, options.kind)]
     else:
         runs = [inputs for source in sources for inputs in find(source, options.host, options.kind)]
-    given, one, strict = training(options.training), options.as_one_run, options.strict
+    given, one, strict = training_logs(options.training), options.as_one_run, options.strict
     return [
         Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one, training=given)
         for each in runs

@@ -12,7 +12,7 @@ from gpureport.importers.sources import (
     find,
     together,
     tracker,
-    training,
+    training_logs,
     unrecognised,
 )
 from gpureport.importers.tracked import Selection, TrackedReading
@@ -35,6 +35,6 @@ __all__ = [
     "joined",
     "together",
     "tracker",
-    "training",
+    "training_logs",
     "unrecognised",
 ]

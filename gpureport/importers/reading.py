@@ -5,6 +5,7 @@ from dataclasses import replace
 from hashlib import sha256
 from os.path import commonpath
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,9 +19,11 @@ from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import NOT_SELECTED
 from gpureport.importers.side_by_side import SideBySide
 from gpureport.importers.source_read import SourceRead
-from gpureport.importers.training import Training, TrainingLog
 from gpureport.metrics import Scope
 from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
+
+if TYPE_CHECKING:
+    from gpureport.importers.training import Training
 
 _LOG_AND_HOST = 2
 IMPORTER_VERSION = "3"
@@ -90,7 +93,7 @@ class Reading:
     def sources(self) -> tuple[Source, ...]:
         """Where the run comes from; what was not read yet is read to be hashed."""
         return self._placed + tuple(
-            Source(kind=TrainingLog.kind, locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
+            Source(kind="training", locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
             for each, file in self._trainings
         )
 
@@ -153,8 +156,12 @@ class Reading:
             self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
 
-    def _train(self) -> Iterator[Training]:
+    def _train(self) -> Iterator["Training"]:
         """Yield what the training loop wrote."""
+        if not self._trainings:
+            return
+        from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
+
         base = self._extractions[0].outcome()
         for each, file in self._trainings:
             try:

@@ -10,31 +10,25 @@ from pathlib import Path
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
-from gpureport.importers.dcgm import Dcgm
 from gpureport.importers.delimited import compression
 from gpureport.importers.delimited.pieces import head as text_head
 from gpureport.importers.delimited.pieces import head_text
-from gpureport.importers.gpustat import Gpustat
-from gpureport.importers.host import HostLog
-from gpureport.importers.mapped import Mapped
-from gpureport.importers.mapped.suggestion import Suggestion, suggestion
-from gpureport.importers.mlflow import Mlflow
-from gpureport.importers.neptune import Neptune
-from gpureport.importers.nvidia_smi import NvidiaSmi
-from gpureport.importers.nvitop import Nvitop
 from gpureport.importers.raw import RawFile
+from gpureport.importers.registry import Registry
 from gpureport.importers.tracked import Tracker
-from gpureport.importers.training import WANTED, TrainingLog
-from gpureport.importers.wandb import Wandb
 
-IMPORTERS: tuple[Importer, ...] = (NvidiaSmi(), Gpustat(), Nvitop(), Dcgm(), Wandb(), Mapped())
-"""Importers of logs that make a run."""
-BESIDE: tuple[Importer, ...] = (HostLog(),)
+IMPORTERS: Sequence[Importer] = Registry(
+    ("nvidia_smi:NvidiaSmi", "gpustat:Gpustat", "nvitop:Nvitop", "dcgm:Dcgm", "wandb:Wandb", "mapped:Mapped")
+)
+"""Importers of logs that make a run, in the order in which they are asked."""
+BESIDE: Sequence[Importer] = Registry(("host:HostLog",))
 """Importers of files that lie beside a log and are joined to it by time."""
-TRACKERS: tuple[Tracker, ...] = (Mlflow(), Neptune())
+TRACKERS: Sequence[Tracker] = Registry(("mlflow:Mlflow", "neptune:Neptune"))
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
-LOCATORS = tuple(f"{each.kind}:" for each in TRACKERS)
+LOCATORS = ("mlflow:", "neptune:")
 """What a locator of a tracker's store begins with."""
+_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
+"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
 _WANTED_BESIDE = (
     "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
@@ -44,13 +38,25 @@ _BESIDE_WANTED = "give the log of the GPUs as a source, and this one with --host
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
+_LOOKED_AT = 4096
 _BINARY = 0.01
 """Share of characters of no text from which on a file is none."""
 
 
 def tracker(source: str) -> Tracker | None:
     """Return the reader of the tracker whose store a source is, None when it is none."""
-    return next((each for each in TRACKERS if each.claims(source)), None)
+    asked = source.startswith(LOCATORS) or _may_be_store(Path(source))
+    return next((each for each in TRACKERS if each.claims(source)), None) if asked else None
+
+
+def _may_be_store(path: Path) -> bool:
+    """Return whether a path can be what a tracker keeps; of an empty file only its name tells."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_LOOKED_AT).lstrip()
+    except OSError:
+        return path.exists()
+    return not head or head.startswith(_STORES)
 
 
 def _head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
@@ -64,13 +70,13 @@ def _head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
         raise SourceError(str(path), error.strerror or "cannot be read", "check the path") from error
 
 
-def _readers(file: RawFile, head: bytes, importers: Sequence[Importer]) -> list[Importer]:
-    """Return the importers that recognise a file by its beginning, or further down by what stands below other text."""
-    found = [each for each in importers if each.identify(head)]
+def _reader(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
+    """Return the importer that recognises a file by its beginning, or further down by what stands below other text."""
+    found = next((each for each in importers if each.identify(head)), None)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
     searched = _head(file, SEARCHED_BYTES)
-    return [each for each in importers if each.identify(searched)]
+    return next((each for each in importers if each.identify(searched)), None)
 
 
 def _swapped(source: str, file: RawFile, head: bytes, importers: Sequence[Importer]) -> None:
@@ -79,9 +85,9 @@ def _swapped(source: str, file: RawFile, head: bytes, importers: Sequence[Import
     Raises:
         SourceError: saying what the file is.
     """
-    if importers is BESIDE and _readers(file, head, IMPORTERS):
+    if importers is BESIDE and _reader(file, head, IMPORTERS):
         raise SourceError(source, "a log of GPUs, not of a host", f"give it as a source; with --host, {_WANTED_BESIDE}")
-    if importers is IMPORTERS and _readers(file, head, BESIDE):
+    if importers is IMPORTERS and _reader(file, head, BESIDE):
         raise SourceError(source, "a host log, which says nothing of GPUs", _BESIDE_WANTED)
 
 
@@ -123,14 +129,14 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
         raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", "record again")
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
-    found = [each for each in importers if each.kind == kind] if kind else _readers(file, head, importers)
+    found = next((each for each in importers if each.kind == kind), None) if kind else _reader(file, head, importers)
     packed = None if found else compression.archive(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it")
-    if not found:
+    if found is None:
         _swapped(source, file, head, importers)
         raise _unknown(source, path.name, head, importers)
-    return Input(path, found[0], source, beside=importers is BESIDE)
+    return Input(path, found, source, beside=importers is BESIDE)
 
 
 def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer]) -> SourceError:
@@ -140,6 +146,8 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
     what = f"not a known log (it begins {first!r})" if first else "not a text log"
+    from gpureport.importers.mapped.suggestion import Suggestion, suggestion  # noqa: PLC0415 - most are known
+
     found = suggestion(head_text(head)) if first and importers is IMPORTERS else Suggestion()
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
@@ -152,8 +160,9 @@ def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith("."):
             file, beside = RawFile(path), importers is BESIDE
-            found = _readers(file, _head(file), importers)
-            yield from (Input(path, importer, str(path), beside) for importer in found)
+            found = _reader(file, _head(file), importers)
+            if found is not None:
+                yield Input(path, found, str(path), beside)
 
 
 def _logs(folder: Path, above: frozenset[Path] = frozenset()) -> Iterator[Input]:
@@ -212,12 +221,14 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
     return [[log, *(named or own.get(log.path.parent, []))] for log in logs]
 
 
-def training(paths: Sequence[str | Path]) -> list[Given]:
+def training_logs(paths: Sequence[str | Path]) -> list[Given]:
     """Return training logs that a person named.
 
     Raises:
         SourceError: when one is missing, or no training log.
     """
+    from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
+
     found = []
     for path in map(str, paths):
         if path != "-" and not Path(path).exists():

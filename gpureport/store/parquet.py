@@ -206,14 +206,11 @@ def _schema(recorded: Iterable[str]) -> "pa.Schema":
 def _complete(table: "pa.Table", schema: "pa.Schema", run_id: str) -> "pa.Table":
     """Return a table with all columns of the schema, null where not recorded."""
     length = len(table)
-    arrays = []
-    for field in schema:
-        if field.name == "run_id":
-            arrays.append(pa.chunked_array([columns.categories(np.zeros(length, dtype=np.int64), [run_id])]))
-        elif field.name in table.column_names:
-            arrays.append(table.column(field.name))
-        else:
-            arrays.append(pa.chunked_array([pa.nulls(length, field.type)]))
+    # many columns of one type are absent: they share their nulls
+    absent = cache(lambda kind: pa.chunked_array([pa.nulls(length, kind)]))
+    recorded = {name: table.column(name) for name in table.column_names}
+    recorded["run_id"] = pa.chunked_array([columns.categories(np.zeros(length, dtype=np.int64), [run_id])])
+    arrays = [recorded[field.name] if field.name in recorded else absent(field.type) for field in schema]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 

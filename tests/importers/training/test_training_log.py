@@ -30,7 +30,7 @@ def reading(folder: Path, *trainings: Path, tz: str | None = None, strict: bool 
     """Return a log of twenty seconds with training logs, not yet read."""
     (folder / "gpu.csv").write_text(log(20))
     (inputs,) = find(folder / "gpu.csv")
-    return Reading(inputs, Placement(tz=tz), Labels(), strict=strict, training=sources.training(trainings))
+    return Reading(inputs, Placement(tz=tz), Labels(), strict=strict, training=sources.training_logs(trainings))
 
 
 def read(folder: Path, name: str, content: str, tz: str | None = None) -> Recording:
