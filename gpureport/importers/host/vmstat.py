@@ -16,6 +16,7 @@ from gpureport.importers.host.text_lines import numbered
 from gpureport.importers.moments import stamp
 from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 
+_COLONS = 2
 _UTC = {"UTC", "GMT"}
 _GROUPS = re.compile(r"-*procs-* -+memory-+ ")
 _NEEDED = {"us", "sy", "id", "wa", "bi", "bo"}
@@ -78,7 +79,8 @@ class Vmstat:
             self._readings.lost(number, CUT_LAST_LINE if cut else NO_TIME, line)
         elif len(cells) != count + 2:
             self._readings.lost(number, CUT_LAST_LINE if cut else WRONG_CELLS, line)
-        elif found is None:
+        elif found is None or cells[-1].count(":") != _COLONS:
+            # a time cut behind its minutes is a time as well
             self._readings.lost(number, CUT_LAST_LINE if cut else f"{MALFORMED} timestamp", line)
         else:
             self._take(number, line, found.micros, dict(zip(self._names, cells, strict=False)))

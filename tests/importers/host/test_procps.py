@@ -38,6 +38,14 @@ def test_other_zones_of_vmstat_are_local_time(tmp_path: Path) -> None:
     assert "CET" in found.outcome.quality.notes[0]
 
 
+def test_a_time_of_vmstat_cut_behind_its_minutes_is_none(tmp_path: Path) -> None:
+    """Its row would stand at another moment."""
+    whole = lines(*vmstat(0), *vmstat(1)[2:], *vmstat(2)[2:])
+    found = text(tmp_path, whole.rstrip("\n").removesuffix(":02"))
+    assert [row.rows for row in found.outcome.quality.rejected] == [1]
+    assert len(found.rows()) == 2
+
+
 def test_vmstat_without_stamps_is_refused(tmp_path: Path) -> None:
     """Nobody can say when it was."""
     with pytest.raises(SourceError, match=r"\(vmstat\) holds a value of a machine \(1 no time stamp\)"):
