@@ -52,10 +52,13 @@ def tracker(source: str) -> Tracker | None:
 def _may_be_store(path: Path) -> bool:
     """Return whether a path can be what a tracker keeps; of an empty file only its name tells."""
     try:
+        # a pipe can be read only once
+        if not path.is_file():
+            return path.is_dir()
         with path.open("rb") as file:
             head = file.read(_LOOKED_AT).lstrip()
     except OSError:
-        return path.exists()
+        return True
     return not head or head.startswith(_STORES)
 
 
