@@ -6,6 +6,7 @@ import click
 
 from gpureport.cli import output, sources
 from gpureport.cli.options import SourceOptions
+from gpureport.cli.verbosity import note
 from gpureport.resources import folder
 
 _CHAIN = "input_starved"
@@ -35,7 +36,7 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
     output.terminal(content)
     output.write(content, outputs)
     others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
-    click.echo(f"\nMore samples in {chain.parent}: {others}", err=True)
+    note(f"\nMore samples in {chain.parent}: {others}")
 
 
 def _as_steps() -> SourceOptions:

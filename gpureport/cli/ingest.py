@@ -9,6 +9,7 @@ from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import fitted, printable
+from gpureport.cli.verbosity import Verbosity, current
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     keeps its labels unless options give others.
     """
     if options.anonymise:
-        raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to report")
+        raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
     if listing:
         for line in sources.listed(source, options):
             click.echo(printable(line))
@@ -52,7 +53,8 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
             failed += 1
             click.echo(f"gpureport: {printable(str(error))}", err=True)
             continue
-        for line in lines:
+        # told to be quiet, it still says which run it is
+        for line in lines if current() > Verbosity.QUIET else lines[:1]:
             click.echo(fitted(printable(line)))
     if explain:
         click.echo("Not stored.")

@@ -11,6 +11,7 @@ import click
 
 from gpureport import __version__
 from gpureport.cli.text import printable
+from gpureport.cli.verbosity import FLAGS, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
 COMMANDS = {
@@ -64,22 +65,24 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="gpureport", message="%(prog)s %(version)s")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on standard error but errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Say on standard error what became of every line read.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def gpureport(*, debug: bool) -> None:
+def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why."""
-    # main takes it off the arguments, wherever it stands; here it is only documented
-    del debug
+    # main takes them off the arguments, wherever they stand; here they are only documented
+    del quiet, verbose, debug
 
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged."""
     given = sys.argv[1:] if args is None else args
     debug = "--debug" in given
+    level = next((FLAGS[argument] for argument in reversed(given) if argument in FLAGS), Verbosity.NORMAL)
+    rest = [argument for argument in given if argument != "--debug" and argument not in FLAGS]
     _prepare()
     try:
-        result: Any = gpureport.main(
-            args=[argument for argument in given if argument != "--debug"], prog_name="gpureport", standalone_mode=False
-        )
+        result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=level)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(_USAGE)

@@ -14,6 +14,8 @@ from gpureport.errors import SettingsError
 if TYPE_CHECKING:
     from gpureport.importers import Labels, Placement, Selection, Window
 
+LOG_KINDS = ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "mapped")
+"""Importers of logs by name, so that none has to be loaded for the help."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -234,9 +236,7 @@ _SOURCE_OPTIONS = (
         metavar="FILE",
         help="What the columns of an unknown table mean, or series of a tracker with names of your own.",
     ),
-    click.option(
-        "--source-kind", type=click.Choice(["nvidia_smi"]), help="Read files as this, whatever they look like."
-    ),
+    click.option("--source-kind", type=click.Choice(LOG_KINDS), help="Read files as this, whatever they look like."),
     click.option("--as-one-run", is_flag=True, help="Take all logs for one run: rotated ones, one a GPU, one a node."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
     click.option(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
+from gpureport.cli.verbosity import note
 from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
@@ -110,4 +111,4 @@ def write(content: "Report", paths: Sequence[Path], templates: Path | None = Non
     for path in paths:
         write_one(content, path, templates=templates)
         if str(path) != "-":
-            click.echo(f"wrote {path}", err=True)
+            note(f"wrote {path}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.text import printable
+from gpureport.cli.verbosity import Verbosity, current
 
 if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
@@ -20,7 +21,7 @@ _PATIENCE = 1.0
 @contextmanager
 def shown(reading: "Reading | TrackedReading | CutReading") -> Iterator[None]:
     """Show how far a run has been read while it is read, when that takes over a second on a terminal."""
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or current() < Verbosity.NORMAL:
         yield
         return
     with ExitStack() as stack:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli import progress
-from gpureport.cli.text import printable
+from gpureport.cli.account import summary
+from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
@@ -120,10 +121,7 @@ def _tell_skipped(source: str) -> None:
     skipped = [str(path) for path in unrecognised(source)]
     if skipped:
         named = ", ".join(skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
-        click.echo(
-            f"gpureport: {printable(source)}: not read, no known log or not to be told whose: {printable(named)}",
-            err=True,
-        )
+        note(f"gpureport: {source}: not read, no known log or not to be told whose: {named}")
 
 
 def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
@@ -160,6 +158,7 @@ def _read(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]
     for reading in readings(sources, options):
         with progress.shown(reading):
             found.append(reading.recording())
+        detail(summary(found[-1].run))
     return found
 
 
