@@ -37,6 +37,43 @@ class Section:
             raise self.wrong(key, f"{key} must be a number, not {value!r}", "write it without quotes")
         return value
 
+    def amount(self, key: str) -> float | None:
+        """Return a number from 0 on, None when the key is absent.
+
+        Raises:
+            SettingsError: when it is none.
+        """
+        value = self.number(key)
+        if value is not None and not 0 <= value < float("inf"):
+            raise self.wrong(key, f"{key} must be 0 or more, not {value:g}", "write a number from 0 on")
+        return value
+
+    def text(self, key: str) -> str:
+        """Return a text, empty when the key is absent.
+
+        Raises:
+            SettingsError: when it is none, or an empty one.
+        """
+        value = self.values.get(key)
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise self.wrong(key, f"{key} must be a text, not {value!r}", "write it between quotes")
+        return value or ""
+
+    def switch(self, key: str) -> bool | None:
+        """Return true or false, None when the key is absent.
+
+        Raises:
+            SettingsError: when it is neither.
+        """
+        value = self.values.get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self.wrong(key, f"{key} must be true or false, not {value!r}", "write it without quotes")
+        return value
+
+    def at(self, key: str) -> str:
+        """Return where a key stands, as `gpureport.toml:4`."""
+        return f"{self.file}:{self.lines.get(key, 1)}"
+
     def only(self, known: set[str]) -> None:
         """Refuse keys that are not known.
 
@@ -48,7 +85,7 @@ class Section:
 
     def wrong(self, key: str, what: str, hint: str) -> SettingsError:
         """Return an error that names the line of a key."""
-        return SettingsError(f"{self.file}:{self.lines.get(key, 1)}", what, hint)
+        return SettingsError(self.at(key), what, hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +109,21 @@ class Settings:
                 raise SettingsError(self.file, f"{name} must be a table", f"write [{name}]")
         return Section(file=self.file, name=name, values=values, lines=_lines(self.text, name))
 
+    def sections(self, name: str) -> tuple[Section, ...]:
+        """Return every table of an array of tables (`[[name]]`) by its dotted name, none when it is absent.
+
+        Raises:
+            SettingsError: when the name holds no array of tables.
+        """
+        parent, _, last = name.rpartition(".")
+        entries = (self.section(parent).values if parent else self.content).get(last, [])
+        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+            raise SettingsError(self.file, f"{name} must be an array of tables", f"write [[{name}]]")
+        return tuple(
+            Section(file=self.file, name=name, values=entry, lines=_lines(self.text, name, place))
+            for place, entry in enumerate(entries)
+        )
+
 
 def read(path: Path | None) -> Settings:
     """Return the settings of a file; without one, those of gpureport.toml in this folder, if it is there.
@@ -91,13 +143,14 @@ def read(path: Path | None) -> Settings:
         raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
 
 
-def _lines(text: str, section: str) -> dict[str, int]:
-    """Return the line of each key in one table."""
-    found, current = {}, ""
+def _lines(text: str, section: str, place: int = 0) -> dict[str, int]:
+    """Return the line of each key in one table; of an array of tables in the one at `place`."""
+    found, current, seen = {}, "", -1
     for number, line in enumerate(text.splitlines(), 1):
         stripped = line.strip()
         if stripped.startswith("["):
-            current = stripped.strip("[] ")
-        elif current == section and "=" in stripped:
+            current = stripped.partition("#")[0].strip("[] ")
+            seen += current == section
+        elif current == section and seen == place and "=" in stripped:
             found[stripped.partition("=")[0].strip().strip('"')] = number
     return found

@@ -29,6 +29,8 @@ _COLUMNS: dict[str, tuple[str, float]] = {
     "margin": ("gpu_temperature_margin_celsius", 1),
     "clock": ("gpu_sm_clock_hertz", 1e6),
     "clock_max": ("gpu_sm_clock_max_hertz", 1e6),
+    "energy": ("gpu_energy_joules_total", 1),
+    "unknown_bits": ("clock_event_unknown_bits", 1),
 }
 _EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
 _COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
@@ -68,8 +70,9 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.
         series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
-            in W, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in MHz, clock event reasons
-            and their counters by name; a number, one series for all GPUs, or one series a GPU. NaN is null.
+            in W, `energy` in J as counted, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in
+            MHz, clock event reasons and their counters by name, `unknown_bits` as a number; a number, one series for
+            all GPUs, or one series a GPU. NaN is null.
     """
     arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
     count, length = next(iter(arrays.values())).shape

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import attribution, intervals, limits, low_use
+from gpureport.analysis import attribution, intervals, limits, low_use, throttle_ledger
 from gpureport.analysis.base import Analysis, Context, Rule
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.cpu_bound import CpuBound
@@ -76,6 +76,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         not_judged=merged(not_judged, context.gpus()),
         limits=limits.of(context, findings),
         stages=tuple(stages_of(recording)),
+        throttle_ledger=tuple(throttle_ledger.entries(gpus.values())),
     )
 
 

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from gpureport.analysis.cells import Cells
 from gpureport.findings import Finding, Interval, NotJudged
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
+
+_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,26 @@ class MetricSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CounterReading:
+    """What a counter of the driver rose by from its first reading to its last.
+
+    Attributes:
+        total: the rise, in the unit of the counter; after a restart what it holds then is counted, not what it held
+            since the reading before.
+        in_gaps: the part of it counted across log gaps.
+        seconds: time between the first and the last reading.
+        restarts: how often it fell, since the driver was loaded again.
+        impossible: rises left out because no GPU can show them.
+    """
+
+    total: float
+    in_gaps: float
+    seconds: float
+    restarts: int = 0
+    impossible: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
     """What one device did over the whole recording; None is not recorded.
 
@@ -70,6 +93,7 @@ class DeviceStatistics:
         memory_headroom_ratio: 1 - peak / total.
         energy_joules: integral of power over cells; None also for a single sample, which has no length.
         observed_seconds: time covered by samples.
+        energy_counter: what the driver's energy counter rose by, in joules; None where it was not read twice.
     """
 
     device: str
@@ -79,6 +103,7 @@ class DeviceStatistics:
     memory_headroom_ratio: float | None
     energy_joules: float | None
     observed_seconds: float
+    energy_counter: CounterReading | None = None
 
     def metric(self, name: str) -> MetricSummary | None:
         """Return the summary of one metric, None when it was not recorded."""
@@ -120,6 +145,89 @@ class GpuTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GpuPrice:
+    """What an hour of one GPU costs, and where that is said; the amount is None where nobody says."""
+
+    device: str
+    amount: float | None
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What a run cost by stated prices, in money and in carbon.
+
+    Attributes:
+        currency: name of the currency, empty where none is stated.
+        date: when the prices held, empty where not stated.
+        gpus: price of each GPU.
+        total: cost of the GPUs from first to last sample; None where a GPU has no price.
+        idle: the part of it that idle gaps and idle samples cost; None as above.
+        carbon_intensity: grams of CO2 equivalent a kWh, as stated; None where it is not.
+        carbon_source: where the intensity is stated.
+        energy_joules: energy of all GPUs, by the driver's counter where it is read, by the integral of power else;
+            None unless every GPU has either.
+        counted: whether the energy of every GPU is that of the counter.
+        carbon_grams: what that energy emitted; None without energy or intensity.
+    """
+
+    currency: str
+    date: str
+    gpus: tuple[GpuPrice, ...]
+    total: float | None
+    idle: float | None
+    carbon_intensity: float | None
+    carbon_source: str
+    energy_joules: float | None
+    counted: bool
+    carbon_grams: float | None
+
+    def of(self, finding: Finding) -> float | None:
+        """Return what the time a finding lost cost at most; None where the loss or a price is not known."""
+        wanted = [gpu.amount for gpu in self.gpus if not finding.devices or gpu.device in finding.devices]
+        prices = [amount for amount in wanted if amount is not None]
+        if finding.lost_gpu_seconds is None or not prices or len(prices) < len(wanted):
+            return None
+        return finding.lost_gpu_seconds / _HOUR * sum(prices) / len(prices)
+
+
+class Effect(StrEnum):
+    """What a clock event reason means for a busy GPU: by design or by choice, a fault, or not known."""
+
+    BENIGN = "benign"
+    HARMFUL = "harmful"
+    UNCLASSIFIED = "unclassified"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThrottleEntry:
+    """What one clock event reason did to one GPU, as far as it was recorded.
+
+    Attributes:
+        device: the GPU.
+        reason: NVML's name of the reason, or the bit in hex where it has none here.
+        effect: whether it is a fault.
+        busy_seconds: time of the busy samples that show it; None where its bit was not recorded.
+        counted: what the driver's counter of it rose by, in seconds; None where it was not read twice.
+        clock_hertz: median clock of the busy samples that show it, None without any.
+        reference_hertz: clock of other busy samples, or the highest clock; None where neither is known.
+        reference: whose clock that is, in words; empty without one.
+        lost_ratio: estimated share of the busy time that the lower clock cost; None where it is not known, and for
+            reasons that lower no clock of work.
+    """
+
+    device: str
+    reason: str
+    effect: Effect
+    busy_seconds: float | None
+    counted: CounterReading | None
+    clock_hertz: float | None
+    reference_hertz: float | None
+    reference: str
+    lost_ratio: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """All that was found out about one run.
 
@@ -132,6 +240,8 @@ class Analysis:
         not_judged: kinds that could not be judged, and why.
         limits: what this sampling cannot show, one sentence each.
         stages: one entry a stage, in the order they began; empty where a run has none.
+        throttle_ledger: one entry a GPU and clock event reason that was recorded; empty where none was.
+        cost: what the run cost; None where nothing is known of prices or carbon.
     """
 
     run: Run
@@ -142,6 +252,8 @@ class Analysis:
     not_judged: tuple[NotJudged, ...]
     limits: tuple[str, ...] = ()
     stages: tuple[StageStatistics, ...] = ()
+    throttle_ledger: tuple[ThrottleEntry, ...] = ()
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.held_clocks import total_name
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
@@ -23,7 +24,8 @@ SIGNALS = (
 """Metrics that `signals` gathers, without those that only stand in for another."""
 
 _BUSY = 0.2
-_COUNTED_SHARE = 0.1
+COUNTED_SHARE = 0.1
+"""Share of a row's time that must be counted for its clock to be no reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,10 +55,19 @@ class Signals:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowed:
-    """Rows of one GPU with throttled clocks: those that count as episodes, and all that were told as such."""
+    """Rows of one GPU with throttled clocks.
+
+    Attributes:
+        rows: those that count as episodes.
+        told: all that were told as such; their clocks are no reference for others.
+        share: share of each row's time in which the clock was held, where the driver counted it; None when all of it.
+        lowered: rows whose own clock is a lowered one; None when it is that of all rows.
+    """
 
     rows: BoolArray
     told: BoolArray
+    share: FloatArray | None = None
+    lowered: BoolArray | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,25 +87,21 @@ def event(cells: Cells, *reasons: str) -> BoolArray:
     rows = np.zeros(len(cells), dtype=np.bool_)
     for reason in reasons:
         rows |= cells.values(f"clock_event_{reason}") > 0
-        if cells.recorded(_total(reason)):
-            rise = np.diff(cells.values(_total(reason)), prepend=np.nan)
-            rows |= rise >= _COUNTED_SHARE * np.maximum(np.diff(cells.times, prepend=0) / 1e6, 1e-3)
+        if cells.recorded(total_name(reason)):
+            rise = np.diff(cells.values(total_name(reason)), prepend=np.nan)
+            rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(cells.times, prepend=0) / 1e6, 1e-3)
     return rows
-
-
-def _total(reason: str) -> str:
-    return f"clock_event_{reason}_seconds_total"
 
 
 def events_of(*reasons: str) -> tuple[str, ...]:
     """Return the metrics that tell clock event reasons: their bits, and the driver's counters where it has any."""
-    names = (name for reason in reasons for name in (f"clock_event_{reason}", _total(reason)))
+    names = (name for reason in reasons for name in (f"clock_event_{reason}", total_name(reason)))
     return tuple(name for name in names if name in BY_NAME)
 
 
 def events_recorded(cells: Cells, *reasons: str) -> bool:
     """Whether any of the clock event reasons was logged or counted for this GPU."""
-    return any(cells.recorded(f"clock_event_{reason}") or cells.recorded(_total(reason)) for reason in reasons)
+    return any(cells.recorded(f"clock_event_{reason}") or cells.recorded(total_name(reason)) for reason in reasons)
 
 
 def _highest(cells: Cells, metric: str) -> float:
@@ -173,9 +180,25 @@ def lost_ratio(cells: Cells, found: Signals, slowed: Slowed) -> FloatArray | Non
     compared = reference(found, slowed.told)
     if compared is None:
         return None
-    missing = np.clip(1 - found.clock / compared.hertz, 0, 1)
+    missing = _missing(found, slowed, compared)
+    if missing is None:
+        return None
     worked = np.fmin(missing, cells.values("gpu_utilization_ratio"))
-    return np.where(slowed.rows & found.busy & ~np.isnan(missing), worked, 0.0)
+    share = 1.0 if slowed.share is None else slowed.share
+    return np.where(slowed.rows & found.busy & ~np.isnan(missing), share * worked, 0.0)
+
+
+def _missing(found: Signals, slowed: Slowed, compared: Reference) -> FloatArray | None:
+    """Return by how much the clock of each row falls short while it is held, None where no row shows a held clock.
+
+    A row beside which time was counted shows the clock of a moment that need not be within that time: it gets the
+    median of those that do.
+    """
+    missing = np.clip(1 - found.clock / compared.hertz, 0, 1)
+    if slowed.lowered is None or not (slowed.rows & found.busy & ~slowed.lowered).any():
+        return missing
+    shown = missing[slowed.lowered & slowed.told & found.busy & ~np.isnan(missing)]
+    return np.where(slowed.lowered, missing, np.median(shown)) if len(shown) else None
 
 
 def lost_seconds(cells: Cells, found: Signals, slowed: Slowed, window: Interval) -> float | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport import gpus
 from gpureport.analysis import wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
@@ -13,6 +14,10 @@ from gpureport.findings import Finding
 _SHORTEST_GAP_SECONDS = 5.0
 _POINT_SAMPLE_SECONDS = 2.0
 _SHORT_ENERGY_SECONDS = 60.0
+_PART_TIME = {(8, 0), (9, 0)}
+"""Compute capability of GPUs whose power sensor sees part of the time: GA100 and GH100."""
+_AVERAGING = (8, 0)
+"""Compute capability from which on power is an average (NVML)."""
 _THROTTLES = ("thermal_throttle", "hw_throttle")
 
 
@@ -54,12 +59,38 @@ def _refresh(known: Sequence[Cells]) -> Iterator[str]:
 
 
 def _energy(known: Sequence[Cells]) -> Iterator[str]:
-    if any(cells.recorded("gpu_power_watts") for cells in known):
-        brief = min(float(cells.seconds.sum()) for cells in known) < _SHORT_ENERGY_SECONDS
-        yield (
-            "Energy is the integral of sampled power, good to several per cent at best"
-            + ("; a recording of less than a minute does not give one to compare." if brief else ".")
+    metered = [cells for cells in known if cells.recorded("gpu_power_watts")]
+    if not metered:
+        return
+    brief = min(float(cells.seconds.sum()) for cells in known) < _SHORT_ENERGY_SECONDS
+    yield (
+        "Energy is the integral of sampled power, good to several per cent at best"
+        + ("; a recording of less than a minute does not give one to compare." if brief else ".")
+    )
+    yield from dict.fromkeys(said for cells in metered if (said := _sensor(cells.device.model)))
+    if any(cells.gaps for cells in metered):
+        counted = any(cells.recorded("gpu_energy_joules_total") for cells in metered)
+        more = ", and the driver's counter does not" if counted else ""
+        yield f"The integral of power leaves out the time of log gaps{more}."
+
+
+def _sensor(model: str | None) -> str:
+    """Return what the power sensor of a model is known to miss; empty where nothing is known."""
+    known = gpus.find(model)
+    capability = known.compute_capability if known else None
+    if known is None or capability is None:
+        return ""
+    if capability in _PART_TIME:
+        return (
+            f"The power sensor of the {known.model} sees a quarter of the runtime: what the GPU draws in the other "
+            "three is not in its energy (measured on A100 and H100, arXiv 2312.02741)."
         )
+    if capability < _AVERAGING:
+        return (
+            f"A power reading of the {known.model}, as of every GPU before Ampere, is that of a moment: what is drawn "
+            "between samples is not in its energy."
+        )
+    return ""
 
 
 def _clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:

@@ -11,6 +11,7 @@ from gpureport.analysis import answering, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import SIGNALS, Signals, event, events_of, events_recorded, signals
+from gpureport.analysis.held_clocks import Held, held, total_name
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import BoolArray
@@ -43,12 +44,32 @@ class _Default:
     logged: bool
 
 
+@dataclass(frozen=True, slots=True)
+class _Capped:
+    """When a GPU was at its limit.
+
+    Attributes:
+        episodes: stretches of the finding.
+        rows: rows that show the clock at the limit.
+        share: share of the busy time.
+        told: stretches at the limit, pauses left out.
+        counted: what the driver counted, None where it did not.
+    """
+
+    episodes: Spans
+    rows: BoolArray
+    share: float
+    told: Spans
+    counted: Held | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PowerLimits:
     """The clock is set by the power limit while busy (power_cap), or the limit is below 90 % of the default.
 
     power_cap: the software power cap bit, or power within 2 % of the limit where bits were not logged, for at least
-    5 % of the busy time; samples at most 20 s apart are one episode of at least 30 s. It is information, since modern
+    5 % of the busy time, counted by the driver where it does; samples at most 20 s apart are one episode of at least
+    30 s. It is information, since modern
     GPUs run so by design, and a warning where the default limit holds the median clock below 70 % of the highest,
     unless NVIDIA's own diagnostics leave such events of the model aside. A lowered limit is a choice: no time is
     counted lost.
@@ -98,29 +119,31 @@ class PowerLimits:
             return
         rows = event(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
         rows &= found.busy
-        episodes = self._episodes(cells, rows, whole)
-        share = float(cells.seconds[rows].sum() / max(cells.seconds[found.busy].sum(), 1e-9))
+        counted = _counted(cells)
+        told = np.column_stack([cells.start[rows], cells.end[rows]]) if counted is None else counted.spans
+        episodes = self._episodes(cells, told, whole)
+        part = np.where(rows, 1.0, 0.0) if counted is None else counted.share(cells, counted.spans)
+        capped = float((part * cells.seconds)[found.busy].sum())
+        share = capped / max(float(cells.seconds[found.busy].sum()), 1e-9)
         if len(episodes) and share >= self.least.value:
-            yield self._capped(cells, found, episodes, rows, share, chosen=chosen)
+            rows = rows if counted is None else counted.at & counted.beside & found.busy
+            yield self._capped(cells, found, _Capped(episodes, rows, share, told, counted), chosen=chosen)
 
-    def _episodes(self, cells: Cells, rows: BoolArray, whole: Interval) -> Spans:
-        held = np.column_stack([cells.start[rows], cells.end[rows]])
+    def _episodes(self, cells: Cells, told: Spans, whole: Interval) -> Spans:
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
-        joined = intervals.union(held, within=round(apart * 1e6))
+        joined = intervals.union(told, within=round(apart * 1e6))
         joined = intervals.difference(joined, intervals.spans(cells.gaps))
         long = intervals.at_least(joined, max(self.shortest.value, 1.5 * cells.interval))
         return intervals.intersection(long, intervals.spans([whole]))
 
-    def _capped(  # noqa: PLR0913 - the figures of one sentence
-        self, cells: Cells, found: Signals, episodes: Spans, rows: BoolArray, share: float, *, chosen: bool
-    ) -> Finding:
-        device, ratio = cells.device.id, _clock_ratio(found, rows)
+    def _capped(self, cells: Cells, found: Signals, capped: "_Capped", *, chosen: bool) -> Finding:
+        device, ratio = cells.device.id, _clock_ratio(found, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {wording.percent(ratio)} of the highest"
         evidence = [
             Evidence(
                 metric="power cap",
                 statistic="share of busy time",
-                observed=share,
+                observed=capped.share,
                 unit="1",
                 threshold=self.least,
                 relation=">=",
@@ -129,28 +152,29 @@ class PowerLimits:
         slow = not chosen and ratio < self.slow.value and not _masked(cells)
         if not np.isnan(ratio):
             evidence.append(_clock(ratio, self.slow if slow else None))
+        if capped.counted is not None:
+            evidence.append(_rise(capped.counted))
         return Finding(
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
             confidence=Confidence.HIGH if events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
             devices=(device,),
-            intervals=intervals.intervals(episodes),
+            intervals=intervals.intervals(capped.episodes),
             evidence=tuple(evidence),
             lost_gpu_seconds=None,
-            samples=cells.readings("gpu_power_watts", rows),
+            samples=cells.readings("gpu_power_watts", capped.rows),
             summary=(
-                f"{wording.gpu(device)} ran at its power limit for {wording.percent(share)} of its busy time"
-                f"{slowed}{self._merged(cells, rows, episodes)}."
+                f"{wording.gpu(device)} ran at its power limit for {wording.percent(capped.share)} of its busy time"
+                f"{_by_driver(capped)}{slowed}{self._merged(capped)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
         )
 
-    def _merged(self, cells: Cells, rows: BoolArray, episodes: Spans) -> str:
+    def _merged(self, capped: "_Capped") -> str:
         """Return what the stretches of a finding count, where they hold more than the time at the limit."""
-        held = np.column_stack([cells.start[rows], cells.end[rows]])
-        inside = intervals.total_seconds(intervals.intersection(intervals.union(held), episodes))
-        whole = intervals.total_seconds(episodes)
-        if whole - inside < _PAUSES * whole:
+        told = intervals.intersection(intervals.union(capped.told), capped.episodes)
+        inside, whole = intervals.total_seconds(told), intervals.total_seconds(capped.episodes)
+        if capped.counted is not None or whole - inside < _PAUSES * whole:
             return ""
         return (
             f"; of the {wording.duration(whole)} counted, {wording.duration(inside)} were at the limit, "
@@ -214,6 +238,32 @@ class PowerLimits:
             ),
             recommendation=_LOWERED,
         )
+
+
+def _counted(cells: Cells) -> Held | None:
+    """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
+    counted = held(cells, "sw_power_cap")
+    if counted is None or (counted.total <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
+        return None
+    return counted
+
+
+def _by_driver(capped: _Capped) -> str:
+    if capped.counted is None:
+        return ""
+    gaps, said = capped.counted.gap_seconds, f" ({wording.duration(capped.counted.total)} counted by the driver"
+    return said + (f", {wording.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
+
+
+def _rise(counted: Held) -> Evidence:
+    return Evidence(
+        metric=total_name("sw_power_cap"),
+        statistic="rise over the recording",
+        observed=counted.total,
+        unit="s",
+        threshold=None,
+        relation="",
+    )
 
 
 def _clock_ratio(found: Signals, rows: BoolArray) -> float:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis import counters
 from gpureport.analysis.base import DeviceStatistics, MetricSummary
 from gpureport.analysis.cells import Cells
 from gpureport.columns import FloatArray
@@ -133,4 +134,5 @@ def statistics_of(cells: Cells) -> DeviceStatistics:
         memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
         energy_joules=_integral(cells, "gpu_power_watts"),
         observed_seconds=float(cells.seconds.sum()),
+        energy_counter=counters.reading(cells, "gpu_energy_joules_total", counters.MOST_WATTS),
     )

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.clock_signals import Signals, event, events_recorded, reference_clock
-from gpureport.columns import BoolArray
+from gpureport.analysis.clock_signals import COUNTED_SHARE, Signals, event, events_recorded, reference_clock
+from gpureport.analysis.held_clocks import Held, held
+from gpureport.analysis.intervals import Spans
+from gpureport.columns import BoolArray, FloatArray
 
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
-REASONS = (*THERMAL, "hw_power_brake_slowdown", "hw_slowdown")
+BRAKE = "hw_power_brake_slowdown"
+REASONS = (*THERMAL, BRAKE, "hw_slowdown")
 """Clock event reasons that are throttling."""
 
 
@@ -38,12 +41,48 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """Throttled rows with how they were told, or why they could not be told."""
+    """Throttled rows with how they were told, or why they could not be told.
+
+    Attributes:
+        rows: rows told by what they hold, those left out beside which the driver's counters rose.
+        direct: whether event bits or counters told.
+        reason: why they could not be told; empty when they could.
+        missing: metrics that would tell.
+        held: what the driver counted, None where it counted nothing of this kind.
+    """
 
     rows: BoolArray
     direct: bool = True
     reason: str = ""
     missing: tuple[str, ...] = ()
+    held: Held | None = None
+
+    @property
+    def lowered(self) -> BoolArray:
+        """Rows whose own clock is a lowered one."""
+        return self.rows if self.held is None else self.rows | (self.held.at & self.held.beside)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was throttled."""
+        return bool(self.rows.any()) or (self.held is not None and self.held.total > 0)
+
+    def share(self, cells: Cells, stretches: Spans, inside: BoolArray) -> FloatArray:
+        """Return the share of each row's time that was throttled within stretches.
+
+        Args:
+            cells: the GPU's samples.
+            stretches: the stretches.
+            inside: rows in them.
+        """
+        sampled = np.where(self.rows & inside, 1.0, 0.0)
+        return sampled if self.held is None else np.maximum(sampled, self.held.share(cells, stretches))
+
+    def told(self, cells: Cells) -> BoolArray:
+        """Return the rows whose clock is no reference for others."""
+        if self.held is None:
+            return self.rows
+        return self.lowered | (self.held.share(cells, self.held.spans) >= COUNTED_SHARE)
 
 
 def _unjudged(cells: Cells, reason: str) -> Judged:
@@ -85,10 +124,16 @@ def _indirect_reason(cells: Cells, found: Signals) -> str:
     return "" if not np.isnan(found.limit) else "no clock event reasons, and this GPU's temperature limit is unknown"
 
 
+def _uncounted(rows: BoolArray, counted: Held | None) -> BoolArray:
+    """Return the rows with an event beside which no counter rose: a bit is believed where its counter stands still."""
+    return rows if counted is None else rows & ~counted.beside
+
+
 def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
     """Return the rows slowed by heat."""
     if events_recorded(cells, *THERMAL):
-        return Judged(rows=event(cells, *THERMAL))
+        counted = held(cells, *THERMAL)
+        return Judged(rows=_uncounted(event(cells, *THERMAL), counted), held=counted)
     reason = _indirect_reason(cells, found)
     if reason:
         return _unjudged(cells, reason)
@@ -101,13 +146,14 @@ def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
 
 def hardware(cells: Cells, found: Signals, limits: Limits) -> Judged:
     """Return the rows slowed by hardware for another reason than heat."""
-    if events_recorded(cells, "hw_power_brake_slowdown", "hw_slowdown"):
+    if events_recorded(cells, BRAKE, "hw_slowdown"):
         low = found.clock < limits.hw_clock_max * found.clock_max
-        brake = event(cells, "hw_power_brake_slowdown")
+        brake = event(cells, BRAKE)
         umbrella = event(cells, "hw_slowdown") & found.busy & ~event(cells, *THERMAL)
         if not brake.any() and umbrella.any() and (lacking := _unknown_clock(found)):
             return _unjudged_clock(cells, lacking)
-        return Judged(rows=brake | (umbrella & low))
+        counted = held(cells, BRAKE)
+        return Judged(rows=_uncounted(brake, counted) | (umbrella & low), held=counted)
     reason = _indirect_reason(cells, found)
     if reason:
         return _unjudged(cells, reason)

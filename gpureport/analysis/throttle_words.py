@@ -7,8 +7,9 @@ import numpy as np
 from gpureport.analysis import wording
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import Reference, Signals, event, events_recorded
+from gpureport.analysis.held_clocks import held
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.throttle_rows import THERMAL, Judged
+from gpureport.analysis.throttle_rows import BRAKE, THERMAL, Judged
 from gpureport.columns import BoolArray
 
 UNEXPLAINED = "hardware slowdown, reason not recorded"
@@ -39,6 +40,7 @@ class Episodes:
         device: the GPU.
         spans: when.
         rows: throttled rows within.
+        seconds: throttled time: what the driver counted, else how long the stretches are.
         found: series of the GPU.
         judged: how the rows were told.
         lost: seconds lost, None when not known.
@@ -51,6 +53,7 @@ class Episodes:
     device: str
     spans: Spans
     rows: BoolArray
+    seconds: float
     found: Signals
     judged: Judged
     lost: float | None
@@ -79,7 +82,8 @@ def cause(kind: str, cells: Cells, found: Signals, rows: BoolArray, *, direct: b
         return "heat"
     if not direct:
         return "hardware"
-    if (event(cells, "hw_power_brake_slowdown") & rows).any():
+    braked = held(cells, BRAKE)
+    if (event(cells, BRAKE) & rows).any() or (braked and braked.total > 0):
         return "power brake"
     hot = (found.temperature[rows] >= found.limit - near_limit).any()
     return UNEXPLAINED if hot or not events_recorded(cells, *THERMAL) else "hardware"
@@ -92,13 +96,13 @@ def advice(found: Episodes) -> str:
     return _EITHER if found.cause == UNEXPLAINED else _BRAKE
 
 
-def summary(found: Episodes, seconds: float) -> str:
+def summary(found: Episodes) -> str:
     """Return what happened, how far the clock fell, and whether the loss is known."""
     hardware = "a power brake" if found.cause == "power brake" else "the hardware"
     seems = "was" if found.judged.direct else "appears to have been"
     said = (
         f"{wording.gpu(found.device)} {seems} slowed by {'heat' if found.heat else hardware} for "
-        f"{wording.duration(seconds)} in {wording.times(len(found.spans), 'episode')}"
+        f"{wording.duration(found.seconds)}{_episodes(found)}"
     )
     hot = found.found.temperature[found.rows]
     if found.heat and not np.isnan(hot).all():
@@ -108,8 +112,24 @@ def summary(found: Episodes, seconds: float) -> str:
     if found.reference and not np.isnan(found.clock_ratio):
         said += f"; its clock fell to {wording.percent(found.clock_ratio)} of {found.reference.whose}"
     if found.lost is None:
-        said += "; the time lost is not known without a clock to compare"
+        unseen = found.judged.held is not None and not np.isnan(found.found.clock).all()
+        why = "no sample shows the clock it fell to, so the time lost is not known" if unseen else None
+        said += f"; {why or 'the time lost is not known without a clock to compare'}"
     return said + "."
+
+
+def _episodes(found: Episodes) -> str:
+    """Return how many episodes there are, and what the driver's counters say beyond them."""
+    said = f" in {wording.times(len(found.spans), 'episode')}" if len(found.spans) else ""
+    counted = found.judged.held
+    if counted is None or counted.total <= 0:
+        return said
+    said += ", counted by the driver"
+    if counted.gap_seconds > 0:
+        said += f" ({wording.duration(counted.gap_seconds)} of it while the log has a gap)"
+    if counted.restarts:
+        said += "; the counter started anew in between, so that it may be more"
+    return said
 
 
 def ruled_out(found: Episodes) -> tuple[str, ...]:

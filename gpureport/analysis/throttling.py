@@ -10,9 +10,10 @@ from gpureport.analysis import answering, intervals, throttle_rows, throttle_wor
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import SIGNALS, Signals, Slowed, events_of, lost_seconds, reference, signals
+from gpureport.analysis.held_clocks import held, total_name
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic, vendor
-from gpureport.analysis.throttle_rows import Judged
+from gpureport.analysis.throttle_rows import BRAKE, THERMAL, Judged
 from gpureport.analysis.throttle_words import Episodes
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -30,6 +31,8 @@ class Throttling:
     thermal one while the GPU is busy and its clock below 75 % of the highest. Without them: a busy GPU whose
     clock falls below that of its cool samples, at its temperature limit and below its power limit; or far below
     it while cool and far from its power limit. Samples at most 10 s (or 2.5 intervals) apart are one episode.
+    Where the driver counts the time of a reason, what it counted is the throttled time, at any sampling and also where
+    no sample shows the bit; from 0.1 s a run on.
     The time lost is what the clock of busy samples fell short of that of the others, or of the highest.
     """
 
@@ -48,6 +51,7 @@ class Throttling:
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
     shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
+    counted: Threshold = pragmatic(0.1, "s", "the driver's counters are exact; less in a whole run costs nothing")
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
     cool: Threshold = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
@@ -71,21 +75,24 @@ class Throttling:
                 if judged.reason:
                     command = answering.recording(judged.missing)
                     yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
-                elif context.whole.seconds < needed:
+                elif context.whole.seconds < needed and judged.held is None:
                     yield answering.too_short(kind, context.whole.seconds, needed)
-                elif len(episodes := self._episodes(cells, found, judged.rows, context.whole)):
+                elif len(episodes := self._episodes(cells, found, judged, context.whole)) or self._in_gaps(judged):
                     yield self._finding(context, cells, self._measured(kind, context, cells, episodes, found, judged))
 
     def slowed(self, cells: Cells, window: Interval) -> Slowed:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
         found = signals(cells)
-        rows, told = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
+        told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
+        share = np.zeros(len(cells))
         for _, judge in _JUDGES:
             judged = judge(cells, found, self._limits())
-            if judged.rows.any():
-                told |= judged.rows
-                rows |= judged.rows & _rows(cells, self._episodes(cells, found, judged.rows, window))
-        return Slowed(rows=rows, told=told)
+            if judged.any:
+                told |= judged.told(cells)
+                lowered |= judged.lowered
+                spans = self._episodes(cells, found, judged, window)
+                share = np.maximum(share, judged.share(cells, spans, _rows(cells, spans)))
+        return Slowed(rows=share > 0, told=told, share=share, lowered=lowered)
 
     def _limits(self) -> throttle_rows.Limits:
         return throttle_rows.Limits(
@@ -101,66 +108,81 @@ class Throttling:
     def _shortest(self, cells: Cells) -> float:
         return max(self.shortest.value, 1.5 * cells.interval)
 
-    def _episodes(self, cells: Cells, found: Signals, rows: BoolArray, window: Interval) -> Spans:
-        held = np.column_stack([cells.start[rows], cells.end[rows]])
+    def _episodes(self, cells: Cells, found: Signals, judged: Judged, window: Interval) -> Spans:
+        rows = judged.rows
+        told = np.column_stack([cells.start[rows], cells.end[rows]])
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
-        joined = intervals.union(held, within=round(apart * 1e6))
+        joined = intervals.union(told, within=round(apart * 1e6))
         joined = _joined_while_hot(cells, found, rows, joined, self.near_limit.value)
         joined = intervals.difference(joined, intervals.spans(cells.gaps))
         long = intervals.at_least(joined, self._shortest(cells))
-        return intervals.at_least(intervals.intersection(long, intervals.spans([window])), self.shortest.value)
+        sampled = intervals.at_least(intervals.intersection(long, intervals.spans([window])), self.shortest.value)
+        if judged.held is None or judged.held.total < self.counted.value:
+            return sampled
+        counted = intervals.union(judged.held.spans, within=round(self.merge.value * 1e6))
+        counted = intervals.difference(counted, intervals.spans(cells.gaps))
+        return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.spans([window]))]))
+
+    def _in_gaps(self, judged: Judged) -> bool:
+        """Return whether the driver counted throttling across log gaps."""
+        return judged.held is not None and judged.held.gap_seconds >= self.counted.value
 
     def _measured(  # noqa: PLR0913, PLR0917 - gathers them into one value
         self, kind: str, context: Context, cells: Cells, stretches: Spans, found: Signals, judged: Judged
     ) -> Episodes:
-        rows = judged.rows & _rows(cells, stretches)
+        share = judged.share(cells, stretches, _rows(cells, stretches))
+        rows = share > 0
         slowed = self.slowed(cells, context.whole)
         compared = reference(found, slowed.told)
-        held = found.clock[rows & found.busy]
-        known = compared and len(held) and not np.isnan(held).all()
+        shown = found.clock[rows & judged.lowered & found.busy]
+        known = compared and len(shown) and not np.isnan(shown).all()
+        own = replace(slowed, rows=rows, share=share)
         return Episodes(
             kind=kind,
             device=cells.device.id,
             spans=stretches,
             rows=rows,
+            seconds=_seconds(cells, stretches, judged),
             found=found,
             judged=judged,
-            lost=lost_seconds(cells, found, replace(slowed, rows=rows), context.whole),
+            lost=lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
             reference=compared,
-            clock_ratio=float(np.nanmean(held)) / compared.hertz if compared and known else float("nan"),
+            clock_ratio=float(np.nanmean(shown)) / compared.hertz if compared and known else float("nan"),
             cause=throttle_words.cause(
                 kind, cells, found, rows, direct=judged.direct, near_limit=self.near_limit.value
             ),
         )
 
     def _finding(self, context: Context, cells: Cells, found: Episodes) -> Finding:
-        seconds = intervals.total_seconds(found.spans)
         whole = max((context.window or context.whole).seconds, 1e-6)
-        severe = (found.lost or 0.0) / whole >= self.problem.value or seconds / whole >= self.lasting.value
+        severe = (found.lost or 0.0) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
+        grave = Severity.PROBLEM if severe or not found.heat else Severity.WARNING
         samples = cells.readings("gpu_utilization_ratio", found.rows)
         told = found.judged.direct and found.cause != throttle_words.UNEXPLAINED
+        counted = found.judged.held is not None and found.judged.held.total > 0
         return Finding(
             kind=found.kind,
-            severity=Severity.PROBLEM if severe or not found.heat else Severity.WARNING,
-            confidence=Confidence.HIGH if told and samples >= _SURE_SAMPLES else Confidence.MEDIUM,
+            severity=Severity.INFO if found.seconds < self.shortest.value else grave,
+            confidence=Confidence.HIGH if told and (counted or samples >= _SURE_SAMPLES) else Confidence.MEDIUM,
             devices=(found.device,),
             intervals=intervals.intervals(found.spans),
-            evidence=tuple(self._evidence(found, seconds)),
+            evidence=(*self._evidence(found), *_counters(cells, found)),
             lost_gpu_seconds=found.lost,
             cause=found.cause,
             samples=samples,
             ruled_out=throttle_words.ruled_out(found),
-            summary=throttle_words.summary(found, seconds) + self._peers(context, cells, found),
+            summary=throttle_words.summary(found) + self._peers(context, cells, found),
             recommendation=throttle_words.advice(found),
         )
 
-    def _evidence(self, found: Episodes, seconds: float) -> Iterator[Evidence]:
+    def _evidence(self, found: Episodes) -> Iterator[Evidence]:
+        counted = found.judged.held is not None and found.judged.held.total > 0
         yield Evidence(
             metric="duration",
-            statistic="sum of episodes",
-            observed=seconds,
+            statistic="counted by the driver" if counted else "sum of episodes",
+            observed=found.seconds,
             unit="s",
-            threshold=self.shortest,
+            threshold=self.counted if counted else self.shortest,
             relation=">=",
         )
         hot = found.found.temperature[found.rows]
@@ -198,6 +220,31 @@ class Throttling:
             return ""
         excess = float(np.nanmean(own)) - float(np.median(others))
         return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
+
+
+def _seconds(cells: Cells, stretches: Spans, judged: Judged) -> float:
+    """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
+    if judged.held is None or judged.held.total <= 0:
+        return intervals.total_seconds(stretches)
+    rows = judged.rows
+    sampled = intervals.union(np.column_stack([cells.start[rows], cells.end[rows]]))
+    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.held.spans)
+    return judged.held.within(stretches) + judged.held.gap_seconds + intervals.total_seconds(shown)
+
+
+def _counters(cells: Cells, found: Episodes) -> Iterator[Evidence]:
+    """Yield what each counter of the kind rose by."""
+    for reason in THERMAL if found.heat else (BRAKE,):
+        counted = held(cells, reason)
+        if counted is not None and counted.total > 0:
+            yield Evidence(
+                metric=total_name(reason),
+                statistic="rise over the recording",
+                observed=counted.total,
+                unit="s",
+                threshold=None,
+                relation="",
+            )
 
 
 def _joined_while_hot(cells: Cells, found: Signals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli import sources
-from gpureport.cli.options import SourceOptions, analysis_options, source_options
+from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 
 
 @click.command()
@@ -19,7 +19,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     form: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
-    gpu_hour_price: float | None,
+    prices: PriceOptions,
     config: Path | None,
     options: SourceOptions,
 ) -> None:
@@ -27,12 +27,12 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 
     A SOURCE is a log, a folder of logs, or a run of the store.
     """
-    analysed = sources.analysed(sources.recordings(source, options), select, ignore, config)
+    analysed = sources.analysed(sources.recordings(source, options), select, ignore, config, prices)
     if form == "json":
         from gpureport.report import analysis_json  # noqa: PLC0415 - loads numpy
 
-        click.echo(analysis_json.render([analysis for _, analysis in analysed.runs], gpu_hour_price), nl=False)
+        click.echo(analysis_json.render([analysis for _, analysis in analysed.runs]), nl=False)
         return
     from gpureport.cli.output import report, terminal  # noqa: PLC0415 - loads the report
 
-    terminal(report(analysed, gpu_hour_price))
+    terminal(report(analysed))

@@ -273,9 +273,30 @@ _KINDS = (
     click.option("--select", multiple=True, metavar="KIND", help="Look for these kinds only (repeatable)."),
     click.option("--ignore", multiple=True, metavar="KIND", help="Do not look for these kinds (repeatable)."),
 )
-_PRICE = click.option("--gpu-hour-price", type=Price(), metavar="PRICE", help="Price of a GPU-hour.")
+_PRICES = (
+    click.option(
+        "--gpu-hour-price",
+        type=Price(),
+        metavar="PRICE",
+        help="Price of a GPU-hour (default: [prices] of the settings).",
+    ),
+    click.option(
+        "--carbon-intensity",
+        type=Price(),
+        metavar="G/KWH",
+        help="Grams of CO2 equivalent a kWh (default: [carbon] of the settings).",
+    ),
+)
 config_option = click.option("--config", type=_FILE, metavar="FILE", help="Settings (default: gpureport.toml here).")
 """The option that names the settings."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceOptions:
+    """What the command line says of prices: of a GPU-hour, and grams of CO2 equivalent a kWh."""
+
+    gpu_hour_price: float | None = None
+    carbon_intensity: float | None = None
 
 
 def source_options(command: Command) -> Command:
@@ -291,8 +312,14 @@ def source_options(command: Command) -> Command:
 
 
 def analysis_options(command: Command) -> Command:
-    """Add the options of the analysis."""
-    added: Command = _added(command, (*_KINDS, _PRICE, config_option))
+    """Add the options of the analysis; the command gets those of prices as one `prices`."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+        taken = {name: given.pop(name) for name in PriceOptions.__dataclass_fields__}
+        return command(prices=PriceOptions(**taken), **given)
+
+    added: Command = _added(wrapped, (*_KINDS, *_PRICES, config_option))
     return added
 
 

@@ -37,7 +37,7 @@ def command() -> str:
     return shlex.join(["gpureport", *kept])
 
 
-def report(analysed: "Analysed", price: float | None = None, title: str | None = None) -> "Report":
+def report(analysed: "Analysed", title: str | None = None) -> "Report":
     """Return the content of the report of some runs."""
     from gpureport.report import build  # noqa: PLC0415 - loads numpy
 
@@ -45,7 +45,7 @@ def report(analysed: "Analysed", price: float | None = None, title: str | None =
         analysed.runs,
         title=title,
         command=command(),
-        gpu_hour_price=price,
+        gpu_hour_price=None,
         version=__version__,
         rules=analysed.rules,
         kinds=analysed.kinds,

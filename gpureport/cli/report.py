@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli import output, sources
-from gpureport.cli.options import SourceOptions, analysis_options, source_options
+from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 
 
 @click.command()
@@ -34,7 +34,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     templates: Path | None,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
-    gpu_hour_price: float | None,
+    prices: PriceOptions,
     config: Path | None,
     options: SourceOptions,
 ) -> None:
@@ -45,5 +45,5 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     output.check(outputs)
     found = sources.recordings(source, options)
     output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
-    analysed = sources.analysed(found, select, ignore, config)
-    output.write(output.report(analysed, gpu_hour_price, title), outputs, templates)
+    analysed = sources.analysed(found, select, ignore, config, prices)
+    output.write(output.report(analysed, title), outputs, templates)

@@ -17,7 +17,7 @@ from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
-    from gpureport.cli.options import SourceOptions
+    from gpureport.cli.options import PriceOptions, SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.tracked import Tracker
     from gpureport.recording import Recording
@@ -207,18 +207,39 @@ class Analysed:
 
 
 def analysed(
-    found: Sequence["Recording"], select: tuple[str, ...], ignore: tuple[str, ...], config: Path | None
+    found: Sequence["Recording"],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    config: Path | None,
+    prices: "PriceOptions | None" = None,
 ) -> Analysed:
-    """Return every recording with its analysis, showing progress when it takes long on a terminal."""
+    """Return every recording with its analysis, showing progress when it takes long on a terminal.
+
+    Args:
+        found: the recordings.
+        select: kinds to look for, all when none is named.
+        ignore: kinds not to look for.
+        config: the settings file, None for the one of this folder.
+        prices: what the command line says of prices; None where cost is not asked for.
+    """
     from gpureport.analysis import RULES, analyze  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.analysis.cost import cost  # noqa: PLC0415 - as above
+    from gpureport.analysis.prices import Prices, stated  # noqa: PLC0415 - as above
     from gpureport.analysis.selection import check, configured, narrowed  # noqa: PLC0415 - as above
     from gpureport.settings import read  # noqa: PLC0415 - only here
 
     kinds = check(RULES, select, ignore)
-    rules = configured(RULES, read(config))
+    settings = read(config)
+    rules = configured(RULES, settings)
+    said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
+
+    def judged(recording: "Recording") -> "Analysis":
+        analysis = narrowed(analyze(recording, rules), kinds)
+        return replace(analysis, cost=cost(analysis, said))
+
     with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1) or 1) as pool:
         # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
-        analyses = pool.map(lambda recording: narrowed(analyze(recording, rules), kinds), found)
+        analyses = pool.map(judged, found)
         with click.progressbar(
             zip(found, analyses, strict=True),
             length=len(found),

@@ -11,24 +11,18 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from gpureport.analysis.base import Analysis, DeviceStatistics, GpuTime, MetricSummary
+from gpureport.analysis.base import Analysis, Cost, CounterReading, DeviceStatistics, MetricSummary, ThrottleEntry
 from gpureport.findings import Evidence, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent, Quality
 from gpureport.recording import Run
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_HOUR = 3600
 
 
-def render(analyses: Sequence[Analysis], gpu_hour_price: float | None = None) -> str:
-    """Return the analyses as JSON text.
-
-    Args:
-        analyses: one a run.
-        gpu_hour_price: price of a GPU-hour, for the cost of a run.
-    """
-    runs = [_analysis(analysis, gpu_hour_price) for analysis in analyses]
+def render(analyses: Sequence[Analysis]) -> str:
+    """Return the analyses as JSON text, one a run."""
+    runs = [_analysis(analysis) for analysis in analyses]
     return json.dumps({"schema": SCHEMA, "runs": runs, "across_runs": []}, indent=1, allow_nan=False) + "\n"
 
 
@@ -39,7 +33,7 @@ def moment(microseconds: int, timezone: str | None) -> str:
     return shown.isoformat(timespec="milliseconds")
 
 
-def _analysis(analysis: Analysis, price: float | None) -> dict[str, Any]:
+def _analysis(analysis: Analysis) -> dict[str, Any]:
     zone = analysis.run.timezone
     entry = {
         "run": _run(analysis.run),
@@ -48,11 +42,12 @@ def _analysis(analysis: Analysis, price: float | None) -> dict[str, Any]:
         "statistics": {each.device: _statistics(each) for each in analysis.statistics},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
         "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
-        "findings": [_finding(finding, analysis.run) for finding in analysis.findings],
+        "throttle_ledger": [_ledger_entry(each) for each in analysis.throttle_ledger],
+        "findings": [_finding(finding, analysis) for finding in analysis.findings],
         "not_judged": [_not_judged(each) for each in analysis.not_judged],
         "limits": list(analysis.limits),
     }
-    return entry | ({} if price is None else {"cost": _cost(analysis.gpu_time, price)})
+    return entry | ({} if analysis.cost is None else {"cost": _cost(analysis.cost)})
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -114,6 +109,7 @@ def _statistics(statistics: DeviceStatistics) -> dict[str, Any]:
         "gpu_memory_peak_bytes": statistics.memory_peak_bytes,
         "gpu_memory_headroom_ratio": statistics.memory_headroom_ratio,
         "energy_joules": statistics.energy_joules,
+        "energy_counter": _counter(statistics.energy_counter, "joules"),
         "observed_seconds": statistics.observed_seconds,
     }
     gpu = statistics.device != "host"
@@ -127,8 +123,9 @@ def _summary(summary: MetricSummary) -> dict[str, Any]:
     return entry | ({"below": {f"{limit:g}": share for limit, share in summary.below}} if summary.below else {})
 
 
-def _finding(finding: Finding, run: Run) -> dict[str, Any]:
-    zone = run.timezone
+def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
+    run, zone = analysis.run, analysis.run.timezone
+    cost = {} if analysis.cost is None else {"cost": analysis.cost.of(finding)}
     device = finding.devices[0] if len(finding.devices) == 1 else None
     index = next((gpu.index for gpu in run.gpus if gpu.id == device), None)
     spans = finding.intervals
@@ -143,6 +140,7 @@ def _finding(finding: Finding, run: Run) -> dict[str, Any]:
         "severity": finding.severity,
         "confidence": finding.confidence,
         "lost_gpu_seconds": finding.lost_gpu_seconds,
+        **cost,
         "cause": finding.cause,
         "consequences": list(finding.consequences),
         "samples": finding.samples,
@@ -171,7 +169,46 @@ def _not_judged(entry: NotJudged) -> dict[str, Any]:
     return {"kind": entry.kind, "device": entry.device, "reason": entry.reason, "recording": entry.recording}
 
 
-def _cost(times: Sequence[GpuTime], price: float) -> dict[str, Any]:
-    total = sum(seconds for entry in times for _, seconds in entry.seconds)
-    idle = sum(seconds for entry in times for name, seconds in entry.seconds if name == "idle")
-    return {"price": price, "total": total / _HOUR * price, "idle": idle / _HOUR * price}
+def _counter(reading: CounterReading | None, unit: str) -> dict[str, Any] | None:
+    """Return what a counter rose by, with its unit in the names; null where it was not read twice."""
+    if reading is None:
+        return None
+    return {
+        unit: reading.total,
+        f"in_gaps_{unit}": reading.in_gaps,
+        "read_over_seconds": reading.seconds,
+        "restarts": reading.restarts,
+        "impossible": reading.impossible,
+    }
+
+
+def _ledger_entry(entry: ThrottleEntry) -> dict[str, Any]:
+    return {
+        "device": entry.device,
+        "reason": entry.reason,
+        "effect": entry.effect,
+        "busy_seconds": entry.busy_seconds,
+        "counted": _counter(entry.counted, "seconds"),
+        "clock_hertz": entry.clock_hertz,
+        "reference_clock_hertz": entry.reference_hertz,
+        "reference": entry.reference,
+        "lost_ratio": entry.lost_ratio,
+    }
+
+
+def _cost(cost: Cost) -> dict[str, Any]:
+    """Return what a run cost; `price` is that of every GPU, null where they differ."""
+    amounts = {gpu.amount for gpu in cost.gpus}
+    return {
+        "currency": cost.currency or None,
+        "date": cost.date or None,
+        "price": amounts.pop() if len(amounts) == 1 else None,
+        "total": cost.total,
+        "idle": cost.idle,
+        "gpus": {gpu.device: {"price": gpu.amount, "source": gpu.source or None} for gpu in cost.gpus},
+        "energy_joules": cost.energy_joules,
+        "energy_counted": cost.counted,
+        "carbon_intensity_grams_per_kwh": cost.carbon_intensity,
+        "carbon_source": cost.carbon_source or None,
+        "carbon_grams": cost.carbon_grams,
+    }

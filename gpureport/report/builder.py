@@ -9,12 +9,14 @@ from gpureport.recording import Recording
 from gpureport.report import (
     cards,
     chain,
+    clock_table,
     data_quality,
     display,
     gpu_table,
     gpu_time,
     judgement,
     method,
+    spending,
     stage_table,
     step_table,
     timeline,
@@ -42,7 +44,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = chain.named(runs)
+    runs = chain.named(spending.priced(runs, gpu_hour_price))
     comparison = compare(chain.sampled(runs))
     inputs = chain.ordered(runs, comparison)
     found = cards.cards(inputs)
@@ -54,7 +56,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         subtitle=chain.subtitle(inputs),
         version=display.clean(version),
         verdict=verdict.verdict(comparison, findings),
-        tiles=verdict.tiles(comparison.steps[-1], findings, gpu_hour_price),
+        tiles=verdict.tiles(comparison.steps[-1], findings),
         steps=step_table.table(comparison) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.table(bars) if bars else None,
@@ -66,6 +68,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         quality=data_quality.quality(inputs),
         judgement=judgement.judgement(inputs, asked),
         method=method.method(inputs, rules, command, version),
+        clocks=clock_table.tables(inputs),
+        spending=spending.spending(inputs),
     )
 
 

@@ -68,6 +68,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         lost_seconds=group.lost,
         lost=groups.lost(group, ratio),
         lost_ratio=ratio,
+        lost_cost=group.cost,
         summary=groups.summary(group),
         evidence=tuple(evidence_line(evidence) for evidence in worst.evidence),
         recommendations=_unique(finding.recommendation for finding in group.findings),

@@ -159,6 +159,12 @@ def energy(joules: float) -> str:
     return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{number(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
 
 
+def money(amount: float, currency: str = "") -> str:
+    """Return an amount of money with two decimals, more of a small one, and its currency where that is stated."""
+    text = f"{amount:.2f}" if 1 <= abs(amount) < 10_000 else number(amount)  # noqa: PLR2004 - wide gaps from there on
+    return f"{text}{GAP}{clean(currency)}" if currency else text
+
+
 def temperature(celsius: float) -> str:
     """Return a temperature in °C."""
     return f"{_trimmed(f'{celsius:.1f}')}{GAP}°C"

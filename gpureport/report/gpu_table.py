@@ -1,6 +1,6 @@
 """The GPUs of a run side by side, and in words which differ from the others."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
@@ -90,6 +90,20 @@ _COLUMNS = (
 )
 
 
+_COUNTED = _Column(
+    title="Energy counted",
+    prose="energy as counted",
+    value=lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
+    shown=display.energy,
+    margin=float("inf"),
+)
+"""Shown where the driver's counter was read, beside the integral of power."""
+
+
+def _columns(figures: Iterable[DeviceStatistics]) -> tuple[_Column, ...]:
+    return (*_COLUMNS, _COUNTED) if any(each.energy_counter for each in figures) else _COLUMNS
+
+
 def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
     """Return one table a run that has GPUs."""
     found = [_table(run) for run in runs if run.run.gpus]
@@ -100,17 +114,18 @@ def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
 
 def _table(run: RunInput) -> GpuTable:
     by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
+    shown = _columns(run.analysis.statistics)
     found = [
         [column.value(statistics) if (statistics := by_device.get(gpu.id)) else None for gpu in run.run.gpus]
-        for column in _COLUMNS
+        for column in shown
     ]
-    cells = [_cells(column, values) for column, values in zip(_COLUMNS, found, strict=True)]
+    cells = [_cells(column, values) for column, values in zip(shown, found, strict=True)]
     rows = tuple(
         Row(head=Cell(text=device_name(gpu).replace(" ", display.GAP)), cells=row)
         for gpu, row in zip(run.run.gpus, zip(*cells, strict=True), strict=True)
     )
-    table = Table(columns=("GPU", *(column.title for column in _COLUMNS)), numeric=(True,) * len(_COLUMNS), rows=rows)
-    return GpuTable(label=run.label, table=table, outliers=tuple(_sentences(rows)), same=_same(len(rows)))
+    table = Table(columns=("GPU", *(column.title for column in shown)), numeric=(True,) * len(shown), rows=rows)
+    return GpuTable(label=run.label, table=table, outliers=tuple(_sentences(shown, rows)), same=_same(len(rows)))
 
 
 def _same(gpus: int) -> str:
@@ -137,11 +152,11 @@ def _apart(values: Sequence[float | None], column: _Column) -> list[str]:
     return [note if value is not None and abs(value - middle) > limit else "" for value in values]
 
 
-def _sentences(rows: Sequence[Row]) -> Iterator[str]:
+def _sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         notes = [
             f"{column.prose} {cell.text} ({cell.small})"
-            for column, cell in zip(_COLUMNS, row.cells, strict=True)
+            for column, cell in zip(columns, row.cells, strict=True)
             if cell.flagged
         ]
         if notes:

@@ -32,6 +32,13 @@ class Group:
         return sum(known) if known else None
 
     @property
+    def cost(self) -> float | None:
+        """What the lost time cost, as far as it is known; None where no price is stated."""
+        stated = self.run.analysis.cost
+        known = [cost for finding in self.findings if stated and (cost := stated.of(finding)) is not None]
+        return sum(known) if known else None
+
+    @property
     def severity(self) -> Severity:
         """The highest severity."""
         return max((finding.severity for finding in self.findings), key=_SEVERITIES.index)
@@ -89,7 +96,10 @@ def lost(group: Group, ratio: float | None) -> str:
     unknown = unknown_loss(group.findings)
     if group.lost is None:
         return "loss not known" if unknown else "no direct loss"
-    share = f" ({display.percent(ratio)} of the run)" if ratio is not None else ""
+    stated = group.run.analysis.cost
+    parts = [f"{display.percent(ratio)} of the run"] if ratio is not None else []
+    parts += [f"costs {display.money(group.cost, stated.currency)}"] if stated and group.cost is not None else []
+    share = f" ({', '.join(parts)})" if parts else ""
     return f"{'at least' if unknown else 'up to'} {display.gpu_hours(group.lost)}{share}"
 
 

@@ -38,6 +38,13 @@ def _lines(report: Report) -> Iterator[str]:
     for run in report.stages:
         label = f", {_safe(run.label)}" if len(report.quality) > 1 else ""
         yield from ("", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note))
+    for clocks in report.clocks:
+        label = f", {_safe(clocks.label)}" if len(report.quality) > 1 else ""
+        yield from ("", f"## What held the clocks{label}", "", *_table(clocks.table), "", _safe(clocks.table.note))
+    for spent in report.spending:
+        label = f", {_safe(spent.label)}" if len(report.quality) > 1 else ""
+        yield from ("", f"## Energy and cost{label}", "")
+        yield from (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
     yield from ("", "## Findings", "", *([_safe(report.order), ""] if report.findings else []))
     for card in report.findings[:_LISTED]:
         yield from _card(card)

@@ -40,6 +40,22 @@ class GpuTable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockTable:
+    """What held the clocks of one run."""
+
+    label: str
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Energy, cost and carbon of one run, as named statements."""
+
+    label: str
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageTable:
     """The stages of one run side by side."""
 
@@ -124,4 +140,6 @@ class Report:
     quality: tuple[RunQuality, ...]
     judgement: Judgement
     method: Method
+    clocks: tuple[ClockTable, ...] = ()
+    spending: tuple[Spending, ...] = ()
     schema: str = SCHEMA

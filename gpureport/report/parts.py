@@ -104,6 +104,7 @@ class FindingCard:
         ruled_out: other explanations that were excluded.
         explains: ids of cards that follow from this one.
         fingerprints: of the findings it gathers.
+        lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
     """
 
     id: str
@@ -129,6 +130,7 @@ class FindingCard:
     ruled_out: tuple[str, ...]
     explains: tuple[str, ...]
     fingerprints: tuple[str, ...]
+    lost_cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,9 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from _findings(report, page)
     yield from _timelines(report.timeline, page)
     yield from _gpus(report, page)
+    yield from _clocks(report, page)
     yield from _stages(report, page)
+    yield from _spending(report, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
 
@@ -168,6 +170,19 @@ def _stages(report: Report, page: Page) -> Iterator[Line]:
         yield from page.heading("Stages", run.label if len(report.quality) > 1 else "")
         yield from text_tables.grid(run.table, page)
         yield from page.wrapped(run.table.note, 2, style="soft")
+
+
+def _clocks(report: Report, page: Page) -> Iterator[Line]:
+    for run in report.clocks:
+        yield from page.heading("What held the clocks", run.label if len(report.quality) > 1 else "")
+        yield from text_tables.grid(run.table, page, whole=True)
+        yield from page.wrapped(run.table.note, 2, style="soft")
+
+
+def _spending(report: Report, page: Page) -> Iterator[Line]:
+    for run in report.spending:
+        yield from page.heading("Energy and cost", run.label if len(report.quality) > 1 else "")
+        yield from text_tables.facts(run.facts, page)
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import PER_WORK, SHORTEST_SECONDS, idle_ratio, observed_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step
-from gpureport.report import difference, display, gpu_time, groups, step_table
+from gpureport.report import difference, display, gpu_time, groups, spending, step_table
 from gpureport.report.inputs import models
 from gpureport.report.model import Tile, Verdict
 from gpureport.report.parts import FindingCard
@@ -192,12 +192,12 @@ def caution(comparison: Comparison) -> Iterator[str]:
         yield f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
 
 
-def tiles(step: Step, findings: Findings, gpu_hour_price: float | None) -> tuple[Tile, ...]:
+def tiles(step: Step, findings: Findings) -> tuple[Tile, ...]:
     """Return GPU-hours, idle share, GPU-hours lost and open findings of one step."""
     return (
         _hours_tile(step),
         _idle_tile(step.analyses, findings),
-        _lost_tile(step, findings, gpu_hour_price),
+        _lost_tile(step, findings),
         _findings_tile(findings),
     )
 
@@ -226,7 +226,7 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
     return Tile(label=label, value=display.percent(idle), context=context)
 
 
-def _lost_tile(step: Step, findings: Findings, price: float | None) -> Tile:
+def _lost_tile(step: Step, findings: Findings) -> Tile:
     label, analyses = "GPU-hours lost", step.analyses
     if not any(analysis.run.gpus for analysis in analyses):
         return Tile(label=label, value=display.NOT_RECORDED, context="no GPU was recorded")
@@ -237,8 +237,11 @@ def _lost_tile(step: Step, findings: Findings, price: float | None) -> Tile:
     if not lost and _bound(analyses) == "at least":
         return Tile(label=label, value="not known", context="some was lost to throttling")
     context = f"{_bound(analyses)} {display.percent(lost / held)} of all GPU-hours"
-    if price is not None:
-        context += f"; costs {display.number(lost / _HOUR * price)} at {display.number(price)} a GPU-hour"
+    amount = spending.lost_cost(analyses)
+    if amount is not None:
+        currency = next((analysis.cost.currency for analysis in analyses if analysis.cost), "")
+        price = spending.same_price(analyses)
+        context += f"; costs {display.money(amount, currency)}" + (f" at {price} a GPU-hour" if price else "")
     return Tile(label="GPU-hours lost", value=display.number(lost / _HOUR), context=context)
 
 

@@ -37,10 +37,10 @@ def test_a_controller_that_lets_go_for_a_moment_is_one_episode() -> None:
 
 
 def test_the_drivers_counters_tell_as_bits_do() -> None:
-    """Time the driver counted is direct evidence, also where it fell between samples."""
+    """Time the driver counted is direct evidence; it lies between the rows the counter rose between."""
     counted = np.concatenate([np.zeros(100), np.arange(60) * 0.5, np.full(140, 29.5)])
     (finding,) = found(analyze(recording(**_BUSY, sw_thermal_slowdown_seconds_total=counted)), "thermal_throttle")
-    assert spans(finding) == [(100.5, 159.5)]
+    assert spans(finding) == [(100.0, 159.0)]
     assert finding.confidence is Confidence.HIGH
 
 

@@ -72,6 +72,48 @@ def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
     assert 0.02 < cost["idle"] < 0.04
 
 
+def test_counters_of_a_log_are_counted(gpureport: Program, tmp_path: Path) -> None:
+    """At 30 s and without a bit in any row, 12 s of heat that the driver counted are found and in the ledger."""
+    header = (
+        "timestamp, index, utilization.gpu [%], clocks_event_reasons.active, "
+        "clocks_event_reasons_counters.sw_thermal_slowdown [us]"
+    )
+    rows = [
+        f"2026/03/14 09:{row // 2:02}:{row % 2 * 30:02}.000, 0, 98 %, 0x0, {7_000_000 + 12_000_000 * (row > 9)} us"
+        for row in range(40)
+    ]
+    (tmp_path / "gpu.csv").write_text("\n".join([header, *rows]) + "\n")
+    (run,) = json.loads(gpureport("analyze", "gpu.csv", "--format", "json").out)["runs"]
+    (heat,) = [finding for finding in run["findings"] if finding["kind"] == "thermal_throttle"]
+    assert (heat["start"], heat["end"]) == ("2026-03-14T09:04:30.000", "2026-03-14T09:05:00.000")
+    counted = {entry["reason"]: entry["counted"] for entry in run["throttle_ledger"]}
+    assert (counted["sw_thermal_slowdown"]["seconds"], counted["hw_slowdown"]) == (12, None)
+
+
+def test_prices_of_the_settings_give_a_cost(gpureport: Program, tmp_path: Path) -> None:
+    """A rate that fits a label of the run, with its currency, in text and JSON; without one, a line how to state it."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    assert "no price is stated: give --gpu-hour-price" in " ".join(gpureport("analyze", "gpu.csv").out.split())
+    (tmp_path / "gpureport.toml").write_text(
+        '[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 9\n[[prices.rate]]\nspot = true\ngpu_hour = 3.6\n'
+    )
+    document = json.loads(gpureport("analyze", "gpu.csv", "--tag", "spot=yes", "--format", "json").out)
+    cost = document["runs"][0]["cost"]
+    assert (cost["price"], cost["currency"], round(cost["total"], 3)) == (3.6, "EUR", 0.299)
+    text = " ".join(gpureport("analyze", "gpu.csv", "--carbon-intensity", "400").out.split())
+    assert "9.00 EUR (gpureport.toml:4); prices of 2026-03-01" in text
+    assert "at 400 g/kWh (--carbon-intensity)" in text
+
+
+def test_a_price_that_is_none_is_named_with_its_line(gpureport: Program, tmp_path: Path) -> None:
+    """Settings are checked before anything is shown."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    (tmp_path / "gpureport.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = "cheap"\n')
+    outcome = gpureport("analyze", "gpu.csv")
+    assert outcome.code == 2
+    assert "gpureport.toml:4: gpu_hour must be a number, not 'cheap'" in outcome.err
+
+
 def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
     """Text for people fits 80 columns and holds no escape codes; a command to be copied is never broken."""
     (tmp_path / "gpu.csv").write_text(with_gap())

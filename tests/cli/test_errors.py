@@ -60,6 +60,7 @@ CASES = {
         2,
         "Invalid value for '--gpu-hour-price': 'nan' is not a price",
     ),
+    ("analyze", "good.csv", "--carbon-intensity", "-1"): (2, "Invalid value for '--carbon-intensity': '-1' is not"),
     ("analyze", "good.csv", "--param", "a=1", "--param", "a=2"): (2, "--param: a key is given twice; "),
     ("analyze", "good.csv", "--host", "cpu.csv", "--host", "cpu2.csv"): (3, "cpu.csv, cpu2.csv: several host logs for"),
     ("analyze", "good.csv", "good.txt", "--step", "a", "--step", "b"): (

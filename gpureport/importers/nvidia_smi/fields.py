@@ -95,6 +95,8 @@ _SERIES = {
     "ecc.errors.corrected.volatile.total": "gpu_ecc_corrected_total",
     "ecc.errors.uncorrected.volatile.total": "gpu_ecc_uncorrected_total",
     "clocks_event_reasons.active": CLOCK_EVENTS,
+    # no field of nvidia-smi up to 610, but NVML's name of it, which scripts write beside nvidia-smi's
+    "total_energy_consumption": "gpu_energy_joules_total",
 }
 _SOURCE_UNITS = {
     "1": "%",
@@ -103,6 +105,7 @@ _SOURCE_UNITS = {
     "Hz": "MHz",
     "Cel": "C",
     "s": "us",
+    "J": "mJ",
 }
 """Unit nvidia-smi counts a base unit in, where neither header nor cell says."""
 _PARTS_OF_ONE = {name for name, metric in BY_NAME.items() if metric.unit == "1"} - {"gpu_fan_ratio"}

@@ -85,6 +85,15 @@ def test_counters_that_fall_after_the_driver_was_reloaded(tmp_path: Path) -> Non
     assert recording.run.quality.clock_steps == ()
 
 
+def test_energy_under_its_nvml_name(tmp_path: Path) -> None:
+    """Scripts that write NVML's total energy beside nvidia-smi's fields count it in mJ."""
+    header = "timestamp, utilization.gpu [%], total_energy_consumption [mJ]"
+    rows = [f"{stamp(second)}, 98 %, {1_234_567_890_123 + 300_000 * second} mJ" for second in range(3)]
+    recording = read_text(tmp_path, lines(header, *rows))
+    counted = [1_234_567_890.123, 1_234_568_190.123, 1_234_568_490.123]
+    assert column(recording, "gpu_energy_joules_total") == pytest.approx(counted, abs=1e-3)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "value"),
     [

@@ -1,0 +1,79 @@
+"""What held the clocks of a run: the clock event reasons that showed, the harmful ones first."""
+
+from collections.abc import Sequence
+
+from gpureport.analysis.base import Effect, ThrottleEntry
+from gpureport.report import display
+from gpureport.report.inputs import RunInput
+from gpureport.report.model import ClockTable
+from gpureport.report.parts import Cell, Row, Table
+
+_EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
+_COLUMNS = ("Reason", "Kind", "Busy samples", "Counted", "Clock, median", "Unthrottled clock", "Busy time lost")
+_SETTING_OR_REST = {"gpu_idle"}
+"""Reasons that say nothing of a busy GPU."""
+_LISTED = 24
+_NOTE = (
+    "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
+    "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
+)
+
+
+def tables(runs: Sequence[RunInput]) -> tuple[ClockTable, ...]:
+    """Return one table a run on whose busy GPUs a reason showed or was counted."""
+    return tuple(
+        ClockTable(label=run.label, table=_table(run, shown))
+        for run in runs
+        if (shown := [entry for entry in run.analysis.throttle_ledger if _shows(entry)])
+    )
+
+
+def _shows(entry: ThrottleEntry) -> bool:
+    counted = entry.counted is not None and entry.counted.total > 0
+    return entry.reason not in _SETTING_OR_REST and bool(entry.busy_seconds or counted)
+
+
+def _table(run: RunInput, shown: Sequence[ThrottleEntry]) -> Table:
+    ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_seconds(entry)))
+    more = f" {display.plural(len(ranked) - _LISTED, 'more row')} in the JSON." if len(ranked) > _LISTED else ""
+    return Table(
+        columns=_COLUMNS,
+        numeric=(False, *[True] * 5),
+        rows=tuple(_row(run, entry) for entry in ranked[:_LISTED]),
+        note=f"{_NOTE}{_unseen(run)}{more}",
+    )
+
+
+def _seconds(entry: ThrottleEntry) -> float:
+    return max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
+
+
+def _row(run: RunInput, entry: ThrottleEntry) -> Row:
+    seconds = None if entry.counted is None else entry.counted.total
+    return Row(
+        head=Cell(text=f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}"),
+        cells=(
+            Cell(text=_EFFECTS[entry.effect]),
+            Cell(text=display.optional(entry.busy_seconds, display.duration), value=entry.busy_seconds),
+            Cell(text=display.optional(seconds, display.duration), small=_gaps(entry), value=seconds),
+            Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
+            Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
+            Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
+        ),
+    )
+
+
+def _gaps(entry: ThrottleEntry) -> str:
+    """Return what else to know of a counter: its part in log gaps, and whether it started anew."""
+    if entry.counted is None:
+        return ""
+    parts = [f"{display.duration(entry.counted.in_gaps)} in log gaps"] if entry.counted.in_gaps > 0 else []
+    return display.listing([*parts, *(["started anew"] if entry.counted.restarts else [])])
+
+
+def _unseen(run: RunInput) -> str:
+    """Return which harmful reasons were recorded and never showed."""
+    harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
+    shown = {entry.reason for entry in harmful if _shows(entry)}
+    never = dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in shown)
+    return f" Recorded and never seen: {display.listing(list(never))}." if never else ""
