@@ -46,6 +46,8 @@ class Gpu:
         pcie_generation: highest link generation.
         utilisation_window_seconds: time one utilisation value speaks of.
         power_idle_watts: power without work.
+        memory_bandwidth_bytes_per_second: bytes memory can read and write a second.
+        tensor_operations_per_second: 16-bit floating-point operations of the tensor cores, without sparsity.
         clock_events_masked: 1 where NVIDIA's diagnostics leave the clock events of the model aside.
     """
 
@@ -65,6 +67,8 @@ class Gpu:
     pcie_generation: Cell | None = None
     utilisation_window_seconds: Cell | None = None
     power_idle_watts: Cell | None = None
+    memory_bandwidth_bytes_per_second: Cell | None = None
+    tensor_operations_per_second: Cell | None = None
     clock_events_masked: Cell | None = None
 
     @property

@@ -31,6 +31,9 @@ _COLUMNS: dict[str, tuple[str, float]] = {
     "clock_max": ("gpu_sm_clock_max_hertz", 1e6),
     "energy": ("gpu_energy_joules_total", 1),
     "unknown_bits": ("clock_event_unknown_bits", 1),
+    "sm_active": ("gpu_sm_active_ratio", 0.01),
+    "tensor_active": ("gpu_tensor_active_ratio", 0.01),
+    "dram_active": ("gpu_dram_active_ratio", 0.01),
 }
 _EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
 _COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
@@ -53,6 +56,7 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
     every: float = 1.0,
     times: npt.ArrayLike | None = None,
     cpu: npt.ArrayLike | None = None,
+    core: npt.ArrayLike | None = None,
     cpu_every: float = 1.0,
     model: str | None = "NVIDIA A100-SXM4-80GB",
     memory_total: int | None = 80 * GIB,
@@ -65,14 +69,15 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         every: seconds between samples of a GPU.
         times: seconds of each sample instead.
         cpu: CPU use in per cent, one value a sample of the host.
+        core: load of the busiest core in per cent beside `cpu`, as many values.
         cpu_every: seconds between samples of the host.
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.
         series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
             in W, `energy` in J as counted, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in
-            MHz, clock event reasons and their counters by name, `unknown_bits` as a number; a number, one series for
-            all GPUs, or one series a GPU. NaN is null.
+            MHz, `sm_active`, `tensor_active` and `dram_active` in per cent, clock event reasons and their counters by
+            name, `unknown_bits` as a number; a number, one series for all GPUs, or one series a GPU. NaN is null.
     """
     arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
     count, length = next(iter(arrays.values())).shape
@@ -96,7 +101,10 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
     if cpu is not None:
         used = np.asarray(cpu, dtype=np.float64) / 100
         devices.append(Device(id=HOST))
-        blocks.append((np.asarray(np.arange(len(used)) * cpu_every, dtype=np.float64), {"cpu_utilization_ratio": used}))
+        host = {"cpu_utilization_ratio": used}
+        if core is not None:
+            host["cpu_busiest_core_ratio"] = np.broadcast_to(np.asarray(core, dtype=np.float64) / 100, used.shape)
+        blocks.append((np.asarray(np.arange(len(used)) * cpu_every, dtype=np.float64), host))
     return Recording(run=_run(tuple(devices), seconds, every), series=_series(devices, blocks))
 
 
@@ -109,6 +117,11 @@ def with_quality(run: Recording, **fields: object) -> Recording:
     """Return a recording whose quality says something else."""
     quality: Any = replace(run.run.quality, **fields)  # type: ignore[arg-type]  # each caller names real fields
     return replace(run, run=replace(run.run, quality=quality))
+
+
+def with_params(run: Recording, **params: str) -> Recording:
+    """Return a recording whose run was configured with params."""
+    return replace(run, run=replace(run.run, params=tuple(params.items())))
 
 
 def with_training(run: Recording, points: Sequence[tuple[float | None, str, float | None]]) -> Recording:

@@ -24,7 +24,7 @@ from gpureport import gpus
         ("NVIDIA H100 NVL", "Hopper"),
         ("NVIDIA H200", "H200"),
         ("nvidia geforce rtx 3090", "RTX 3090"),
-        ("NVIDIA GeForce RTX 4090", "Ada"),
+        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
     ],
 )
 def test_names_are_found_in_any_spelling(name: str, model: str) -> None:

@@ -7,19 +7,25 @@ from gpureport.analysis import attribution, intervals, limits, low_use, throttle
 from gpureport.analysis.base import Analysis, Context, Rule
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.cpu_bound import CpuBound
+from gpureport.analysis.full_precision import FullPrecision
+from gpureport.analysis.hollow_util import HollowUtil
 from gpureport.analysis.idle_gap import IdleGap
+from gpureport.analysis.imbalance import Imbalance
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.log_gap import LogGap
 from gpureport.analysis.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.memory import Memory
 from gpureport.analysis.no_progress import NoProgress
 from gpureport.analysis.ordering import merged, ordered, unmet
+from gpureport.analysis.oversized_gpu import OversizedGpu
 from gpureport.analysis.phases import activities, job_window, phases_of
 from gpureport.analysis.power_limits import PowerLimits
 from gpureport.analysis.stages import stages_of
 from gpureport.analysis.startup_idle import StartupIdle
 from gpureport.analysis.statistics import statistics_of
 from gpureport.analysis.throttling import Throttling
+from gpureport.analysis.unused_gpu import UnusedGpu
+from gpureport.analysis.zombie_memory import ZombieMemory
 from gpureport.findings import Finding, NotJudged, Severity
 from gpureport.recording import Device, Recording
 
@@ -33,6 +39,12 @@ RULES: tuple[Rule, ...] = (
     Memory(),
     LogGap(),
     NoProgress(),
+    HollowUtil(),
+    Imbalance(),
+    UnusedGpu(),
+    ZombieMemory(),
+    FullPrecision(),
+    OversizedGpu(),
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""
 

@@ -126,13 +126,20 @@ def power_limit(cells: Cells) -> FloatArray:
     return limit
 
 
-def signals(cells: Cells) -> Signals:
-    """Gather the series of one GPU; the log wins over the GPU table."""
+def clocks(cells: Cells) -> tuple[FloatArray, float]:
+    """Return the clock in Hz a row, and the highest one; NaN where neither log nor GPU table tells."""
     known = gpus.find(cells.device.model)
     clock = next((cells.values(name) for name in CLOCKS if cells.recorded(name)), cells.values(CLOCKS[0]))
     clock_max = _highest(cells, "gpu_sm_clock_max_hertz")
     if np.isnan(clock_max) and known and known.sm_clock_max_hertz:
         clock_max = known.sm_clock_max_hertz.value
+    return clock, clock_max
+
+
+def signals(cells: Cells) -> Signals:
+    """Gather the series of one GPU; the log wins over the GPU table."""
+    known = gpus.find(cells.device.model)
+    clock, clock_max = clocks(cells)
     used = cells.values("gpu_utilization_ratio")
     limit, source = _limit(cells, known)
     busy = used > _BUSY if cells.recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)

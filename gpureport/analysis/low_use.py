@@ -14,7 +14,7 @@ from gpureport.analysis.phases import UTILISATION
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
 
-EXPLAINED = ("cpu_bound", "idle_gap", "startup_idle", "tail_idle")
+EXPLAINED = ("cpu_bound", "idle_gap", "startup_idle", "tail_idle", "hollow_util")
 """Kinds whose time is theirs: it is left out of the mean and of the episodes."""
 
 

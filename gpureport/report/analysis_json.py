@@ -127,6 +127,7 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
     run, zone = analysis.run, analysis.run.timezone
     cost = {} if analysis.cost is None else {"cost": analysis.cost.of(finding)}
     device = finding.devices[0] if len(finding.devices) == 1 else None
+    indices = [gpu.index for gpu in run.gpus if gpu.id in finding.devices]
     index = next((gpu.index for gpu in run.gpus if gpu.id == device), None)
     spans = finding.intervals
     return {
@@ -134,6 +135,7 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
         "gpu": index,
         "device": device,
         "devices": list(finding.devices),
+        "gpus": indices,
         "start": moment(spans[0].start, zone) if spans else None,
         "end": moment(spans[-1].end, zone) if spans else None,
         "intervals": [[moment(span.start, zone), moment(span.end, zone)] for span in spans],

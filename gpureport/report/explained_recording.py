@@ -11,6 +11,8 @@ from gpureport.report.parts import Explanation, Fact, Section
 
 SYSSTAT = "sar -u -r -b -P ALL 1 > host.txt"
 """What logs the machine without a program of one's own: in local time, as nvidia-smi does."""
+DCGM = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
+"""What logs utilisation, power, temperatures and memory, and what DCGM counts besides."""
 _LEFT_OUT = {"serial"}
 """Attributes that add nothing to the others."""
 
@@ -68,9 +70,23 @@ def explanation(rules: Sequence[Rule]) -> Explanation:
                 code=(SYSSTAT,),
                 paragraphs=("It logs the same and the disks besides; stop it with Ctrl-C.",),
             ),
+            _counters(rules),
             Section(title="Then", code=("gpureport analyze gpu.csv --host host.csv",)),
             Section(title="Mind", facts=tuple(Fact(name=name, text=text) for name, text in _ADVICE.items())),
         ),
+    )
+
+
+def _counters(rules: Sequence[Rule]) -> Section:
+    profiled = (metric for metric in wanted(rules) if metric.recorded_by.startswith("DCGM_"))
+    return Section(
+        title="In place of the first, where DCGM is installed",
+        code=(DCGM,),
+        paragraphs=(
+            "It counts in the hardware what utilization.gpu cannot tell: how much of the GPU worked.",
+            "No time is in it: read it with --interval 1.",
+        ),
+        facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in profiled),
     )
 
 

@@ -45,13 +45,14 @@ SECONDS = {
 TRACKERS = (MLFLOW, EXPORT, LOG)
 GPUS = ("gpu:0", "gpu:1")
 NEVER_RECORDED = {
-    SMI: {"cpu_bound"},
-    MLFLOW: {"thermal_throttle", "hw_throttle", "power_limited"},
+    SMI: {"cpu_bound", "full_precision"},
+    MLFLOW: {"thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"},
     EXPORT: {
+        *("hollow_util", "full_precision", "oversized_gpu"),
         *("thermal_throttle", "hw_throttle", "power_limited", "power_cap"),
         *("mem_headroom", "mem_pressure", "mem_prealloc"),
     },
-    LOG: {"thermal_throttle", "hw_throttle", "power_limited"},
+    LOG: {"thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"},
 }
 """Kinds each recorder leaves open: neither tracker records clocks, nor an export what a GPU has."""
 ANSWERS = {
@@ -59,6 +60,8 @@ ANSWERS = {
     "hw_throttle": "clocks_event_reasons.active",
     "power_limited": "power.default_limit",
     "power_cap": "enforced.power.limit",
+    "hollow_util": "enforced.power.limit",
+    "oversized_gpu": "memory.total",
     "mem_headroom": "memory.total",
     "mem_pressure": "memory.total",
     "mem_prealloc": "memory.total",

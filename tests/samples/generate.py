@@ -3,6 +3,7 @@
 `python -m tests.samples.generate` rewrites them in sample_logs/.
 """
 
+import gzip
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
 from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json
-from tests.samples.scenarios import SCENARIOS, Machine, Memory, Scenario
+from tests.samples.scenarios import SCENARIOS, Machine, Scenario
 from tests.samples.workload import Course
 
 FloatArray = npt.NDArray[np.float64]
@@ -25,6 +26,7 @@ _SAVING_SECONDS = 2.5
 _IMPORTING_SECONDS = 4.0
 _LOADING_SECONDS = 7.0
 _WAITING_POWER = 0.35
+_SPINNING_POWER = 0.08
 _STALLED_PERCENT = 78.0
 _UNITS = {
     "utilization.gpu": "%",
@@ -70,7 +72,7 @@ def play(scenario: Scenario) -> Played:
     slowness: FloatArray | None = None
     for _ in range(passes):
         course = workload.run(scenario.job, np.random.default_rng(scenario.seed), slowness)
-        seconds = float(course.ends[-1]) + _TAIL_SECONDS
+        seconds = float(course.ends[-1]) + scenario.hung_seconds + (scenario.kept_seconds or _TAIL_SECONDS)
         slots = range(len(scenario.coolings))
         traces = tuple(_trace(scenario, course, seconds, slot, slowness) for slot in slots)
         slowness = np.max([_slowness(scenario, trace) for trace in traces], axis=0)
@@ -85,20 +87,39 @@ def _slowness(scenario: Scenario, trace: Trace) -> FloatArray:
 
 def _trace(scenario: Scenario, course: Course, seconds: float, slot: int, pace: FloatArray | None) -> Trace:
     edges = np.arange(round(seconds / TICK) + 1) * TICK
-    work = np.diff(course.busy(edges)) / TICK
+    work = np.diff(course.busy(edges)) * _share(scenario, slot) / TICK
+    spinning = np.diff(_spun(scenario, course, slot, edges)) / TICK
     cooling = scenario.coolings[slot]
     if pace is not None and cooling.fails_at is None:
         computing = 1.0 / pace[np.minimum(edges[1:].astype(np.int64), len(pace) - 1)]
         work = work * (computing + _WAITING_POWER * (1.0 - computing))
-    held = (edges[1:] > _IMPORTING_SECONDS) & (edges[1:] < course.ends[-1] + _SAVING_SECONDS)
+    work = work + _SPINNING_POWER * spinning
+    used = _share(scenario, slot) > 0
+    held = (edges[1:] > _IMPORTING_SECONDS) & (edges[1:] < _released(scenario, course)) & used
     intensity = scenario.intensity * (1.0 - 0.013 * slot)
     return hardware.simulate(scenario.model, cooling, work, held.astype(np.float64), intensity)
 
 
-def memory_mib(memory: Memory, course: Course, second: float) -> int:
+def _share(scenario: Scenario, slot: int) -> float:
+    """Return the work of a GPU as a share of the job's."""
+    return scenario.shares[slot] if scenario.shares else 1.0
+
+
+def _spun(scenario: Scenario, course: Course, slot: int, at: npt.NDArray[np.floating]) -> FloatArray:
+    """Return the seconds a GPU has spun in a hung collective up to each moment; the last GPU never joined it."""
+    joined = slot < len(scenario.coolings) - 1
+    return np.clip(at - float(course.ends[-1]), 0.0, scenario.hung_seconds if joined else 0.0)
+
+
+def _released(scenario: Scenario, course: Course) -> float:
+    """Return when the job gives its memory back."""
+    return float(course.ends[-1]) + _SAVING_SECONDS + scenario.hung_seconds + scenario.kept_seconds
+
+
+def memory_mib(scenario: Scenario, course: Course, second: float) -> int:
     """Return the memory the job holds on a GPU at a moment."""
-    first, last = float(course.starts[0]), float(course.ends[-1])
-    if not _IMPORTING_SECONDS <= second < last + _SAVING_SECONDS:
+    memory, first = scenario.memory, float(course.starts[0])
+    if not _IMPORTING_SECONDS <= second < _released(scenario, course):
         return 0
     if second < _LOADING_SECONDS:
         return memory.context_mib
@@ -123,9 +144,11 @@ def _reading(played: Played, gpu: int, second: float, noise: float) -> dict[str,
     tick = min(int(second / TICK), len(trace.watts) - 1)
     window = slice(max(0, tick + 1 - round(model.window_seconds / TICK)), tick + 1)
     moments = np.array([max(0.0, second - 1.0), second])
-    busy = min(1.0, float(np.diff(played.course.busy(moments))[0]))
+    work = played.course.busy(moments) * _share(scenario, gpu)
+    computing = min(1.0, float(np.diff(work)[0]))
+    busy = min(1.0, computing + float(np.diff(_spun(scenario, played.course, gpu, moments))[0]))
     watts = sum(trace.watts[window].tolist()) / len(trace.watts[window]) * (1.0 + 0.008 * (noise - 0.5))
-    used = memory_mib(scenario.memory, played.course, second)
+    used = memory_mib(scenario, played.course, second) if _share(scenario, gpu) else 0
     return {
         "index": str(gpu),
         "name": model.name,
@@ -134,7 +157,7 @@ def _reading(played: Played, gpu: int, second: float, noise: float) -> dict[str,
         "driver_version": "580.126.09",
         "pstate": "P0",
         "utilization.gpu": f"{round(100 * busy)}",
-        "utilization.memory": f"{round(100 * busy * scenario.controller)}",
+        "utilization.memory": f"{round(100 * computing * scenario.controller)}",
         "memory.total": f"{model.memory_mib}",
         "memory.reserved": f"{model.reserved_mib}",
         "memory.used": f"{used}",
@@ -235,7 +258,7 @@ def host_csv(played: Played) -> str | None:
         work, waiting = _load(played, machine, before, second)
         cpu = min(100.0 - 0.9 * float(rng.random()), machine.idle_percent + work + 3.0 * float(rng.random()))
         busiest = cpu + (100.0 - cpu) * (0.2 + 0.4 * float(rng.random()))
-        alive = memory_mib(scenario.memory, played.course, second) > 0
+        alive = memory_mib(scenario, played.course, second) > 0
         ram = machine.ram_total_mib * 0.021 + machine.ram_job_mib * alive + 90 * float(rng.random())
         iowait = machine.iowait_percent * 2 * float(rng.random()) + waiting
         stamp = (started + timedelta(seconds=second)).isoformat(timespec="milliseconds")
@@ -246,6 +269,7 @@ def host_csv(played: Played) -> str | None:
 
 WRITERS: dict[str, Callable[[Played], str]] = {
     "nvidia-smi.csv": nvidia_smi_csv,
+    "nvidia-smi.csv.gz": nvidia_smi_csv,
     "dmon.log": dmon_log,
     "gpustat.json": lambda played: gpustat_json(_ticks(played)),
     "dcgmi-dmon.txt": lambda played: dcgmi_dmon(_ticks(played)),
@@ -269,7 +293,9 @@ def write(target: Path) -> None:
         folder = target / scenario.folder
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in files(scenario).items():
-            (folder / name).write_bytes(text.encode("ascii"))
+            content = text.encode("ascii")
+            # no name and no time in the header: always the same bytes
+            (folder / name).write_bytes(gzip.compress(content, mtime=0) if name.endswith(".gz") else content)
 
 
 if __name__ == "__main__":

@@ -96,6 +96,9 @@ class Scenario:
         memory: what the job holds.
         machine: the host; None records no host log.
         fields: what nvidia-smi was asked for.
+        shares: work of each GPU as a share of the job's; empty where all do the same.
+        hung_seconds: how long, after the last step, all GPUs but the last spin in a collective it never joined.
+        kept_seconds: how long memory stays held after the job, to the end of the log.
         log: file of the log, which says what wrote it.
         planted: findings the log must lead to; it leads to no other warning and no other problem.
     """
@@ -112,6 +115,9 @@ class Scenario:
     memory: Memory
     machine: Machine | None = None
     fields: tuple[str, ...] = field(default=LEAN)
+    shares: tuple[float, ...] = ()
+    hung_seconds: float = 0.0
+    kept_seconds: float = 0.0
     log: str = "nvidia-smi.csv"
     planted: tuple[Planted, ...] = ()
 
@@ -240,6 +246,7 @@ PREALLOCATED = Scenario(
     intensity=0.78,
     controller=0.52,
     memory=Memory(context_mib=512, model_mib=62_004, peak_mib=62_110, growth_seconds=0.0),
+    log="nvidia-smi.csv.gz",
     planted=(Planted(kind="mem_prealloc", gpu=0, severities=("info",)),),
 )
 HEALTHY = Scenario(
@@ -365,9 +372,80 @@ QUERIED = Scenario(
     log="nvidia-smi-q.xml",
     planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
 )
+_A100_SLOTS = (
+    Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),
+    Cooling(inlet_celsius=23.5, kelvin_per_watt=0.101),
+    Cooling(inlet_celsius=24.0, kelvin_per_watt=0.099),
+)
+_STEADY = Job(steps=520, first=12.0, compute_seconds=0.39, load_seconds=0.22)
+_ROOMY = Memory(context_mib=512, model_mib=18_204, peak_mib=61_340, growth_seconds=12.0)
+_ANY = ("info", "warning", "problem")
+_BEGUN = Planted(kind="startup_idle", severities=_ANY)
+_GAPS = Planted(kind="idle_gap", severities=_ANY)
+HUNG = Scenario(
+    folder="hollow_util",
+    seed=71,
+    started="2026-06-03 08:12:44.202",
+    interval=3,
+    model=A100,
+    coolings=_A100_SLOTS,
+    job=_STEADY,
+    intensity=0.82,
+    controller=0.61,
+    memory=_ROOMY,
+    hung_seconds=150.0,
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="hollow_util", severities=("problem",)), _GAPS),
+)
+UNEVEN = Scenario(
+    folder="imbalance",
+    seed=72,
+    started="2026-06-04 17:40:09.915",
+    interval=3,
+    model=A100,
+    coolings=_A100_SLOTS,
+    job=_STEADY,
+    intensity=0.82,
+    controller=0.61,
+    memory=_ROOMY,
+    shares=(1.0, 0.58, 1.0),
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="imbalance", gpu=1), _BEGUN),
+)
+UNUSED = Scenario(
+    folder="unused_gpu",
+    seed=73,
+    started="2026-06-05 11:05:50.344",
+    interval=3,
+    model=A100,
+    coolings=_A100_SLOTS[:2],
+    job=_STEADY,
+    intensity=0.82,
+    controller=0.61,
+    memory=_ROOMY,
+    shares=(1.0, 0.0),
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="unused_gpu", gpu=1), _GAPS, _BEGUN),
+)
+KEPT = Scenario(
+    folder="zombie_memory",
+    seed=74,
+    started="2026-06-06 21:33:01.670",
+    interval=3,
+    model=A100,
+    coolings=_A100_SLOTS[:1],
+    job=_STEADY,
+    intensity=0.82,
+    controller=0.61,
+    memory=_ROOMY,
+    kept_seconds=240.0,
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="zombie_memory", gpu=0), Planted(kind="tail_idle", severities=_ANY)),
+)
 
 SCENARIOS = (
     *(BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED),
     *(LOOKED_AT, QUERIED, GPUSTAT, DCGM),
+    *(HUNG, UNEVEN, UNUSED, KEPT),
 )
 """Every sample log, each in a folder of its own."""

@@ -1,6 +1,7 @@
 """Every sample log leads to the findings its expected.json lists, and to those its generator planted."""
 
 import difflib
+import gzip
 import json
 import subprocess
 import sys
@@ -32,6 +33,11 @@ def analyzed(folder: str) -> Digest:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     run: Digest = json.loads(done.stdout)["runs"][0]
     return run
+
+
+def unpacked(path: Path) -> bytes:
+    """Return the bytes of a file, without its compression."""
+    return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
 
 def to_second(moment: str | None) -> str | None:
@@ -119,7 +125,7 @@ def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
     """The generator writes the committed logs byte for byte."""
     folder = SAMPLES / scenario.folder
     names = {"host.csv", *generate.WRITERS}
-    committed = {path.name: path.read_bytes() for path in folder.iterdir() if path.name in names}
+    committed = {path.name: unpacked(path) for path in folder.iterdir() if path.name in names}
     generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
     differing = sorted(name for name in committed | generated if committed.get(name) != generated.get(name))
     assert differing == []

@@ -1,0 +1,106 @@
+"""In which bins of a grid a GPU reports to be busy and hardly does anything."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis import intervals
+from gpureport.analysis.base import Context
+from gpureport.analysis.bins import Grid, rolling_mean
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.clock_signals import clocks, event
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.power_scale import PowerScale
+from gpureport.columns import BoolArray, FloatArray
+
+SM = "gpu_sm_active_ratio"
+DRAM = "gpu_dram_active_ratio"
+EXPLAINED = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle", "tail_idle")
+"""Kinds that account for low power, or for no work, on their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When work counts as hollow: ratios, seconds and rows.
+
+    Attributes:
+        busy: utilisation from which a sample claims work.
+        busy_share: share of the samples that must.
+        power: power above idle, of what the limit leaves, below which little is done.
+        still: the same below which nothing is, whatever the multiprocessors claim.
+        active: activity of the multiprocessors below which most stand still.
+        dram: memory activity from which low power is that of work bound by memory.
+        clock: clock, of the highest, below which low power is that of the clock.
+        at_idle: power above idle, of what the limit leaves, that no clock explains with kernels at work.
+        over: seconds the means are taken over, at least.
+        rows: samples they are taken over, at least.
+        shortest: seconds an episode lasts, at least.
+        shortest_rows: sampling intervals it lasts, at least.
+    """
+
+    busy: float
+    busy_share: float
+    power: float
+    still: float
+    active: float
+    dram: float
+    clock: float
+    at_idle: float
+    over: float
+    rows: float
+    shortest: float
+    shortest_rows: float
+
+
+def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
+    """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
+    used = bins.mean(cells, UTILISATION)
+    used[bins.average(cells, _explained(cells, scale, limits).astype(np.float64)) > 0] = 0.0
+    length = max(round(limits.over / bins.width), round(limits.rows))
+    full = np.where(np.isnan(used), np.nan, used >= limits.busy)
+    claimed = rolling_mean(full, length) >= limits.busy_share
+    share, active, dram = _series(bins, cells, scale)
+    low = _low(_at_most(share, length), _at_most(active, length), rolling_mean(dram, length), limits)
+    near = rolling_mean((claimed & low).astype(np.float64), length) > 0
+    own = near & ~(used < limits.busy) & (_low(share, active, dram, limits) | np.isnan(used))
+    shortest = max(limits.shortest, limits.shortest_rows * cells.interval)
+    held = bins.spans(own, max(limits.over, 2 * bins.width), shortest)
+    device = cells.device.id
+    held = intervals.difference(held, intervals.of_kinds(context.found, device, EXPLAINED))
+    return intervals.at_least(intervals.difference(held, intervals.spans(cells.gaps)), shortest)
+
+
+def _series(bins: Grid, cells: Cells, scale: PowerScale | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    share = np.full(bins.count, np.nan) if scale is None else bins.average(cells, scale.share)
+    return share, bins.mean(cells, SM), bins.mean(cells, DRAM)
+
+
+def _at_most(values: FloatArray, length: int) -> FloatArray:
+    """Return rolling means with twice their error added.
+
+    Where a sensor sees a moment of each step, power comes in two levels, and a few samples of them make no mean.
+    """
+    mean = rolling_mean(values, length)
+    spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
+    number = rolling_mean((~np.isnan(values)).astype(np.float64), length) * length
+    return np.asarray(mean + 2 * np.sqrt(spread / np.maximum(number - 1, 1)), dtype=np.float64)
+
+
+def _low(share: FloatArray, active: FloatArray, dram: FloatArray, limits: Limits) -> BoolArray:
+    """Return where little is done; the multiprocessors decide where DCGM counted them, else power.
+
+    Multiprocessors that all spin are active and draw next to nothing.
+    """
+    idling = share < np.where(np.isnan(active), limits.power, limits.still)
+    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.dram)), dtype=np.bool_)
+
+
+def _explained(cells: Cells, scale: PowerScale | None, limits: Limits) -> BoolArray:
+    """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
+    clock, highest = clocks(cells)
+    capped = event(cells, "sw_power_cap")
+    if scale is None:
+        return capped
+    slow = clock < limits.clock * highest
+    return capped | (slow & (scale.share >= limits.at_idle))

@@ -1,0 +1,218 @@
+"""One GPU that works differently from its peers, which agree among themselves."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis import answering, intervals, wording
+from gpureport.analysis.base import Context
+from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "imbalance"
+_POWER = "gpu_power_watts"
+_SPLIT = (
+    "Where the GPUs were meant to do the same, give each the same batch, sequence length and share of the data, and "
+    "look for work that one rank does alone (logging, evaluation, the optimizer). Stages of a pipeline may differ by "
+    "design: then move layers from the busiest stage to the others."
+)
+_STRAGGLER = (
+    "At equal utilisation a GPU of lower power waits inside collectives for the one that works: compare batch, "
+    "sequence length and layers of each rank, clocks and PCIe links of each GPU. Stages of a pipeline may differ by "
+    "design."
+)
+_ADVICE = {"utilisation": _SPLIT, "power": _STRAGGLER}
+_PAIR = 2
+_COARSE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imbalance:
+    """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
+
+    Or all are above 80 % and its mean power differs by over 25 % from the median of its peers, which agree within
+    20 %. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
+    GPUs the lower is named. Left out: GPUs of other models, those that never worked, and of the others the time in
+    which they were throttled, idle or hollow. Stages of a pipeline differ by design, so it is said that they differ.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = (
+        *("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),
+    )
+    wants: ClassVar[tuple[str, ...]] = (_POWER,)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(_ADVICE.values())),)
+
+    differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
+    agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
+    busy: Threshold = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
+    power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10 % at the same work")
+    power_agree: Threshold = pragmatic(0.20, "1", "slots of one machine are cooled differently")
+    over: Threshold = pragmatic(30.0, "s", "means over many steps; sensors that see a quarter of the time need it")
+    rows: Threshold = pragmatic(8.0, "rows", "fewer point samples do not make a mean")
+    shortest: Threshold = pragmatic(90.0, "s", "evaluation or a checkpoint by one rank is shorter")
+    stretches: Threshold = pragmatic(3.0, "rows", "independent means in a row that must agree")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each GPU and signal, with all its episodes."""
+        if context.window is None:
+            return
+        for peers in _alike(context):
+            bins = grid(context.window, list(peers.values()))
+            length = max(round(self.over.value / bins.width), round(self.rows.value))
+            needed = max(self.shortest.value, self.stretches.value * length * bins.width)
+            if context.whole.seconds < needed:
+                yield answering.too_short(_KIND, context.whole.seconds, needed)
+                continue
+            yield from self._among(context, peers, bins, length, needed)
+
+    def _among(
+        self, context: Context, peers: dict[str, Cells], bins: Grid, length: int, needed: float
+    ) -> Iterator[Finding]:
+        aside = {name: _explained(context, bins, name, self.after) for name in peers}
+        used = _means(bins, peers, UTILISATION, aside, length)
+        uneven = {name: _odd(used, name, self.differs.value, self.agree.value, relative=False) for name in peers}
+        yield from self._named(context, peers, bins, uneven, needed, "utilisation")
+        power = _means(bins, peers, _POWER, aside, length)
+        full = np.all([series >= self.busy.value for series in used.values()], axis=0)
+        even = ~np.any(list(uneven.values()), axis=0)
+        loads = {
+            name: _odd(power, name, self.power_differs.value, self.power_agree.value, relative=True) & full & even
+            for name in peers
+        }
+        yield from self._named(context, peers, bins, loads, needed, "power")
+
+    def _named(  # noqa: PLR0913, PLR0917 - what a finding is made of
+        self,
+        context: Context,
+        peers: dict[str, Cells],
+        bins: Grid,
+        odd: Mapping[str, BoolArray],
+        needed: float,
+        signal: str,
+    ) -> Iterator[Finding]:
+        for name, rows in odd.items():
+            held = bins.spans(rows, self.over.value, needed)
+            if context.window is not None:
+                held = intervals.intersection(held, intervals.spans([context.window]))
+            if len(held):
+                yield self._finding(peers, name, held, signal)
+
+    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Finding:
+        metric = UTILISATION if signal == "utilisation" else _POWER
+        own = _mean(peers[name], metric, spans)
+        others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
+        usual = float(np.median(list(others.values())))
+        seconds = intervals.total_seconds(spans)
+        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in peers.values())
+        sure = len(peers) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
+            devices=(name,),
+            intervals=intervals.intervals(spans),
+            evidence=tuple(self._evidence(own, usual, seconds, signal, metric)),
+            lost_gpu_seconds=_lost(own, list(others.values()), seconds) if signal == "utilisation" else None,
+            cause=signal,
+            samples=readings,
+            ruled_out=("idle gaps, throttling and hollow work, left out for the GPU they befell", "a GPU never used"),
+            summary=_summary(name, tuple(others), own, usual, seconds, signal),
+            recommendation=_ADVICE[signal],
+        )
+
+    def _evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
+        unit = "1" if signal == "utilisation" else "W"
+        yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
+        yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
+        relative = signal == "power"
+        yield Evidence(
+            metric=metric,
+            statistic="difference, of its peers" if relative else "difference",
+            observed=abs(own - usual) / (usual if relative else 1.0),
+            unit="1",
+            threshold=self.power_differs if relative else self.differs,
+            relation=">=",
+        )
+        yield Evidence(
+            metric="duration",
+            statistic="sum of episodes",
+            observed=seconds,
+            unit="s",
+            threshold=self.shortest,
+            relation=">=",
+        )
+
+
+def _alike(context: Context) -> Iterator[dict[str, Cells]]:
+    """Yield the GPUs that worked, those of one model together, where there are several."""
+    models: dict[str | None, dict[str, Cells]] = {}
+    for name, cells in context.gpus().items():
+        if name in context.active:
+            models.setdefault(cells.device.model, {})[name] = cells
+    yield from (peers for peers in models.values() if len(peers) >= _PAIR)
+
+
+def _explained(context: Context, bins: Grid, device: str, kinds: Sequence[str]) -> BoolArray:
+    numbers = np.arange(bins.count)
+    held = intervals.of_kinds(context.found, device, kinds)
+    return intervals.overlap(bins.edges(numbers, "right"), bins.edges(numbers + 1, "left"), held) > 0
+
+
+def _means(
+    bins: Grid, peers: Mapping[str, Cells], metric: str, aside: Mapping[str, BoolArray], length: int
+) -> dict[str, FloatArray]:
+    """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
+    means = {name: np.where(aside[name], np.nan, bins.mean(one, metric)) for name, one in peers.items()}
+    return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+
+
+def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool) -> BoolArray:
+    """Return the bins in which one GPU differs from its peers while they agree; of two, the lower differs."""
+    others = np.stack([series for each, series in means.items() if each != name])
+    usual = middle(list(others))
+    known = ~np.isnan(others)
+    spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
+    scale = usual if relative else np.ones(len(usual))
+    away = means[name] - usual
+    if len(others) == 1:
+        away = np.where(away < 0, away, 0.0)
+    seen = known.sum(axis=0) * 2 >= len(others)
+    return np.asarray(seen & (np.abs(away) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
+
+
+def _mean(cells: Cells, metric: str, spans: Spans) -> float:
+    values = cells.values(metric)
+    rows = intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)
+    return float(values[rows].mean()) if rows.any() else float("nan")
+
+
+def _lost(own: float, others: Sequence[float], seconds: float) -> float:
+    """Return what the GPUs below the busiest side were short of it; at most, as stages may differ by design."""
+    usual = float(np.median(others))
+    return (usual - own) * seconds if own < usual else (own - usual) * seconds * len(others)
+
+
+def _summary(  # noqa: PLR0913, PLR0917 - the figures of one sentence
+    name: str, others: Sequence[str], own: float, usual: float, seconds: float, signal: str
+) -> str:
+    whose = wording.gpu(name)
+    peers = wording.gpu(others[0]) if len(others) == 1 else "its peers"
+    if signal == "utilisation":
+        return (
+            f"{whose} differs from {peers} for {wording.duration(seconds)}: it worked {wording.percent(own)} of the "
+            f"time, {peers} {wording.percent(usual)}."
+        )
+    straggler = f" {wording.sentence(peers)} may be waiting for it." if own > usual else ""
+    return (
+        f"{whose} differs from {peers} for {wording.duration(seconds)}: at full utilisation it drew {own:.0f} W, "
+        f"{peers} {usual:.0f} W.{straggler}"
+    )

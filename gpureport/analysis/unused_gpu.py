@@ -1,0 +1,105 @@
+"""GPUs that never worked while others of the job did."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis import answering, wording
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.phases import ACTIVE, UTILISATION
+from gpureport.analysis.statistics import memory_peak
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "unused_gpu"
+_ADVICE = (
+    "If nothing else is meant to run there, release it, or let the job use it: check CUDA_VISIBLE_DEVICES, the number "
+    "of processes it starts, and the GPUs it was given by the scheduler."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnusedGpu:
+    """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute."""
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_used_bytes",)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    shortest: Threshold = pragmatic(60.0, "s", "ranks start and stop seconds apart")
+    context: Threshold = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most two findings: for the GPUs whose memory nobody held, and for the others that were not used."""
+        if context.window is None:
+            return
+        idle = [cells for device, cells in context.gpus().items() if device not in context.active]
+        yield from (
+            answering.absent(_KIND, cells.device.id, UTILISATION) for cells in idle if not cells.recorded(UTILISATION)
+        )
+        known = [cells for cells in idle if cells.recorded(UTILISATION)]
+        if known and context.window.seconds < self.shortest.value:
+            yield answering.too_short(_KIND, context.window.seconds, self.shortest.value)
+            return
+        free = [cells for cells in known if (memory_peak(cells) or 0) < self.context.value]
+        for group in (free, [cells for cells in known if cells not in free]):
+            if group:
+                yield self._finding(context, group, context.window)
+
+    def _finding(self, context: Context, group: Sequence[Cells], window: Interval) -> Finding:
+        names = tuple(cells.device.id for cells in group)
+        everybody = tuple(context.gpus())
+        peaks = [peak for cells in group if (peak := memory_peak(cells)) is not None]
+        held = max(peaks, default=None)
+        taken = held is not None and held >= self.context.value
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=Confidence.MEDIUM if taken or len(peaks) < len(group) else Confidence.HIGH,
+            devices=names,
+            intervals=(window,),
+            evidence=tuple(self._evidence(group, held, window.seconds)),
+            lost_gpu_seconds=window.seconds * len(group),
+            samples=sum(cells.readings(UTILISATION, slice(None)) for cells in group),
+            ruled_out=("a pause: no work at any time of the recording",),
+            summary=(
+                f"{wording.sentence(wording.gpus(names, everybody))} never worked, "
+                f"while {wording.gpus(tuple(context.active), everybody)} worked for "
+                f"{wording.duration(window.seconds)}{_memory(held, taken=taken)}."
+            ),
+            recommendation=_ADVICE,
+        )
+
+    def _evidence(self, group: Sequence[Cells], held: int | None, seconds: float) -> Iterator[Evidence]:
+        mean = max(float(np.nanmean(cells.values(UTILISATION))) for cells in group)
+        yield Evidence(
+            metric=UTILISATION,
+            statistic="mean",
+            observed=mean,
+            unit="1",
+            threshold=ACTIVE if mean <= ACTIVE.value else None,
+            relation="<=" if mean <= ACTIVE.value else "",
+        )
+        yield Evidence(
+            metric="work of other GPUs",
+            statistic="from the first to the last",
+            observed=seconds,
+            unit="s",
+            threshold=self.shortest,
+            relation=">=",
+        )
+        if held is not None:
+            yield Evidence(metric="gpu_memory_used_bytes", statistic="max", observed=held, unit="By")
+
+
+def _memory(held: int | None, *, taken: bool) -> str:
+    if held is None:
+        return "; whether it was reserved for another job is not known"
+    if taken:
+        return f"; up to {wording.size(held)} of memory was held, so another process may use it"
+    return "; nothing held memory there, so at most it was reserved"

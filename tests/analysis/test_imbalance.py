@@ -1,0 +1,102 @@
+"""One GPU that works differently from its peers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.findings import Confidence, Severity
+from tests.builders import found, recording, spans, steps, unjudged
+
+_BUSY = steps((97, 900))
+_LESS = steps((97, 300), (58, 300), (97, 300))
+
+
+def test_the_gpu_that_differs_is_named() -> None:
+    """With its stretch, the figures of both sides, and what the low side was short of."""
+    (finding,) = found(analyze(recording(util=[_BUSY, _LESS, _BUSY, _BUSY])), "imbalance")
+    ((start, end),) = spans(finding)
+    assert start == pytest.approx(299.5, abs=5)
+    assert end == pytest.approx(599.5, abs=5)
+    assert (finding.devices, finding.cause, finding.severity) == (("gpu:1",), "utilisation", Severity.WARNING)
+    assert finding.lost_gpu_seconds == pytest.approx(117, abs=6)
+    assert "GPU 1 differs from its peers for 4 min 59 s: it worked 58 % of the time, its peers 97 %" in finding.summary
+
+
+def test_one_rank_that_works_while_the_others_wait() -> None:
+    """All that the others were short of counts."""
+    (finding,) = found(analyze(recording(util=[_BUSY, _LESS, _LESS, _LESS])), "imbalance")
+    assert finding.devices == ("gpu:0",)
+    assert finding.lost_gpu_seconds == pytest.approx(3 * 117, abs=20)
+
+
+def test_of_two_the_lower_is_named() -> None:
+    """Nobody else tells which is odd; confidence says so."""
+    (finding,) = found(analyze(recording(util=[_BUSY, _LESS])), "imbalance")
+    assert (finding.devices, finding.confidence) == (("gpu:1",), Confidence.MEDIUM)
+    assert "GPU 1 differs from GPU 0" in finding.summary
+
+
+def test_at_full_utilisation_power_tells_the_straggler() -> None:
+    """The one that works draws more; the others wait in a collective."""
+    waiting = steps((330, 300), (215, 600))
+    run = recording(util=98, power=[waiting, waiting, steps((330, 900)), waiting], power_limit=400)
+    (finding,) = found(analyze(run), "imbalance")
+    assert (finding.devices, finding.cause, finding.lost_gpu_seconds) == (("gpu:2",), "power", None)
+    assert "Its peers may be waiting for it" in finding.summary
+
+
+def test_two_levels_of_power_are_compared_by_their_mean() -> None:
+    """A sensor that sees a moment of each step reads high or low by chance; medians would differ."""
+    rng = np.random.default_rng(3)
+    power = np.where(rng.random((4, 900)) < 0.5, 330.0, 180.0)
+    assert found(analyze(recording(util=98, power=power, power_limit=400)), "imbalance") == []
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        {"util": [_BUSY, steps((97, 300), (85, 300), (97, 300)), _BUSY]},
+        {"util": [_BUSY, steps((97, 300), (58, 60), (97, 540)), _BUSY]},
+        {"util": [_BUSY, steps((97, 300), (0, 300), (97, 300)), _BUSY]},
+        {"util": [steps((97, 300), (90, 600)), steps((97, 300), (60, 600)), steps((97, 300), (75, 600))]},
+        {"util": [_BUSY, np.zeros(900), _BUSY]},
+        {"util": 98, "power": [[330.0] * 900, [280.0] * 900, [330.0] * 900], "power_limit": 400},
+    ],
+    ids=["a few points", "a minute", "idle", "no agreement", "unused", "boards differ"],
+)
+def test_what_is_no_imbalance(series: dict[str, Any]) -> None:
+    """Small or short differences, peers that differ among themselves, and what other kinds call theirs."""
+    assert found(analyze(recording(**series)), "imbalance") == []
+
+
+def test_a_throttled_gpu_is_not_called_different() -> None:
+    """Heat is the finding then."""
+    hot = [np.zeros(900), np.ones(900), np.zeros(900)]
+    power = [steps((330, 900)), steps((200, 900)), steps((330, 900))]
+    run = recording(util=98, power=power, power_limit=400, sw_thermal_slowdown=hot, clock=1200)
+    analysis = analyze(run)
+    assert found(analysis, "thermal_throttle") != []
+    assert found(analysis, "imbalance") == []
+
+
+def test_a_hollow_gpu_is_not_called_different() -> None:
+    """Busy in name only is the finding then."""
+    power = [steps((330, 900)), steps((70, 900)), steps((330, 900))]
+    analysis = analyze(recording(util=98, power=power, power_limit=400))
+    assert found(analysis, "hollow_util") != []
+    assert found(analysis, "imbalance") == []
+
+
+def test_a_single_gpu_has_no_peers() -> None:
+    """Nothing to say, and nothing missing."""
+    analysis = analyze(recording(util=_BUSY))
+    assert found(analysis, "imbalance") == []
+    assert unjudged(analysis, "imbalance") == []
+
+
+def test_a_short_recording_of_several_gpus_is_not_judged() -> None:
+    """Three means of 30 s are needed."""
+    (entry,) = unjudged(analyze(recording(util=[steps((97, 60)), steps((50, 60))])), "imbalance")
+    assert entry.recording == "a log of at least 1 min 30 s"

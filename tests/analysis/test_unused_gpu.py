@@ -1,0 +1,60 @@
+"""GPUs that never worked while others did."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Severity
+from tests.builders import found, recording, steps, unjudged
+
+_BUSY = steps((0, 20), (97, 280))
+_NEVER = np.zeros(300)
+_HELD = np.full(300, 40.0)
+
+
+def test_gpus_that_never_worked_are_one_finding() -> None:
+    """Their time counts while others worked."""
+    run = recording(util=[_BUSY, _NEVER, _NEVER], memory=[_HELD, _NEVER, _NEVER])
+    (finding,) = found(analyze(run), "unused_gpu")
+    assert (finding.devices, finding.severity) == (("gpu:1", "gpu:2"), Severity.WARNING)
+    assert finding.confidence is Confidence.HIGH
+    assert finding.lost_gpu_seconds == pytest.approx(2 * 280, abs=4)
+    assert "GPU 1 and GPU 2 never worked, while GPU 0 worked for 4 min 4" in finding.summary
+
+
+def test_a_gpu_whose_memory_is_held_may_be_another_job_s() -> None:
+    """It is said, with less confidence, and apart from the one nobody holds."""
+    run = recording(util=[_BUSY, _NEVER, _NEVER], memory=[_HELD, _HELD * 0.75, _NEVER])
+    free, held = sorted(found(analyze(run), "unused_gpu"), key=lambda finding: finding.confidence)
+    assert (free.devices, held.devices) == (("gpu:2",), ("gpu:1",))
+    assert "up to 30.0 GiB of memory was held" in held.summary
+
+
+def test_stray_kernels_are_no_work() -> None:
+    """A monitor or a display is not the job."""
+    stray = np.where(np.arange(300) % 60 == 0, 60.0, 0.0)
+    assert [one.devices for one in found(analyze(recording(util=[_BUSY, stray])), "unused_gpu")] == [("gpu:1",)]
+
+
+@pytest.mark.parametrize(
+    "util",
+    [[_BUSY, steps((0, 200), (97, 100))], [_NEVER, _NEVER], [_BUSY, steps((0, 280), (97, 20))]],
+    ids=["late", "none worked", "at the end"],
+)
+def test_what_is_not_unused(util: list[FloatArray]) -> None:
+    """A GPU that worked at any time, and a recording without work."""
+    assert found(analyze(recording(util=util)), "unused_gpu") == []
+
+
+def test_a_short_job_is_not_judged() -> None:
+    """Ranks may start later than that."""
+    (entry,) = unjudged(analyze(recording(util=[steps((97, 40)), np.zeros(40)])), "unused_gpu")
+    assert entry.recording == "a log of at least 1 min 0 s"
+
+
+def test_a_gpu_without_utilisation_is_not_judged() -> None:
+    """As with MIG, null is not zero."""
+    (entry,) = unjudged(analyze(recording(util=[_BUSY, np.full(300, np.nan)])), "unused_gpu")
+    assert entry.device == "gpu:1"
+    assert "utilization.gpu" in entry.recording
