@@ -1,6 +1,6 @@
 """Small recordings made by hand, so that a test of a rule is five lines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +34,17 @@ _COLUMNS: dict[str, tuple[str, float]] = {
     "sm_active": ("gpu_sm_active_ratio", 0.01),
     "tensor_active": ("gpu_tensor_active_ratio", 0.01),
     "dram_active": ("gpu_dram_active_ratio", 0.01),
+    "received": ("pcie_receive_bytes_per_second", 1e9),
+    "sent": ("pcie_transmit_bytes_per_second", 1e9),
+    "link_generation": ("pcie_link_generation", 1),
+    "link_width": ("pcie_link_width", 1),
+}
+_HOST_COLUMNS: dict[str, tuple[str, float]] = {
+    "cpu": ("cpu_utilization_ratio", 0.01),
+    "core": ("cpu_busiest_core_ratio", 0.01),
+    "iowait": ("cpu_iowait_ratio", 0.01),
+    "cores_of_process": ("process_cpu_cores", 1),
+    "host_memory": ("host_memory_used_ratio", 0.01),
 }
 _EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
 _COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
@@ -56,28 +67,29 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
     every: float = 1.0,
     times: npt.ArrayLike | None = None,
     cpu: npt.ArrayLike | None = None,
-    core: npt.ArrayLike | None = None,
     cpu_every: float = 1.0,
+    host: Mapping[str, npt.ArrayLike] | None = None,
     model: str | None = "NVIDIA A100-SXM4-80GB",
     memory_total: int | None = 80 * GIB,
     reserved: int | None = None,
     **series: npt.ArrayLike,
 ) -> Recording:
-    """Return a recording of one or several GPUs, and of a host when `cpu` is given.
+    """Return a recording of one or several GPUs, and of a host when `cpu` or `host` is given.
 
     Args:
         every: seconds between samples of a GPU.
         times: seconds of each sample instead.
         cpu: CPU use in per cent, one value a sample of the host.
-        core: load of the busiest core in per cent beside `cpu`, as many values.
         cpu_every: seconds between samples of the host.
+        host: what else the host recorded: `core`, `iowait` and `host_memory` in per cent, `cores_of_process`.
         model: the GPUs' name.
         memory_total: memory installed in bytes.
         reserved: memory the driver keeps, in bytes.
         series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
             in W, `energy` in J as counted, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in
-            MHz, `sm_active`, `tensor_active` and `dram_active` in per cent, clock event reasons and their counters by
-            name, `unknown_bits` as a number; a number, one series for all GPUs, or one series a GPU. NaN is null.
+            MHz, `sm_active`, `tensor_active` and `dram_active` in per cent, `received` and `sent` in GB/s,
+            `link_generation`, `link_width`, clock event reasons and their counters by name, `unknown_bits` as a
+            number; a number, one series for all GPUs, or one series a GPU. NaN is null.
     """
     arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
     count, length = next(iter(arrays.values())).shape
@@ -98,13 +110,15 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
     blocks: list[tuple[Floats, dict[str, Floats]]] = [
         (seconds, {name: array[index] for name, array in values.items()}) for index in range(count)
     ]
-    if cpu is not None:
-        used = np.asarray(cpu, dtype=np.float64) / 100
+    beside = {**({} if cpu is None else {"cpu": cpu}), **(host or {})}
+    if beside:
+        block = {
+            _HOST_COLUMNS[name][0]: np.asarray(held, dtype=np.float64) * _HOST_COLUMNS[name][1]
+            for name, held in beside.items()
+        }
+        at_seconds: Floats = np.arange(len(next(iter(block.values()))), dtype=np.float64) * cpu_every
         devices.append(Device(id=HOST))
-        host = {"cpu_utilization_ratio": used}
-        if core is not None:
-            host["cpu_busiest_core_ratio"] = np.broadcast_to(np.asarray(core, dtype=np.float64) / 100, used.shape)
-        blocks.append((np.asarray(np.arange(len(used)) * cpu_every, dtype=np.float64), host))
+        blocks.append((at_seconds, block))
     return Recording(run=_run(tuple(devices), seconds, every), series=_series(devices, blocks))
 
 

@@ -7,11 +7,14 @@ from gpureport.analysis import attribution, intervals, limits, low_use, throttle
 from gpureport.analysis.base import Analysis, Context, Rule
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.cpu_bound import CpuBound
+from gpureport.analysis.cpu_bound_single import CpuBoundSingle
 from gpureport.analysis.full_precision import FullPrecision
 from gpureport.analysis.hollow_util import HollowUtil
+from gpureport.analysis.host_memory import HostMemory
 from gpureport.analysis.idle_gap import IdleGap
 from gpureport.analysis.imbalance import Imbalance
 from gpureport.analysis.intervals import Spans
+from gpureport.analysis.io_bound import IoBound
 from gpureport.analysis.log_gap import LogGap
 from gpureport.analysis.low_util_cause_unknown import LowUtilCauseUnknown
 from gpureport.analysis.memory import Memory
@@ -24,6 +27,8 @@ from gpureport.analysis.stages import stages_of
 from gpureport.analysis.startup_idle import StartupIdle
 from gpureport.analysis.statistics import statistics_of
 from gpureport.analysis.throttling import Throttling
+from gpureport.analysis.transfer_bound import TransferBound
+from gpureport.analysis.underutilised import Underutilised
 from gpureport.analysis.unused_gpu import UnusedGpu
 from gpureport.analysis.zombie_memory import ZombieMemory
 from gpureport.findings import Finding, NotJudged, Severity
@@ -35,6 +40,11 @@ RULES: tuple[Rule, ...] = (
     Throttling(),
     PowerLimits(),
     CpuBound(),
+    IoBound(),
+    CpuBoundSingle(),
+    TransferBound(),
+    HostMemory(),
+    Underutilised(),
     LowUtilCauseUnknown(),
     Memory(),
     LogGap(),

@@ -6,6 +6,9 @@ from gpureport.analysis import wording
 from gpureport.findings import NotJudged
 from gpureport.metrics import BY_NAME, Scope
 
+_DMON = {"dmon rxpci": "t", "dmon txpci": "t"}
+"""Letter of `dmon -s` by what it records and --query-gpu has no field for."""
+
 
 def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
     """Return that a kind cannot be judged, since metrics were not recorded."""
@@ -36,14 +39,17 @@ def recording(metrics: Iterable[str]) -> str:
     """Return the command whose log holds the metrics, from the table of metrics.
 
     Args:
-        metrics: column names; GPU ones lead to an nvidia-smi command, host ones to a line on the host log.
+        metrics: column names; GPU ones lead to nvidia-smi commands, host ones to a line on the host log.
     """
     wanted = [BY_NAME[name] for name in metrics]
     fields = dict.fromkeys(metric.recorded_by for metric in wanted if metric.queried)
+    watched = dict.fromkeys(_DMON[metric.recorded_by] for metric in wanted if metric.recorded_by in _DMON)
     calls = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.HOST)
     parts = []
     if fields:
         parts.append(query(fields))
+    if watched:
+        parts.append(f"nvidia-smi dmon -s {''.join(watched)} -o DT > dmon.log")
     if calls:
         parts.append(f"a CSV with a timestamp and {' and '.join(calls)} once a second, given with --host")
     return "; ".join(parts)

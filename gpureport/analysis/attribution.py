@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.analysis import clock_signals, intervals
+from gpureport.analysis import clock_signals, intervals, waiting
 from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import Slowed
@@ -24,8 +24,8 @@ def gpu_time(
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
     Each moment falls into the first of these that applies: no samples (or none with a utilisation); start-up and
-    tail, as far as utilisation was at most 12 %; a CPU-bound episode; an idle gap; an episode of low use; a sample
-    at a utilisation of at most 5 %, which is idle as the gap is; any other. Of a CPU-bound episode the share in which
+    tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of low use;
+    a sample at a utilisation of at most 5 %, which is idle as the gap is; any other. Of such a wait the share in which
     no kernel ran is waiting for input, of low use it is low use, of any other moment short pauses. The share in
     which one ran is computing, less what throttled clocks cost of it. So computing means the same in every step that
     is compared.
@@ -49,7 +49,7 @@ def gpu_time(
         held = intervals.intersection(resting, intervals.of_kinds(at_work, device, {kind}))
         left = _take(seconds, name, left, held)
     unused = 1 - np.clip(used, 0, 1)
-    starved = intervals.intersection(left, intervals.of_kinds(findings, device, {"cpu_bound"}))
+    starved = intervals.intersection(left, intervals.of_kinds(findings, device, waiting.KINDS))
     left = intervals.difference(left, starved)
     gaps = intervals.of_kinds(findings, device, {"idle_gap"})
     left = _take(seconds, "idle", left, gaps)
@@ -84,14 +84,16 @@ def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray:
 
 
 def linked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings, each CPU-bound one with the idle gaps inside it as its consequences."""
-    return tuple(replace(f, consequences=_gaps_in(f, findings)) if f.kind == "cpu_bound" else f for f in findings)
+    """Return the findings, each of waiting for input with the idle gaps inside it as its consequences."""
+    return tuple(replace(f, consequences=_gaps_in(f, findings)) if f.kind in waiting.KINDS else f for f in findings)
 
 
 def _gaps_in(root: Finding, findings: Sequence[Finding]) -> tuple[str, ...]:
+    held = intervals.spans(root.intervals)
     inside = (
         found.fingerprint
         for found in findings
         if found.kind == "idle_gap" and found.cause == "data" and set(found.devices) <= set(root.devices)
+        if len(intervals.intersection(intervals.spans(found.intervals), held))
     )
     return tuple(dict.fromkeys(inside))

@@ -40,6 +40,11 @@ class Grid:
         left: IntArray = times - before[index] + np.maximum(inside, 0)
         return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
 
+    def rows(self, start: int, end: int) -> slice:
+        """Return the bins of a stretch of time, at least one."""
+        first, stop = self.places(np.array([start, end], dtype=np.int64)).tolist()
+        return slice(max(first, 0), max(stop, first + 1))
+
     def edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
         """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
         before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])

@@ -6,15 +6,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, intervals, wording
+from gpureport.analysis import intervals, waiting, wording
 from gpureport.analysis.base import Context
-from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
-from gpureport.analysis.cells import Cells
+from gpureport.analysis.bins import Grid, rolling_mean
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.waiting import Compared, Machine, Wait
 from gpureport.columns import FloatArray
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 CPU = "cpu_utilization_ratio"
 _ADVICE = (
@@ -30,7 +30,8 @@ class CpuBound:
 
     An episode lasts until the mean exceeds 80 %. The GPUs are taken together by their median, those that never
     work left out. Only within the job window, for at least 30 s and three intervals; holes of 30 s or nine samples
-    are closed.
+    are closed. Where the GPUs are well fed in part of the job, the CPU must be busier in an episode than there, by
+    5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("cpu_bound",)
@@ -49,44 +50,30 @@ class CpuBound:
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
     bridge: Threshold = pragmatic(30.0, "s", "a hole as long as what is averaged over")
     covered: Threshold = pragmatic(0.5, "1", "below it the CPU was not watched")
+    fed: Threshold = pragmatic(0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back")
+    apart: Threshold = pragmatic(0.05, "1", "the load of a machine drifts by less")
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        if context.window is None:
-            return
-        for host, cells in context.hosts().items():
-            beside = {
-                name: one
-                for name, one in context.gpus().items()
-                if cells.device.node in {None, one.device.node} and name in context.active
-            }
-            if beside and cells.recorded(CPU):
-                yield from self._of(context, context.window, host, beside)
+        for machine in waiting.machines(context):
+            if machine.source.recorded(CPU) and context.window is not None:
+                yield from self._of(context, context.window, machine)
 
-    def _of(
-        self, context: Context, window: Interval, host: str, beside: dict[str, Cells]
-    ) -> Iterator[Finding | NotJudged]:
-        bins = grid(window, [context.cells[host], *beside.values()])
-        needed = max(self.shortest.value, 3 * bins.width)
-        if context.whole.seconds < needed:
-            yield answering.too_short("cpu_bound", context.whole.seconds, needed)
+    def _of(self, context: Context, window: Interval, machine: Machine) -> Iterator[Finding | NotJudged]:
+        cpu = machine.mean(CPU)
+        unjudged = waiting.too_little(
+            "cpu_bound", context, machine, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
+        )
+        if unjudged is not None:
+            yield unjudged
             return
-        cpu = bins.mean(context.cells[host], CPU)
-        used = middle([bins.mean(one, UTILISATION) for one in beside.values()])
-        seen = float((~np.isnan(cpu) & ~np.isnan(used)).sum()) / max(float((~np.isnan(used)).sum()), 1)
-        if seen < self.covered.value:
-            yield NotJudged(
-                kind="cpu_bound",
-                device=host,
-                reason=f"the CPU series covers only {wording.percent(seen)} of the job",
-                recording=answering.recording([CPU]),
-            )
-            return
-        episodes, lowest = self._episodes(bins, used, cpu)
+        episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
         episodes = intervals.intersection(episodes, intervals.spans([window]))
-        if len(episodes):
-            yield self._finding(context, window, host, beside, episodes, lowest)
+        length = machine.length(self.over.value, self.bins.value)
+        against = waiting.compare(machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value)
+        if len(against.spans):
+            yield self._finding(context, machine, waiting.wait(window, machine.gpus, against.spans), against, lowest)
 
     def _episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
         """Return the episodes, and the lowest mean utilisation in them."""
@@ -100,39 +87,25 @@ class CpuBound:
         episodes = bins.spans(inside, within, max(self.shortest.value, 3 * bins.width))
         return episodes, float(low[inside].min()) if len(episodes) else 1.0
 
-    def _finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
-        self,
-        context: Context,
-        window: Interval,
-        host: str,
-        beside: dict[str, Cells],
-        episodes: Spans,
-        lowest: float,
-    ) -> Finding:
-        lost = sum(_waiting(one, episodes) for one in beside.values())
-        seconds = intervals.total_seconds(episodes)
-        share = lost / (window.seconds * len(beside))
-        gpu = 1 - lost / max(sum(_covered(one, episodes) for one in beside.values()), 1e-9)
-        machine = context.cells[host]
-        there = intervals.contains(episodes, machine.times - machine.shift)
-        cpu = float(np.nanmedian(machine.values(CPU)[there])) if there.any() else float("nan")
-        samples = sum(one.readings(UTILISATION, intervals.contains(episodes, one.times)) for one in beside.values())
-        coarse = max(one.interval for one in (machine, *beside.values())) > 5  # noqa: PLR2004 - the interval above which nine samples span a minute
+    def _finding(self, context: Context, machine: Machine, cost: Wait, against: Compared, lowest: float) -> Finding:
+        devices = tuple(machine.gpus)
+        inside = machine.inside(cost.spans, CPU)
+        cpu = float(np.median(inside)) if len(inside) else float("nan")
         return Finding(
             kind="cpu_bound",
-            severity=Severity.PROBLEM if share >= self.problem.value else Severity.WARNING,
-            confidence=Confidence.MEDIUM if coarse else Confidence.HIGH,
-            devices=tuple(beside),
-            intervals=intervals.intervals(episodes),
-            evidence=self._evidence(gpu, lowest, cpu, seconds),
-            lost_gpu_seconds=lost,
+            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
+            confidence=waiting.confidence(machine, against),
+            devices=devices,
+            intervals=intervals.intervals(cost.spans),
+            evidence=self._evidence(cost.gpu, lowest, cpu, cost.seconds),
+            lost_gpu_seconds=cost.lost,
             cause="data",
-            samples=samples,
-            ruled_out=("start-up and tail of the job", "a busy CPU beside busy GPUs"),
+            samples=cost.samples,
+            ruled_out=waiting.ruled_out("a CPU that is as busy", against),
             summary=(
-                f"For {wording.duration(seconds)} the CPU was busy (median {wording.percent(cpu)}) while "
-                f"{wording.gpus(tuple(beside), tuple(context.gpus()))} worked {wording.percent(gpu)} of the time: "
-                f"{wording.duration(lost)} of GPU time went into waiting."
+                f"For {wording.duration(cost.seconds)} the CPU was busy (median {wording.percent(cpu)}) while "
+                f"{wording.gpus(devices, tuple(context.gpus()))} worked {wording.percent(cost.gpu)} of the time: "
+                f"{wording.duration(cost.lost)} of GPU time went into waiting."
             ),
             recommendation=_ADVICE,
         )
@@ -158,14 +131,3 @@ class CpuBound:
                 relation=">=",
             ),
         )
-
-
-def _waiting(cells: Cells, episodes: Spans) -> float:
-    """Return the idle share of the cells inside the episodes, in seconds."""
-    inside = intervals.overlap(cells.start - cells.shift, cells.end - cells.shift, episodes)
-    return float(np.nansum((1 - np.clip(cells.values(UTILISATION), 0, 1)) * inside))
-
-
-def _covered(cells: Cells, episodes: Spans) -> float:
-    known = ~np.isnan(cells.values(UTILISATION))
-    return float(intervals.overlap(cells.start - cells.shift, cells.end - cells.shift, episodes)[known].sum())

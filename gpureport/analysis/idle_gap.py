@@ -1,20 +1,23 @@
 """Stretches in which a GPU did nothing while the job was running."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, idle_runs, intervals, wording
+from gpureport.analysis import answering, idle_runs, intervals, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_runs import IdleRun
+from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import LATE, UTILISATION
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _SURE_SAMPLES = 5
+_LONE = 1.5
+"""Intervals a single sample may speak for, with jitter."""
 _DATA = (
     "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
 )
@@ -48,15 +51,15 @@ class IdleGap:
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are
     further apart than what a value covers, so many low samples in a row must be unlikely to come from the
-    texture of the samples around them; and low samples within a CPU-bound episode are waits of that episode. Rows
+    texture of the samples around them; and low samples within an episode of waiting for input are part of it. Rows
     that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
-    Causes: data (within a CPU-bound episode), unused (this GPU never worked while another did), peers busy (at least
-    a minute in which another GPU worked for 90 % of the time), else unknown.
+    Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), peers busy
+    (at least a minute in which another GPU worked for 90 % of the time), else unknown.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("idle_gap",)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound",)
+    after: ClassVar[tuple[str, ...]] = waiting.KINDS
     wants: ClassVar[tuple[str, ...]] = ("gpu_power_watts",)
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("idle_gap", tuple(_ADVICE.values())),)
 
@@ -125,12 +128,20 @@ class IdleGap:
         shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
         runs = idle_runs.find(cells, self._limits(shortest), window)
         parts = [Interval(max(run.start, begin), min(run.end, window.end)) for run in runs]
-        starved = _starved(context, parts)
-        coarse = cells.interval > self.coarse.value
+        waits = _waits(context)
+        starved = _starved(waits, parts)
+        if cells.interval > self.coarse.value:
+            # low samples of a wait are that wait; a gap right behind it is not
+            least = max(shortest, _LONE * cells.interval)
+            parts = [_beyond(waits, part, least) if held else part for part, held in zip(parts, starved, strict=True)]
+            runs = tuple(
+                _within(cells, run, part) if held else run for run, part, held in zip(runs, parts, starved, strict=True)
+            )
+            starved = [False] * len(parts)
         gaps = [
-            _Gap(device=device, interval=part, run=run, cause="data" if waits else self._cause(context, device, part))
-            for part, run, waits in zip(parts, runs, starved, strict=True)
-            if part.seconds >= shortest and not (coarse and waits)
+            _Gap(device=device, interval=part, run=run, cause="data" if held else self._cause(context, device, part))
+            for part, run, held in zip(parts, runs, starved, strict=True)
+            if part.seconds >= shortest
         ]
         lost = sum(gap.interval.seconds for gap in gaps) / window.seconds
         several = len(context.gpus()) > 1
@@ -206,12 +217,29 @@ def _busy_seconds(cells: Cells, gap: Interval, still: float) -> float:
     return float(inside[cells.values(UTILISATION)[rows] > still].sum())
 
 
-def _starved(context: Context, parts: list[Interval]) -> list[bool]:
-    """Return which gaps lie in CPU-bound episodes for at least half of their length."""
-    episodes = intervals.spans(part for found in context.findings("cpu_bound") for part in found.intervals)
+def _starved(episodes: Spans, parts: list[Interval]) -> list[bool]:
+    """Return which gaps lie in episodes of waiting for input for at least half of their length."""
     edges = np.array([(part.start, part.end) for part in parts], dtype=np.int64).reshape(-1, 2)
     shared = intervals.overlap(edges[:, 0], edges[:, 1], episodes)
     return [2 * seconds >= part.seconds for seconds, part in zip(shared.tolist(), parts, strict=True)]
+
+
+def _beyond(episodes: Spans, gap: Interval, least: float) -> Interval:
+    """Return the longest part of a gap outside episodes of waiting, an empty one where none is long enough."""
+    left = intervals.difference(intervals.spans([gap]), episodes)
+    parts = [part for part in intervals.intervals(left) if part.seconds >= least]
+    return max(parts, key=lambda part: part.seconds, default=Interval(gap.start, gap.start))
+
+
+def _within(cells: Cells, run: IdleRun, part: Interval) -> IdleRun:
+    """Return what lies behind a part of an idle run."""
+    rows = cells.rows(part.start + cells.shift, part.end + cells.shift)
+    return replace(run, samples=cells.readings(UTILISATION, rows))
+
+
+def _waits(context: Context) -> Spans:
+    found = (finding for kind in waiting.KINDS for finding in context.findings(kind))
+    return intervals.spans(part for finding in found for part in finding.intervals)
 
 
 def _ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:

@@ -1,20 +1,25 @@
 """When GPUs work only part of the time and no other kind says why; the rule and the attribution share it."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import intervals
+from gpureport.analysis import intervals, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.thresholds import literature
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
 
-EXPLAINED = ("cpu_bound", "idle_gap", "startup_idle", "tail_idle", "hollow_util")
+CPU = "cpu_utilization_ratio"
+BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+"""Mean utilisation that calls for no change."""
+
+EXPLAINED = (*waiting.KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")
 """Kinds whose time is theirs: it is left out of the mean and of the episodes."""
 
 
@@ -25,16 +30,20 @@ class Limits:
     Attributes:
         enter: mean utilisation that an episode must reach.
         leave: mean that ends it when exceeded.
+        gpu: utilisation below which the mean of a whole episode must lie for certain, where samples are far apart.
         idle: mean below which a GPU is unused rather than underused.
         over: seconds the mean is taken over, at least, which an episode must also last.
         rows: samples the mean is taken over, at least.
+        watched: share of the episodes below which a CPU series did not watch them.
     """
 
     enter: float
     leave: float
+    gpu: float
     idle: float
     over: float
     rows: float
+    watched: float = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +61,32 @@ class LowUse:
     mean_seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Low use of several GPUs taken together.
+
+    Attributes:
+        devices: the GPUs.
+        spans: when any of them did.
+        seconds: how long one GPU did, the longest.
+        mean: utilisation of a GPU in that time, as a ratio.
+        lost: GPU-seconds without a kernel.
+        samples: readings of the utilisation.
+    """
+
+    devices: tuple[str, ...]
+    spans: Spans
+    seconds: float
+    mean: float
+    lost: float
+    samples: int
+
+    def worked(self, everybody: Collection[str]) -> str:
+        """Return the beginning of a sentence: how little the GPUs worked."""
+        whose = wording.sentence(wording.gpus(self.devices, tuple(everybody)))
+        return f"{whose} worked only {wording.percent(self.mean)} of {wording.duration(self.seconds)}"
+
+
 def needed_seconds(context: Context, limits: Limits) -> float:
     """Return the shortest recording in which an episode can be seen."""
     width = max([1.0, *(cells.interval for cells in context.gpus().values())])
@@ -65,17 +100,20 @@ def find(context: Context, limits: Limits) -> LowUse:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     bins = grid(context.window, list(working.values()))
     length = max(round(limits.over / bins.width), round(limits.rows))
-    mean = _mean(context, bins, working, length)
+    used = _used(context, bins, working)
+    mean = rolling_mean(used, length)
     mean[mean < limits.idle] = 1.0
     first, stop = intervals.hysteresis(mean, enter=limits.enter, leave=limits.leave)
     inside = bins.mask(first, stop)
     episodes = bins.spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, intervals.spans([context.window]))
+    coarse = bins.width > waiting.COARSE_SECONDS
     own = {name: _own(context, one, episodes) for name, one in working.items()}
     kept = [
         Interval(int(start), int(end))
         for start, end in episodes
         if max((_within(spans, int(start), int(end)) for spans in own.values()), default=0.0) >= limits.over
+        if not coarse or waiting.certain(used[bins.rows(int(start), int(end))], limits.gpu)
     ]
     spans = {name: intervals.intersection(one, intervals.spans(kept)) for name, one in own.items()}
     return LowUse(
@@ -85,8 +123,8 @@ def find(context: Context, limits: Limits) -> LowUse:
     )
 
 
-def _mean(context: Context, bins: Grid, working: dict[str, Cells], length: int) -> FloatArray:
-    """Return the rolling mean of the GPUs' median, explained bins left out."""
+def _used(context: Context, bins: Grid, working: dict[str, Cells]) -> FloatArray:
+    """Return the median over the GPUs in each bin, explained bins left out."""
     numbers = np.arange(bins.count)
     starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
     series = []
@@ -94,7 +132,7 @@ def _mean(context: Context, bins: Grid, working: dict[str, Cells], length: int) 
         explained = intervals.of_kinds(context.found, device, EXPLAINED)
         left_out = intervals.overlap(starts, ends, explained) > 0
         series.append(np.where(left_out, np.nan, bins.mean(cells, UTILISATION)))
-    return rolling_mean(middle(series), length)
+    return middle(series)
 
 
 def _within(spans: Spans, start: int, end: int) -> float:
@@ -108,6 +146,39 @@ def _own(context: Context, cells: Cells, episodes: Spans) -> Spans:
     sampled = intervals.union(np.column_stack([start[known], end[known]]))
     left = intervals.intersection(episodes, sampled)
     return intervals.difference(left, intervals.of_kinds(context.found, cells.device.id, EXPLAINED))
+
+
+def watched(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
+    """Return whether the CPU beside a GPU was recorded for most of the stretches: with it, a cause can be told.
+
+    Low use of a GPU is either watched or not, so one kind speaks of those that are and another of those that are not.
+    """
+    node = context.cells[device].device.node
+    return any(
+        intervals.overlap(host.start - host.shift, host.end - host.shift, spans)[~np.isnan(host.values(CPU))].sum()
+        >= limits.watched * intervals.total_seconds(spans)
+        for host in context.hosts().values()
+        if host.device.node in {None, node}
+    )
+
+
+def figures(context: Context, low: LowUse, devices: Sequence[str]) -> Figures:
+    """Return the figures of some of the GPUs, each of which has episodes."""
+    spans = [low.spans[name] for name in devices]
+    held = sum(intervals.total_seconds(one) for one in spans)
+    lost = sum(unused_seconds(context, context.cells[name], low.spans[name]) for name in devices)
+    return Figures(
+        devices=tuple(devices),
+        spans=intervals.union(np.concatenate(spans)),
+        seconds=max(intervals.total_seconds(one) for one in spans),
+        mean=1 - lost / held,
+        lost=lost,
+        samples=sum(_readings(context.cells[name], low.spans[name]) for name in devices),
+    )
+
+
+def _readings(cells: Cells, spans: Spans) -> int:
+    return cells.readings(UTILISATION, intervals.contains(spans, cells.times))
 
 
 def unused_seconds(context: Context, cells: Cells, spans: Spans) -> float:

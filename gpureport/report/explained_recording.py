@@ -71,6 +71,7 @@ def explanation(rules: Sequence[Rule]) -> Explanation:
                 paragraphs=("It logs the same and the disks besides; stop it with Ctrl-C.",),
             ),
             _counters(rules),
+            _besides(rules),
             Section(title="Then", code=("gpureport analyze gpu.csv --host host.csv",)),
             Section(title="Mind", facts=tuple(Fact(name=name, text=text) for name, text in _ADVICE.items())),
         ),
@@ -91,10 +92,25 @@ def _counters(rules: Sequence[Rule]) -> Section:
 
 
 def _machine(rules: Sequence[Rule]) -> Section:
-    host = (metric for metric in wanted(rules) if metric.scope is Scope.HOST)
+    host = (metric for metric in wanted(rules) if _logged(metric))
     return Section(
         title="The machine",
         code=("python host.py > host.csv",),
         paragraphs=("Without the load of the processor nobody can tell why a GPU waits. It logs:",),
         facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in host),
     )
+
+
+def _besides(rules: Sequence[Rule]) -> Section:
+    """Return what neither of the two loggers writes."""
+    others = (metric for metric in wanted(rules) if not metric.queried and not _logged(metric))
+    return Section(
+        title="Besides, where copies to the GPU or one process are in question",
+        code=("nvidia-smi dmon -s t -o DT > dmon.log", "pidstat -u -p PID 1 > process.txt"),
+        facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in others),
+    )
+
+
+def _logged(metric: Metric) -> bool:
+    """Whether the logger of the machine writes a metric."""
+    return metric.scope is Scope.HOST and "psutil" in metric.recorded_by

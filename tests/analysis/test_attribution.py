@@ -86,16 +86,15 @@ def test_overlapping_throttles_are_counted_once() -> None:
     assert dict(analysis.gpu_time[0].seconds)["throttled"] == pytest.approx(30, abs=1)
 
 
-def test_low_use_outside_cpu_bound_time_is_seen_with_a_cpu_series() -> None:
-    """It is not judged, and its class is what the rule without a CPU series says was lost."""
+def test_low_use_has_one_amount_whether_its_cause_is_unknown_or_was_looked_for() -> None:
+    """Its class is what either kind says was lost, and only one of them says it."""
     util, cpu = steps((97, 300), (50, 300), (97, 300)), steps((20, 900))
     blind, watched = analyze(recording(util=util)), analyze(recording(util=util, cpu=cpu))
-    (finding,) = (entry for entry in blind.findings if entry.kind == "low_util_cause_unknown")
-    (entry,) = (entry for entry in watched.not_judged if entry.kind == "low_util_cause_unknown")
-    assert "and the CPU as a whole is not the reason" in entry.reason
-    assert "percpu=True" in entry.recording
-    assert "DCGM" in entry.recording
-    assert entry.kind not in {other.kind for other in watched.findings}
+    kinds = {"low_util_cause_unknown", "underutilised"}
+    (finding,) = (entry for entry in blind.findings if entry.kind in kinds)
+    (other,) = (entry for entry in watched.findings if entry.kind in kinds)
+    assert (finding.kind, other.kind) == ("low_util_cause_unknown", "underutilised")
+    assert other.lost_gpu_seconds == pytest.approx(finding.lost_gpu_seconds)
     for analysis in (blind, watched):
         assert dict(analysis.gpu_time[0].seconds)["low_use"] == pytest.approx(finding.lost_gpu_seconds)
 

@@ -26,7 +26,7 @@ def test_memory_held_after_the_end_is_found() -> None:
 def test_an_idle_cpu_makes_it_sure() -> None:
     """Nothing of the job computes any more."""
     cpu = steps((60, 300), (2, 300))
-    (finding,) = found(analyze(recording(util=_ENDED, memory=_HELD, cpu=cpu, core=cpu)), "zombie_memory")
+    (finding,) = found(analyze(recording(util=_ENDED, memory=_HELD, cpu=cpu, host={"core": cpu})), "zombie_memory")
     assert finding.confidence is Confidence.HIGH
 
 

@@ -44,15 +44,26 @@ SECONDS = {
 }
 TRACKERS = (MLFLOW, EXPORT, LOG)
 GPUS = ("gpu:0", "gpu:1")
+_MACHINE = {"cpu_bound_single", "io_bound", "transfer_bound"}
+"""Kinds that take single cores, waiting for storage, or PCIe traffic."""
+_HOST_MEMORY = {"workers_headroom", "host_memory_pressure"}
 NEVER_RECORDED = {
-    SMI: {"cpu_bound", "full_precision"},
-    MLFLOW: {"thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"},
+    SMI: {"cpu_bound", "underutilised", "full_precision", *_MACHINE, *_HOST_MEMORY},
+    MLFLOW: {
+        *("thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"),
+        *_MACHINE,
+        *_HOST_MEMORY,
+    },
     EXPORT: {
         *("hollow_util", "full_precision", "oversized_gpu"),
         *("thermal_throttle", "hw_throttle", "power_limited", "power_cap"),
         *("mem_headroom", "mem_pressure", "mem_prealloc"),
+        *_MACHINE,
     },
-    LOG: {"thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"},
+    LOG: {
+        *("thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"),
+        *_MACHINE,
+    },
 }
 """Kinds each recorder leaves open: neither tracker records clocks, nor an export what a GPU has."""
 ANSWERS = {

@@ -259,6 +259,8 @@ def host_csv(played: Played) -> str | None:
         cpu = min(100.0 - 0.9 * float(rng.random()), machine.idle_percent + work + 3.0 * float(rng.random()))
         busiest = cpu + (100.0 - cpu) * (0.2 + 0.4 * float(rng.random()))
         alive = memory_mib(scenario, played.course, second) > 0
+        if machine.busiest_percent is not None and work > 0:
+            busiest = machine.busiest_percent + (100.0 - machine.busiest_percent) * float(rng.random())
         ram = machine.ram_total_mib * 0.021 + machine.ram_job_mib * alive + 90 * float(rng.random())
         iowait = machine.iowait_percent * 2 * float(rng.random()) + waiting
         stamp = (started + timedelta(seconds=second)).isoformat(timespec="milliseconds")

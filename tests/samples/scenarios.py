@@ -60,6 +60,7 @@ class Machine:
         ram_total_mib: memory installed.
         ram_job_mib: memory the job's processes hold.
         iowait_percent: mean share of time spent waiting for storage.
+        busiest_percent: load of the busiest core while the job runs; None spreads the load over all.
     """
 
     cores: int
@@ -68,6 +69,7 @@ class Machine:
     ram_total_mib: int
     ram_job_mib: int
     iowait_percent: float
+    busiest_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +222,7 @@ THERMAL = Scenario(
     intensity=0.94,
     controller=0.55,
     memory=Memory(context_mib=412, model_mib=6204, peak_mib=17_906, growth_seconds=14.0),
+    log="nvidia-smi.csv.gz",
     planted=(Planted(kind="thermal_throttle", gpu=2),),
 )
 PRESSURE = Scenario(
@@ -336,6 +339,97 @@ DCGM = Scenario(
     log="dcgmi-dmon.txt",
     planted=(Planted(kind="thermal_throttle", gpu=1),),
 )
+_ONE_A100 = (Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),)
+_FITTING = Memory(context_mib=512, model_mib=21_418, peak_mib=62_018, growth_seconds=26.0)
+IO_BOUND = Scenario(
+    folder="io_bound",
+    seed=71,
+    started="2026-05-20 09:40:12.204",
+    interval=5,
+    model=A100,
+    coolings=_ONE_A100,
+    job=Job(steps=640, first=15.0, compute_seconds=0.41, load_seconds=0.22, stall_steps=4, stall_seconds=2.6),
+    intensity=0.82,
+    controller=0.61,
+    memory=_FITTING,
+    machine=Machine(
+        cores=32,
+        work_seconds=0.9,
+        idle_percent=1.5,
+        ram_total_mib=257_480,
+        ram_job_mib=41_300,
+        iowait_percent=0.4,
+    ),
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="io_bound", gpu=0),),
+)
+SINGLE_CORE = Scenario(
+    folder="cpu_bound_single",
+    seed=72,
+    started="2026-05-21 13:05:44.870",
+    interval=5,
+    model=A100,
+    coolings=_ONE_A100,
+    job=Job(steps=760, first=15.0, compute_seconds=0.38, load_seconds=0.94, load_spread=0.3),
+    intensity=0.82,
+    controller=0.61,
+    memory=_FITTING,
+    machine=Machine(
+        cores=32,
+        work_seconds=0.94,
+        idle_percent=1.5,
+        ram_total_mib=257_480,
+        ram_job_mib=41_300,
+        iowait_percent=0.3,
+        busiest_percent=99.0,
+    ),
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="cpu_bound_single", gpu=0, severities=("warning",)),),
+)
+UNDERUTILISED = Scenario(
+    folder="underutilised",
+    seed=73,
+    started="2026-05-22 08:12:31.455",
+    interval=5,
+    model=A100,
+    coolings=_ONE_A100,
+    job=Job(steps=800, first=15.0, compute_seconds=0.36, load_seconds=0.2, launch_seconds=0.52),
+    intensity=0.62,
+    controller=0.44,
+    memory=_FITTING,
+    machine=Machine(
+        cores=32,
+        work_seconds=1.2,
+        idle_percent=1.5,
+        ram_total_mib=257_480,
+        ram_job_mib=41_300,
+        iowait_percent=0.3,
+    ),
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="underutilised", gpu=0, severities=("warning",)),),
+)
+HOST_MEMORY = Scenario(
+    folder="host_memory_pressure",
+    seed=74,
+    started="2026-05-23 17:31:05.093",
+    interval=5,
+    model=A100,
+    coolings=_ONE_A100,
+    job=Job(steps=420, first=15.0, compute_seconds=0.41, load_seconds=0.95, load_spread=0.3),
+    intensity=0.82,
+    controller=0.61,
+    memory=_FITTING,
+    machine=Machine(
+        cores=16,
+        work_seconds=14.0,
+        idle_percent=1.5,
+        ram_total_mib=128_740,
+        ram_job_mib=117_200,
+        iowait_percent=0.5,
+    ),
+    log="nvidia-smi.csv.gz",
+    planted=(Planted(kind="cpu_bound", gpu=0), Planted(kind="host_memory_pressure", severities=("warning",))),
+)
 _INTERRUPTED = Job(
     steps=700,
     first=12.0,
@@ -447,5 +541,6 @@ SCENARIOS = (
     *(BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED),
     *(LOOKED_AT, QUERIED, GPUSTAT, DCGM),
     *(HUNG, UNEVEN, UNUSED, KEPT),
+    *(IO_BOUND, SINGLE_CORE, UNDERUTILISED, HOST_MEMORY),
 )
 """Every sample log, each in a folder of its own."""

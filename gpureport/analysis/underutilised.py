@@ -1,0 +1,146 @@
+"""GPUs that work only part of the time, though nothing that was recorded of the machine holds them back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis import answering, intervals, low_use, wording
+from gpureport.analysis.base import Context
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.low_use import CPU, Figures, LowUse
+from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "underutilised"
+_CAUSES = {"cpu_busiest_core_ratio": "busiest core", "cpu_iowait_ratio": "waiting for storage"}
+_ADVICE = (
+    "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, mixed precision, torch.compile or "
+    "CUDA graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
+    "step (.item(), prints), or share the GPU or use a smaller one."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Underutilised:
+    """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no wait explains it.
+
+    An episode ends when the mean rises above 72 %. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
+    storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
+    mean of a whole episode lies below 70 % by three standard errors. It takes a CPU series: without one the kind is
+    low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
+    after: ClassVar[tuple[str, ...]] = (*low_use.EXPLAINED, "imbalance")
+    wants: ClassVar[tuple[str, ...]] = tuple(_CAUSES)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    gpu: Threshold = low_use.BELOW
+    idle: Threshold = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
+    over: Threshold = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
+    rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+    watched: Threshold = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
+
+    def limits(self) -> low_use.Limits:
+        """Return the thresholds as the computation wants them."""
+        return low_use.Limits(
+            enter=self.enter.value,
+            leave=self.leave.value,
+            gpu=self.gpu.value,
+            idle=self.idle.value,
+            over=self.over.value,
+            rows=self.rows.value,
+            watched=self.watched.value,
+        )
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, over all GPUs whose CPU was recorded."""
+        limits = self.limits()
+        needed = low_use.needed_seconds(context, limits)
+        if context.whole.seconds < needed:
+            yield answering.too_short(_KIND, context.whole.seconds, needed)
+            return
+        low = low_use.find(context, limits)
+        chosen = [
+            name
+            for name, spans in low.spans.items()
+            if low_use.watched(context, limits, name, spans) and not _uneven(context, spans)
+        ]
+        if chosen:
+            yield self._finding(context, low, low_use.figures(context, low, chosen))
+
+    def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
+        levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
+        known = {name: level for name, level in levels.items() if not np.isnan(level)}
+        unknown = [name for name in _CAUSES if name not in known]
+        beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {wording.percent(level)}" for name, level in known.items())
+        open_ = " and ".join(
+            {"busiest core": "one core", "waiting for storage": "storage"}[_CAUSES[n]] for n in unknown
+        )
+        untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=Confidence.LOW if unknown else Confidence.MEDIUM,
+            devices=found.devices,
+            intervals=intervals.intervals(found.spans),
+            evidence=(
+                Evidence(
+                    metric=UTILISATION,
+                    statistic=f"lowest mean over {wording.duration(low.mean_seconds)}",
+                    observed=low.lowest,
+                    unit="1",
+                    threshold=self.enter,
+                    relation="<=",
+                ),
+                Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
+                *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
+                Evidence(
+                    metric="duration",
+                    statistic="sum of episodes of one GPU",
+                    observed=found.seconds,
+                    unit="s",
+                    threshold=self.over,
+                    relation=">=",
+                ),
+            ),
+            lost_gpu_seconds=found.lost,
+            samples=found.samples,
+            ruled_out=(
+                "idle gaps and log gaps, which are counted on their own",
+                "waiting for the CPU as a whole",
+                *(f"{_RULED_OUT[name]}" for name in _CAUSES if name in known),
+            ),
+            summary=f"{found.worked(context.gpus())} beside a machine that was not full (means: {beside}){untold}.",
+            recommendation=_ADVICE + (f" To tell more, record {answering.recording(unknown)}." if unknown else ""),
+        )
+
+
+_RULED_OUT = {"cpu_busiest_core_ratio": "waiting for one core", "cpu_iowait_ratio": "waiting for storage"}
+
+
+def _uneven(context: Context, spans: Spans) -> bool:
+    """Whether GPUs that differ from their peers explain most of the stretches, of the peers that wait for them too."""
+    uneven = (part for found in context.findings("imbalance") for part in found.intervals)
+    differs = intervals.spans(uneven)
+    shared = intervals.total_seconds(intervals.intersection(spans, differs))
+    return 2 * shared >= intervals.total_seconds(spans)
+
+
+def _level(context: Context, metric: str, found: Figures) -> float:
+    """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
+    nodes = {context.cells[name].device.node for name in found.devices}
+    values = [
+        host.values(metric)[intervals.contains(found.spans, host.times - host.shift)]
+        for host in context.hosts().values()
+        if host.device.node is None or host.device.node in nodes
+    ]
+    joined = np.concatenate([np.zeros(0), *values])
+    known = joined[~np.isnan(joined)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -1,0 +1,98 @@
+"""GPUs that wait for one core."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Severity
+from tests.builders import found, recording, spans, steps, unjudged
+
+_PHASES = steps((97, 300), (38, 300), (97, 300))
+_CALM = steps((12, 900))
+_PEGGED = steps((60, 300), (100, 300), (60, 300))
+_ONE = steps((0.6, 300), (1.0, 300), (0.6, 300))
+
+
+def test_one_full_core_beside_a_waiting_gpu_is_found() -> None:
+    """The phase is found with its edges and its cost, and nothing else claims it."""
+    analysis = analyze(recording(util=_PHASES, cpu=_CALM, host={"core": _PEGGED}))
+    (finding,) = found(analysis, "cpu_bound_single")
+    ((start, end),) = spans(finding)
+    assert start == pytest.approx(299.5, abs=5)
+    assert end == pytest.approx(599.5, abs=5)
+    assert finding.lost_gpu_seconds == pytest.approx(0.62 * 300, abs=5)
+    assert (finding.severity, finding.confidence) == (Severity.PROBLEM, Confidence.HIGH)
+    assert "one CPU core was full (median 100 %; all cores 12 %)" in finding.summary
+    assert {"cpu_bound", "io_bound", "underutilised"} & {other.kind for other in analysis.findings} == set()
+
+
+@pytest.mark.parametrize("every", [5.0, 30.0])
+def test_it_is_found_in_coarse_logs(every: float) -> None:
+    """Thirty point samples make a mean."""
+    rng = np.random.default_rng(3)
+    count = 90
+    util = np.concatenate([np.full(count, 97), np.clip(rng.normal(38, 9, count), 0, 100), np.full(count, 97)])
+    host = {"core": steps((60, count), (99, count), (60, count))}
+    run = recording(util=util, every=every, cpu=np.full(3 * count, 12), cpu_every=every, host=host)
+    (finding,) = found(analyze(run), "cpu_bound_single")
+    assert sum(part.seconds for part in finding.intervals) == pytest.approx(count * every, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("util", "cpu", "core"),
+    [
+        (steps((97, 900)), _CALM, steps((100, 900))),
+        (_PHASES, _CALM, steps((60, 300), (90, 300), (60, 300))),
+        (_PHASES, steps((12, 300), (95, 300), (12, 300)), _PEGGED),
+        (steps((97, 300), (38, 45), (97, 555)), _CALM, steps((60, 300), (100, 45), (60, 555))),
+        (steps((0, 300), (97, 600)), _CALM, steps((100, 300), (60, 600))),
+        (_PHASES, _CALM, steps((100, 900))),
+    ],
+    ids=["busy GPU", "core not full", "all cores full", "short", "start-up", "spinning beside busy GPUs as well"],
+)
+def test_what_is_not_bound_by_one_core(util: FloatArray, cpu: FloatArray, core: FloatArray) -> None:
+    """A full core beside a well-fed GPU spins; all cores full are another kind."""
+    assert found(analyze(recording(util=util, cpu=cpu, host={"core": core})), "cpu_bound_single") == []
+
+
+def test_without_busy_gpus_to_compare_with_it_is_a_warning() -> None:
+    """The thread may only spin while it waits for the GPU, and that is said."""
+    run = recording(util=np.full(900, 38), cpu=_CALM, host={"core": np.full(900, 100)})
+    (finding,) = found(analyze(run), "cpu_bound_single")
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
+    assert "unless that thread only spins" in finding.summary
+
+
+@pytest.mark.parametrize(("most", "count"), [(1.0, 1), (6.0, 0)])
+def test_the_watched_process_tells_where_no_cores_were_recorded(most: float, count: int) -> None:
+    """One busy thread counts, a process with six does not."""
+    run = recording(util=_PHASES, cpu=_CALM, host={"cores_of_process": _ONE * most})
+    assert len(found(analyze(run), "cpu_bound_single")) == count
+
+
+@pytest.mark.parametrize(
+    ("host", "cpu", "missing"),
+    [
+        ({"iowait": steps((1, 900))}, _CALM, "cpu_busiest_core_ratio"),
+        ({"core": _PEGGED}, None, "cpu_utilization_ratio"),
+        ({}, None, "cpu_utilization_ratio and cpu_busiest_core_ratio"),
+    ],
+    ids=["no cores", "no CPU", "no host"],
+)
+def test_without_its_columns_it_is_not_judged(
+    host: dict[str, FloatArray], cpu: FloatArray | None, missing: str
+) -> None:
+    """From all cores together one full core of sixteen is 6 %: it is never claimed from that."""
+    analysis = analyze(recording(util=_PHASES, cpu=cpu, host=host))
+    (entry,) = unjudged(analysis, "cpu_bound_single")
+    assert entry.reason.startswith(missing)
+    assert "psutil.cpu_percent(" in entry.recording
+    assert found(analysis, "cpu_bound_single") == []
+
+
+def test_a_short_run_is_not_judged() -> None:
+    """A minute is what an episode lasts at least."""
+    run = recording(util=np.full(40, 38), cpu=np.full(40, 12), host={"core": np.full(40, 100)})
+    (entry,) = unjudged(analyze(run), "cpu_bound_single")
+    assert entry.recording == "a log of at least 1 min 0 s"

@@ -1,0 +1,125 @@
+"""GPUs that work only part of the time beside a machine that is not full."""
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import cells_by_device
+from gpureport.analysis.phases import activities, job_window
+from gpureport.analysis.underutilised import Underutilised
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Finding, Interval, Severity
+from tests.builders import at, found, recording, spans, steps, unjudged
+
+_PHASES = steps((97, 300), (42, 300), (97, 300))
+_CALM = steps((9, 900))
+_WATCHED = {"core": steps((45, 900)), "iowait": steps((1, 900))}
+
+
+def test_low_gpu_beside_a_calm_machine_is_underutilised() -> None:
+    """The phase is found with its edges and its cost; what was looked at is said with its level."""
+    analysis = analyze(recording(util=_PHASES, cpu=_CALM, host=_WATCHED))
+    (finding,) = found(analysis, "underutilised")
+    ((start, end),) = spans(finding)
+    assert start == pytest.approx(299.5, abs=10)
+    assert end == pytest.approx(599.5, abs=10)
+    assert finding.lost_gpu_seconds == pytest.approx(0.58 * 300, abs=8)
+    assert (finding.severity, finding.confidence) == (Severity.WARNING, Confidence.MEDIUM)
+    assert "CPU 9.0 %, busiest core 45 %, waiting for storage 1.0 %" in finding.summary
+    assert "waiting for one core" in finding.ruled_out
+    assert dict(analysis.gpu_time[0].seconds)["low_use"] == pytest.approx(finding.lost_gpu_seconds)
+
+
+def test_what_was_not_recorded_is_not_ruled_out() -> None:
+    """With the CPU as a whole alone, one core and storage stay open, and what to record is said."""
+    (finding,) = found(analyze(recording(util=_PHASES, cpu=_CALM)), "underutilised")
+    assert finding.confidence == Confidence.LOW
+    assert "whether one core and storage holds it back this log cannot tell" in finding.summary
+    assert "percpu=True" in finding.recommendation
+    assert not any("storage" in said for said in finding.ruled_out)
+
+
+@pytest.mark.parametrize(
+    "util",
+    [
+        steps((97, 900)),
+        np.tile(steps((97, 60), (0, 30)), 10),
+        steps((97, 600), (40, 60), (97, 240)),
+        steps((4, 900)),
+        steps((68, 900)),
+    ],
+    ids=["healthy", "idle gaps", "evaluation", "unused", "nearly well used"],
+)
+def test_what_is_not_underutilised(util: FloatArray) -> None:
+    """Busy GPUs, gaps, a minute of evaluation, a GPU that does nothing."""
+    assert found(analyze(recording(util=util, cpu=_CALM, host=_WATCHED)), "underutilised") == []
+
+
+@pytest.mark.parametrize("begin", [0, 250, 400, 700])
+def test_time_is_claimed_by_one_kind(begin: int) -> None:
+    """Wherever the CPU series begins, low use is either watched or of unknown cause, never both."""
+    cpu = np.where(np.arange(900) < begin, np.nan, 9)
+    analysis = analyze(recording(util=_PHASES, cpu=cpu))
+    both = found(analysis, "underutilised") + found(analysis, "low_util_cause_unknown")
+    assert [finding.kind for finding in both] == ["underutilised" if begin < 450 else "low_util_cause_unknown"]
+
+
+def test_what_waits_is_left_out() -> None:
+    """Of two low phases, the one beside a full CPU belongs to that."""
+    util = steps((97, 200), (40, 200), (97, 200), (40, 200), (97, 200))
+    analysis = analyze(recording(util=util, cpu=steps((9, 200), (95, 200), (9, 600)), host=None))
+    (waits,), (finding,) = found(analysis, "cpu_bound"), found(analysis, "underutilised")
+    assert waits.intervals[-1].end < finding.intervals[0].start
+    assert finding.lost_gpu_seconds == pytest.approx(0.6 * 200, abs=8)
+
+
+@pytest.mark.parametrize(("seconds", "count"), [((290, 610), 0), ((290, 320), 1)])
+def test_uneven_gpus_are_another_kind(seconds: tuple[int, int], count: int) -> None:
+    """A job whose GPUs differ for most of the time waits for the slowest: its peers are not underused besides."""
+    run = recording(util=[_PHASES, _PHASES], cpu=_CALM)
+    context = Context(
+        recording=run,
+        cells=(cells := cells_by_device(run)),
+        active=(active := activities(cells)),
+        window=job_window(run.run, active.values()),
+        found=(
+            Finding(
+                kind="imbalance",
+                severity=Severity.WARNING,
+                confidence=Confidence.MEDIUM,
+                devices=("gpu:1",),
+                intervals=(Interval(at(seconds[0]), at(seconds[1])),),
+                evidence=(),
+                lost_gpu_seconds=None,
+                summary="",
+                recommendation="",
+            ),
+        ),
+    )
+    assert len(tuple(Underutilised().find(context))) == count
+
+
+def test_gpus_beside_the_same_machine_are_one_finding() -> None:
+    """Both GPUs are named, and both count."""
+    (finding,) = found(analyze(recording(util=[_PHASES, _PHASES], cpu=_CALM)), "underutilised")
+    assert finding.devices == ("gpu:0", "gpu:1")
+    assert finding.lost_gpu_seconds == pytest.approx(2 * 0.58 * 300, abs=16)
+
+
+def test_point_samples_of_a_job_that_is_used_well_say_nothing() -> None:
+    """At 30 s a job that is busy for three quarters of the time looks low for a quarter of an hour by chance."""
+    for seed in range(10):
+        util = np.where(np.random.default_rng(seed).random(2000) < 0.8, 95, 0)
+        run = recording(util=util, every=30, cpu=np.full(2000, 9), cpu_every=30)
+        assert found(analyze(run), "underutilised") == []
+        blind = recording(util=util, every=30)
+        assert found(analyze(blind), "low_util_cause_unknown") == []
+
+
+def test_without_a_host_log_or_too_short_it_is_not_judged() -> None:
+    """Without a CPU series the cause is unknown, and two minutes are needed in any case."""
+    (entry,) = unjudged(analyze(recording(util=_PHASES)), "underutilised")
+    assert "psutil.cpu_percent()" in entry.recording
+    (entry,) = unjudged(analyze(recording(util=_PHASES[:60], cpu=_CALM[:60])), "underutilised")
+    assert entry.recording == "a log of at least 2 min 0 s"
