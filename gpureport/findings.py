@@ -100,6 +100,7 @@ class Finding:
         consequences: fingerprints of findings that follow from this one.
         samples: how many readings it rests on; rows that repeat one count once where the refresh is known.
         ruled_out: other explanations that were excluded, in words.
+        period_seconds: how often it recurs; None for what does not.
         summary: one sentence.
         recommendation: what to do.
     """
@@ -117,6 +118,7 @@ class Finding:
     consequences: tuple[str, ...] = ()
     samples: int = 0
     ruled_out: tuple[str, ...] = ()
+    period_seconds: float | None = None
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:

@@ -188,6 +188,46 @@ def _profiled() -> Iterator[Metric]:
         )
 
 
+def _repairs() -> Iterator[Metric]:
+    """Yield what the driver keeps of memory it took out of use: pages up to Volta, rows from Ampere on."""
+    counters = {
+        "gpu_remapped_rows_correctable_total": (
+            "remapped_rows.correctable",
+            "Rows of memory remapped because of errors that could be corrected.",
+        ),
+        "gpu_remapped_rows_uncorrectable_total": (
+            "remapped_rows.uncorrectable",
+            "Rows of memory remapped because of errors that could not be corrected.",
+        ),
+        "gpu_retired_pages_single_bit_total": (
+            "retired_pages.single_bit_ecc.count",
+            "Pages of memory retired because of several single-bit errors.",
+        ),
+        "gpu_retired_pages_double_bit_total": (
+            "retired_pages.double_bit.count",
+            "Pages of memory retired because of a double-bit error.",
+        ),
+    }
+    states = {
+        "gpu_remapped_rows_pending": ("remapped_rows.pending", "Whether a row is remapped at the next reset."),
+        "gpu_remapped_rows_failure": ("remapped_rows.failure", "Whether remapping a row ever failed."),
+        "gpu_retired_pages_pending": ("retired_pages.pending", "Whether a page is retired at the next reboot."),
+    }
+    for kind, dtype, table in ((MetricKind.COUNTER, "int64", counters), (MetricKind.STATE, "bool", states)):
+        for name, (field, brief) in table.items():
+            yield Metric(
+                name=name,
+                unit="",
+                dtype=dtype,
+                kind=kind,
+                scope=Scope.GPU,
+                otel="",
+                covers="the life of the GPU",
+                recorded_by=field,
+                brief=brief,
+            )
+
+
 METRICS: tuple[Metric, ...] = (
     _gauge(
         "gpu_utilization_ratio",
@@ -373,6 +413,7 @@ METRICS: tuple[Metric, ...] = (
         "Double-bit memory errors, as dmon counts them over all parts of the GPU.",
     ),
     _counter("pcie_replays_total", "dmon pci", "Packets that were sent over PCIe once more because of an error."),
+    *_repairs(),
     *_profiled(),
     Metric(
         name="gpu_energy_joules_total",

@@ -13,7 +13,7 @@ from gpureport.analysis.base import Analysis
 from gpureport.findings import Finding, NotJudged
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality
-from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run
+from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run, arranged
 
 START = 1_773_480_413_000_000
 GIB = 2**30
@@ -45,6 +45,16 @@ _HOST_COLUMNS: dict[str, tuple[str, float]] = {
     "iowait": ("cpu_iowait_ratio", 0.01),
     "cores_of_process": ("process_cpu_cores", 1),
     "host_memory": ("host_memory_used_ratio", 0.01),
+}
+_COLUMNS |= {
+    "link_generation_max": ("pcie_link_generation_max", 1),
+    "link_width_max": ("pcie_link_width_max", 1),
+    "corrected": ("gpu_ecc_corrected_total", 1),
+    "uncorrected": ("gpu_ecc_uncorrected_total", 1),
+    "remapped": ("gpu_remapped_rows_uncorrectable_total", 1),
+    "remap_pending": ("gpu_remapped_rows_pending", 1),
+    "remap_failure": ("gpu_remapped_rows_failure", 1),
+    "xid": ("gpu_xid_code", 1),
 }
 _EVENTS = (*CLOCK_EVENT_BITS, *(f"{reason}_seconds_total" for reason in COUNTED_CLOCK_EVENTS))
 _COLUMNS |= {name: (f"clock_event_{name}", 1) for name in _EVENTS}
@@ -88,8 +98,9 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
         series: `util` and `memory_controller` in per cent, `memory` in GiB, `power`, `power_limit` and `default_limit`
             in W, `energy` in J as counted, `temperature` and `margin` in degrees Celsius, `clock` and `clock_max` in
             MHz, `sm_active`, `tensor_active` and `dram_active` in per cent, `received` and `sent` in GB/s,
-            `link_generation`, `link_width`, clock event reasons and their counters by name, `unknown_bits` as a
-            number; a number, one series for all GPUs, or one series a GPU. NaN is null.
+            `link_generation`, `link_width` and their `_max`, clock event reasons and their counters by name,
+            `unknown_bits` as a number, counters of errors, `xid`; a number, one series for all GPUs, or one series a
+            GPU. NaN is null.
     """
     arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
     count, length = next(iter(arrays.values())).shape
@@ -148,6 +159,19 @@ def with_training(run: Recording, points: Sequence[tuple[float | None, str, floa
         pa.array([value for _, _, value in points], pa.float64()),
     ]
     return replace(run, training=pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA))
+
+
+def with_host(run: Recording, times: npt.ArrayLike, **series: npt.ArrayLike) -> Recording:
+    """Return a recording with a host of these columns, sampled at these seconds; in place of none it may have."""
+    seconds = np.asarray(times, dtype=np.float64)
+    values = {name: np.broadcast_to(np.asarray(one, dtype=np.float64), seconds.shape) for name, one in series.items()}
+    host = Device(id=HOST)
+    added = _series([host], [(seconds, values)])
+    return replace(
+        run,
+        run=replace(run.run, devices=(*run.run.devices, host), ended=max(run.run.ended, at(float(seconds[-1])))),
+        series=arranged([run.series, added]),
+    )
 
 
 def event(kind: str, seconds: float | None, text: str = "", *, line: int = 1, device: str | None = None) -> LogEvent:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-SAMPLE = Path(__file__).parents[1] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv"
+SAMPLE = Path(__file__).parents[1] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
 HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy")
 NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune")
 

@@ -6,9 +6,12 @@ from dataclasses import replace
 from gpureport.analysis import attribution, intervals, limits, low_use, throttle_ledger
 from gpureport.analysis.base import Analysis, Context, Rule
 from gpureport.analysis.cells import cells_by_device
+from gpureport.analysis.clocks_locked import ClocksLocked
 from gpureport.analysis.cpu_bound import CpuBound
 from gpureport.analysis.cpu_bound_single import CpuBoundSingle
+from gpureport.analysis.ecc_error import EccError
 from gpureport.analysis.full_precision import FullPrecision
+from gpureport.analysis.gpu_lost import GpuLost
 from gpureport.analysis.hollow_util import HollowUtil
 from gpureport.analysis.host_memory import HostMemory
 from gpureport.analysis.idle_gap import IdleGap
@@ -17,10 +20,13 @@ from gpureport.analysis.intervals import Spans
 from gpureport.analysis.io_bound import IoBound
 from gpureport.analysis.log_gap import LogGap
 from gpureport.analysis.low_util_cause_unknown import LowUtilCauseUnknown
+from gpureport.analysis.mem_leak import MemLeak
 from gpureport.analysis.memory import Memory
+from gpureport.analysis.monitoring_ended import MonitoringEnded
 from gpureport.analysis.no_progress import NoProgress
 from gpureport.analysis.ordering import merged, ordered, unmet
 from gpureport.analysis.oversized_gpu import OversizedGpu
+from gpureport.analysis.pcie_degraded import PcieDegraded
 from gpureport.analysis.phases import activities, job_window, phases_of
 from gpureport.analysis.power_limits import PowerLimits
 from gpureport.analysis.stages import stages_of
@@ -47,6 +53,12 @@ RULES: tuple[Rule, ...] = (
     Underutilised(),
     LowUtilCauseUnknown(),
     Memory(),
+    ClocksLocked(),
+    EccError(),
+    GpuLost(),
+    MemLeak(),
+    MonitoringEnded(),
+    PcieDegraded(),
     LogGap(),
     NoProgress(),
     HollowUtil(),

@@ -105,7 +105,9 @@ def events_recorded(cells: Cells, *reasons: str) -> bool:
 
 
 def _highest(cells: Cells, metric: str) -> float:
-    return float(np.nanmax(cells.values(metric))) if cells.recorded(metric) else float("nan")
+    most = float(np.nanmax(cells.values(metric))) if cells.recorded(metric) else 0.0
+    # a recorder that knows no highest clock may write 0
+    return most if most > 0 else float("nan")
 
 
 def _limit(cells: Cells, known: gpus.Gpu | None) -> tuple[float, str]:

@@ -94,7 +94,7 @@ class CpuBound:
         return Finding(
             kind="cpu_bound",
             severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=waiting.confidence(machine, against),
+            confidence=waiting.confidence(machine, cost, against),
             devices=devices,
             intervals=intervals.intervals(cost.spans),
             evidence=self._evidence(cost.gpu, lowest, cpu, cost.seconds),

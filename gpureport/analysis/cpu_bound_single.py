@@ -117,7 +117,7 @@ class CpuBoundSingle:
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
-            confidence=waiting.confidence(machine, against) if metric == CORE else Confidence.MEDIUM,
+            confidence=waiting.confidence(machine, cost, against) if metric == CORE else Confidence.MEDIUM,
             devices=devices,
             intervals=intervals.intervals(cost.spans),
             evidence=self._evidence(metric, cost, core, cpu),

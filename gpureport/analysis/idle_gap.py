@@ -1,38 +1,32 @@
-"""Stretches in which a GPU did nothing while the job was running."""
+"""Stretches in which a GPU did nothing while the job was running, and those among them that recur."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, idle_runs, intervals, waiting, wording
+from gpureport.analysis import (
+    answering,
+    certainty,
+    idle_causes,
+    idle_parts,
+    idle_runs,
+    idle_words,
+    moments,
+    periodic_stall,
+    periodicity,
+    waiting,
+    wording,
+)
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.idle_causes import Cause
 from gpureport.analysis.idle_runs import IdleRun
-from gpureport.analysis.intervals import Spans
+from gpureport.analysis.moments import Moments
 from gpureport.analysis.phases import LATE, UTILISATION
-from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
-
-_SURE_SAMPLES = 5
-_LONE = 1.5
-"""Intervals a single sample may speak for, with jitter."""
-_DATA = (
-    "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
-)
-_UNKNOWN = (
-    "See what the job does at this time: write checkpoints asynchronously and less often, keep loader workers "
-    "alive between epochs, prefetch, and overlap evaluation and logging with training."
-)
-
-
-_PEERS = (
-    "The other GPUs went on: look for a dead or waiting rank on this one (its process, its log, the collective it "
-    "waits in)."
-)
-_UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
-_ADVICE = {"data": _DATA, "peers busy": _PEERS, "unused": _UNUSED, "unknown": _UNKNOWN}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +36,7 @@ class _Gap:
     device: str
     interval: Interval
     run: IdleRun
-    cause: str
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,15 +47,30 @@ class IdleGap:
     further apart than what a value covers, so many low samples in a row must be unlikely to come from the
     texture of the samples around them; and low samples within an episode of waiting for input are part of it. Rows
     that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
-    Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), peers busy
-    (at least a minute in which another GPU worked for 90 % of the time), else unknown.
+    Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), hang (at
+    least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or draw nobody
+    knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
+    metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
+    disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
+    (nothing of these tells, but it recurs), else unknown.
+
+    periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
+    starts lie one period or a multiple apart in three of four cases. Its gaps are its consequences.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("idle_gap",)
+    kinds: ClassVar[tuple[str, ...]] = ("idle_gap", "periodic_stall")
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = waiting.KINDS
-    wants: ClassVar[tuple[str, ...]] = ("gpu_power_watts",)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("idle_gap", tuple(_ADVICE.values())),)
+    wants: ClassVar[tuple[str, ...]] = (
+        idle_causes.POWER,
+        idle_causes.IOWAIT,
+        idle_causes.READS,
+        idle_causes.WRITES,
+    )
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("idle_gap", tuple(idle_words.BY_CAUSE.values())),
+        ("periodic_stall", idle_words.RECURRING),
+    )
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
@@ -77,36 +86,50 @@ class IdleGap:
     )
     hang: Threshold = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
     peers: Threshold = pragmatic(0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses")
+    spinning: Threshold = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kernel running all the time")
+    collective: Threshold = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
+    iowait: Threshold = literature(
+        0.15, "1", "SageMaker Debugger asks for 50 % of one core's time; over all cores it is diluted"
+    )
+    disk: Threshold = pragmatic(10e6, "By/s", "less than a slow disk gives")
+    rise: Threshold = pragmatic(3.0, "1", "times the median rate of the job")
+    coincide: Threshold = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+    starts: Threshold = pragmatic(4.0, "rows", "fewer gaps are no period")
+    strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
+    loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
+    many: Threshold = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
+    agree: Threshold = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield one finding a gap and GPU, in time order, and the GPUs without utilisation."""
+        """Yield one finding a gap and GPU, in time order, one a period, and the GPUs without utilisation."""
         if context.whole.seconds < self.shortest.value:
-            yield answering.too_short("idle_gap", context.whole.seconds, self.shortest.value)
+            yield from (answering.too_short(kind, context.whole.seconds, self.shortest.value) for kind in self.kinds)
             return
         if context.window is None:
             return
+        found: list[Finding] = []
+        said = moments.of(context.recording)
         for device, cells in context.gpus().items():
             if cells.recorded(UTILISATION):
-                yield from self._finer(device, cells)
-                yield from self._of(context, context.window, device, cells)
+                yield from idle_words.finer(cells, self.shortest.value)
+                found.extend(self._of(context, context.window, said, device))
             else:
-                yield answering.absent("idle_gap", device, UTILISATION)
+                yield from (answering.absent(kind, device, UTILISATION) for kind in self.kinds)
+        yield from found
+        for stall in periodic_stall.stalls(context, found, self._period()):
+            share = stall.lost / (context.window.seconds * len(stall.devices))
+            yield periodic_stall.finding(context, stall, share, self._severity(share), self.agree)
 
-    def _finer(self, device: str, cells: Cells) -> Iterator[NotJudged]:
-        """Say where the driver gives new values too seldom for the gaps asked for."""
-        period = cells.period(UTILISATION) or 0.0
-        if self.shortest.value < period:
-            yield NotJudged(
-                kind="idle_gap",
-                device=device,
-                reason=(
-                    f"the driver gives a new utilisation every {wording.duration(period)}, so gaps between "
-                    f"{wording.duration(self.shortest.value)} and that cannot be seen, however fast the log is written"
-                ),
-                recording="a trace of the job (nsys profile, or the profiler of the framework)",
-            )
+    def _period(self) -> periodicity.Limits:
+        return periodicity.Limits(
+            starts=round(self.starts.value),
+            strict=self.strict.value,
+            loose=self.loose.value,
+            many=round(self.many.value),
+            agree=self.agree.value,
+        )
 
     def _limits(self, shortest: float) -> idle_runs.Limits:
         return idle_runs.Limits(
@@ -121,32 +144,57 @@ class IdleGap:
             neighbours=round(self.neighbours.value),
         )
 
-    def _of(self, context: Context, window: Interval, device: str, cells: Cells) -> Iterator[Finding]:
+    def _of(self, context: Context, window: Interval, said: tuple[Moments, ...], device: str) -> Iterator[Finding]:
+        cells = context.cells[device]
         own = context.active.get(device, window)
         late = own.start - window.start <= LATE.value * 1e6
         begin = max(window.start, own.start) if late else window.start
         shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
         runs = idle_runs.find(cells, self._limits(shortest), window)
-        parts = [Interval(max(run.start, begin), min(run.end, window.end)) for run in runs]
-        waits = _waits(context)
-        starved = _starved(waits, parts)
-        if cells.interval > self.coarse.value:
-            # low samples of a wait are that wait; a gap right behind it is not
-            least = max(shortest, _LONE * cells.interval)
-            parts = [_beyond(waits, part, least) if held else part for part, held in zip(parts, starved, strict=True)]
-            runs = tuple(
-                _within(cells, run, part) if held else run for run, part, held in zip(runs, parts, starved, strict=True)
-            )
-            starved = [False] * len(parts)
+        kept = idle_parts.within(
+            context,
+            cells,
+            runs,
+            Interval(begin, window.end),
+            shortest=shortest,
+            coarse=cells.interval > self.coarse.value,
+        )
+        spans = [part.interval for part in kept]
+        told = idle_causes.of_gaps(context, device, spans, said, self._told())
+        told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
         gaps = [
-            _Gap(device=device, interval=part, run=run, cause="data" if held else self._cause(context, device, part))
-            for part, run, held in zip(parts, runs, starved, strict=True)
-            if part.seconds >= shortest
+            _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
+            for part, cause in zip(kept, self._recurring(spans, told), strict=True)
         ]
         lost = sum(gap.interval.seconds for gap in gaps) / window.seconds
         several = len(context.gpus()) > 1
         for gap in gaps:
-            yield self._finding(gap, cells.resolution(UTILISATION), lost, several=several)
+            yield self._finding(gap, cells, lost, several=several)
+
+    def _recurring(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+        """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
+        places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.APART]
+        period = periodicity.find(np.array([gaps[place].start for place in places], dtype=np.int64), self._period())
+        if period is None:
+            return causes
+        members = {place for place, member in zip(places, period.members, strict=True) if member}
+        return [
+            Cause(name="periodic") if place in members and cause.name == "unknown" else cause
+            for place, cause in enumerate(causes)
+        ]
+
+    def _told(self) -> idle_causes.Limits:
+        return idle_causes.Limits(
+            still=self.still,
+            hang=self.hang,
+            peers=self.peers,
+            spinning=self.spinning,
+            collective=self.collective,
+            iowait=self.iowait,
+            disk=self.disk,
+            rise=self.rise,
+            coincide=self.coincide,
+        )
 
     def _level(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
@@ -160,27 +208,19 @@ class IdleGap:
             relation="<=" if low else "",
         )
 
-    def _cause(self, context: Context, device: str, gap: Interval) -> str:
-        if device not in context.active:
-            return "unused"
-        if gap.seconds < self.hang.value:
-            return "unknown"
-        others = (one for name, one in context.gpus().items() if name != device)
-        busy = any(_busy_seconds(one, gap, self.still.value) >= self.peers.value * gap.seconds for one in others)
-        return "peers busy" if busy else "unknown"
-
     def _severity(self, lost: float) -> Severity:
         if lost >= self.problem.value:
             return Severity.PROBLEM
         return Severity.WARNING if lost >= self.warning.value else Severity.INFO
 
-    def _finding(self, gap: _Gap, step: float, lost: float, *, several: bool) -> Finding:
-        interval, run, samples = gap.interval, gap.run, gap.run.samples
-        certain = interval.seconds >= self.shortest.value + 1.5 * step and samples >= _SURE_SAMPLES
+    def _finding(self, gap: _Gap, cells: Cells, lost: float, *, several: bool) -> Finding:
+        interval, run = gap.interval, gap.run
+        long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
+        sure = certainty.by_readings(run.samples, cells.interval)
         return Finding(
             kind="idle_gap",
             severity=self._severity(lost),
-            confidence=Confidence.HIGH if certain else Confidence.MEDIUM if samples > 1 else Confidence.LOW,
+            confidence=sure if long else certainty.weakest(sure, Confidence.MEDIUM),
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(
@@ -194,58 +234,15 @@ class IdleGap:
                     relation=">=",
                 ),
                 Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=lost, unit="1"),
+                *gap.cause.evidence,
             ),
             lost_gpu_seconds=interval.seconds,
-            cause=gap.cause,
-            samples=samples,
-            ruled_out=_ruled_out(run, several=several),
+            cause=gap.cause.name,
+            samples=run.samples,
+            ruled_out=idle_words.ruled_out(run, several=several),
             summary=(
                 f"{wording.gpu(gap.device)} was idle for {wording.duration(interval.seconds)} while the job was "
                 f"running (mean utilisation {wording.percent(run.mean)})."
             ),
-            recommendation=_ADVICE[gap.cause],
+            recommendation=idle_words.BY_CAUSE[gap.cause.name],
         )
-
-
-def _busy_seconds(cells: Cells, gap: Interval, still: float) -> float:
-    """Return how long a GPU worked during the gap of another."""
-    # no cell reaches further than this from its stamp; a day has thousands of gaps, and few rows lie in each
-    reach = round(2e6 * cells.interval) + cells.shift
-    rows = cells.rows(gap.start - reach, gap.end + reach)
-    start, end = cells.start[rows] - cells.shift, cells.end[rows] - cells.shift
-    inside = intervals.overlap(start, end, intervals.spans([gap]))
-    return float(inside[cells.values(UTILISATION)[rows] > still].sum())
-
-
-def _starved(episodes: Spans, parts: list[Interval]) -> list[bool]:
-    """Return which gaps lie in episodes of waiting for input for at least half of their length."""
-    edges = np.array([(part.start, part.end) for part in parts], dtype=np.int64).reshape(-1, 2)
-    shared = intervals.overlap(edges[:, 0], edges[:, 1], episodes)
-    return [2 * seconds >= part.seconds for seconds, part in zip(shared.tolist(), parts, strict=True)]
-
-
-def _beyond(episodes: Spans, gap: Interval, least: float) -> Interval:
-    """Return the longest part of a gap outside episodes of waiting, an empty one where none is long enough."""
-    left = intervals.difference(intervals.spans([gap]), episodes)
-    parts = [part for part in intervals.intervals(left) if part.seconds >= least]
-    return max(parts, key=lambda part: part.seconds, default=Interval(gap.start, gap.start))
-
-
-def _within(cells: Cells, run: IdleRun, part: Interval) -> IdleRun:
-    """Return what lies behind a part of an idle run."""
-    rows = cells.rows(part.start + cells.shift, part.end + cells.shift)
-    return replace(run, samples=cells.readings(UTILISATION, rows))
-
-
-def _waits(context: Context) -> Spans:
-    found = (finding for kind in waiting.KINDS for finding in context.findings(kind))
-    return intervals.spans(part for finding in found for part in finding.intervals)
-
-
-def _ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
-    said = ["missing samples: a stretch without samples is a log gap"]
-    if run.needed > 1:
-        said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
-    if several:
-        said.append("start-up and tail of the job, which are counted over all GPUs")
-    return tuple(said)

@@ -97,7 +97,7 @@ class IoBound:
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=waiting.confidence(machine, against),
+            confidence=waiting.confidence(machine, cost, against),
             devices=devices,
             intervals=intervals.intervals(cost.spans),
             evidence=(

@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpureport.analysis import intervals, wording
+from gpureport.analysis import certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity
+from gpureport.findings import Evidence, Finding, NotJudged, Severity
 from gpureport.quality import gap_seconds
 
 _ADVICE = (
@@ -70,7 +70,8 @@ class LogGap:
         return Finding(
             kind="log_gap",
             severity=Severity.INFO,
-            confidence=Confidence.HIGH,
+            # what is far for two samples is told by how far apart the others lie
+            confidence=certainty.by_readings(min(len(cells) for cells in context.gpus().values())),
             devices=devices,
             intervals=intervals.intervals(gaps),
             evidence=(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpureport.analysis import answering, intervals, low_use, wording
+from gpureport.analysis import answering, certainty, intervals, low_use, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.low_use import Figures, LowUse
 from gpureport.analysis.phases import UTILISATION
@@ -62,10 +62,13 @@ class LowUtilCauseUnknown:
             yield self._finding(context, low, low_use.figures(context, low, alone))
 
     def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
+        interval = max(context.cells[name].interval for name in found.devices)
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=Confidence.MEDIUM,
+            confidence=certainty.weakest(
+                Confidence.MEDIUM, certainty.by_readings(found.samples // len(found.devices), interval)
+            ),
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
             evidence=(

@@ -6,10 +6,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, wording
+from gpureport.analysis import answering, certainty, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.statistics import memory_peak, memory_total
+from gpureport.analysis.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
@@ -54,7 +54,8 @@ class Memory:
     """The peak below 70 % of what a job can get (headroom), or at 95 % and more (pressure), unless preallocated.
 
     Preallocated: one step takes at least 60 % of the memory, which then stays within 1.2 % until it is released.
-    Memory that keeps its first value may have been preallocated before the log began; confidence is low then.
+    Memory that keeps its first value may have been preallocated before the log began; confidence is low then, and
+    medium where fewer than five readings tell of the fullest GPU.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("mem_headroom", "mem_pressure", "mem_prealloc")
@@ -94,12 +95,12 @@ class Memory:
             if context.whole.seconds < self.shortest.value:
                 yield answering.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
             step, spread = self._preallocation(cells, total)
-            capacity = total - _reserved(cells)
+            capacity = total - memory_reserved(cells)
             use = _Use(
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=len(cells),
+                samples=cells.readings(_USED, ~np.isnan(cells.values(_USED))),
                 step_ratio=step,
                 range_ratio=spread,
                 constant=_constant(cells, self.steady.value * total),
@@ -199,6 +200,7 @@ def _finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     constant = kind != "mem_prealloc" and any(use.constant for use in uses)
     told = kind != "mem_prealloc" and not constant
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
+    sure = certainty.weakest(sure, certainty.by_readings(max(use.samples for use in uses)))
     if constant:
         summary += " It was so from the first row on, which cannot be told from preallocation."
     return Finding(
@@ -237,10 +239,3 @@ def _constant(cells: Cells, slack: float) -> bool:
     released = np.flatnonzero(used < used[0] / 2)
     kept = used[: released[0]] if len(released) else used
     return bool(len(kept) and kept.max() - kept.min() < slack and used.max() == kept.max())
-
-
-def _reserved(cells: Cells) -> int:
-    if cells.device.memory_reserved_bytes is not None:
-        return cells.device.memory_reserved_bytes
-    reserved = cells.values("gpu_memory_reserved_bytes")
-    return int(np.nanmax(reserved)) if cells.recorded("gpu_memory_reserved_bytes") else 0

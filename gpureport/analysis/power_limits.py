@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport import gpus
-from gpureport.analysis import answering, intervals, wording
+from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import SIGNALS, Signals, event, events_of, events_recorded, signals
@@ -149,6 +149,7 @@ class PowerLimits:
                 relation=">=",
             )
         ]
+        samples = cells.readings("gpu_power_watts", capped.rows)
         slow = not chosen and ratio < self.slow.value and not _masked(cells)
         if not np.isnan(ratio):
             evidence.append(_clock(ratio, self.slow if slow else None))
@@ -157,12 +158,15 @@ class PowerLimits:
         return Finding(
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
-            confidence=Confidence.HIGH if events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
+            confidence=certainty.weakest(
+                Confidence.HIGH if events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
+                certainty.by_readings(samples, cells.interval),
+            ),
             devices=(device,),
             intervals=intervals.intervals(capped.episodes),
             evidence=tuple(evidence),
             lost_gpu_seconds=None,
-            samples=cells.readings("gpu_power_watts", capped.rows),
+            samples=samples,
             summary=(
                 f"{wording.gpu(device)} ran at its power limit for {wording.percent(capped.share)} of its busy time"
                 f"{_by_driver(capped)}{slowed}{self._merged(capped)}."
@@ -182,7 +186,7 @@ class PowerLimits:
         )
 
     def _limited(self, device: str, cells: Cells, found: Signals) -> Iterator[Finding | NotJudged]:
-        limits = found.power_limit[~np.isnan(found.power_limit)]
+        limits = found.power_limit[found.power_limit > 0]
         default = _default(cells)
         if len(limits) == 0 or default is None:
             yield NotJudged(
@@ -203,12 +207,14 @@ class PowerLimits:
         self, device: str, cells: Cells, found: Signals, limit: float, default: _Default, peak: float
     ) -> Finding:
         binding = peak >= self.reached.value * limit
+        samples = cells.readings("gpu_power_watts", slice(None))
         felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
         ratio = _clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if binding else Severity.INFO,
-            confidence=Confidence.HIGH if default.logged else Confidence.LOW,
+            # how long the limit held does not matter, so a coarse log tells as surely
+            confidence=certainty.by_readings(samples) if default.logged else Confidence.LOW,
             devices=(device,),
             intervals=(),
             evidence=(
@@ -231,7 +237,7 @@ class PowerLimits:
                 *([] if np.isnan(ratio) else [_clock(ratio, None)]),
             ),
             lost_gpu_seconds=None,
-            samples=cells.readings("gpu_power_watts", slice(None)),
+            samples=samples,
             summary=(
                 f"The power limit of {wording.gpu(device)} is {limit:.0f} W, "
                 f"{wording.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."

@@ -6,11 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, intervals, wording
+from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.phases import ACTIVE, LATE, NO_WORK, UTILISATION
 from gpureport.analysis.statistics import IDLE_RATIO
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _STARTUP = (
@@ -30,7 +30,9 @@ class StartupIdle:
     The log may have ended up to one interval after its last sample. Both are properties of the job: a GPU that
     rests while another works has an idle gap. A GPU that begins up to a minute after the first is still starting
     up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
-    named as such: what it lost is its time at 5 % and less, and the unused share of the rest.
+    named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
+    the readings on either side of its edge: where these are far apart both limits are said, confidence is low with
+    samples a minute or more apart, and a single reading more than 2 s from the next is no finding.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("startup_idle", "tail_idle")
@@ -46,6 +48,8 @@ class StartupIdle:
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
     bursts: Threshold = pragmatic(0.05, "1", "more work than a few autotuning kernels")
+    lone: Threshold = vendor(2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest")
+    blurred: Threshold = pragmatic(0.1, "1", "share of the length; an edge less sure than that is said with its limits")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield start-up, late starts of single GPUs, and tail, each at most once."""
@@ -62,37 +66,75 @@ class StartupIdle:
                 yield from self._finding(context, "startup_idle", Interval(window.start, own.start), (device,))
         yield from self._finding(context, "tail_idle", Interval(window.end, whole.end), ())
 
-    def _finding(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> Iterator[Finding]:
+    def _finding(
+        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
+    ) -> Iterator[Finding | NotJudged]:
         step = context.recording.run.interval or 0.0
         late = kind == "tail_idle" and interval.seconds < self.shortest.value
         beyond = min(step, interval.seconds, self.shortest.value) if late else 0.0
         if interval.seconds + beyond < self.shortest.value:
             return
         resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
-        sampled = _resting(context, interval, devices or context.gpus(), 1.0)
         if resting < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
-        share = interval.seconds / context.whole.seconds
-        bursts = 1 - resting / sampled
+        readings = _readings(context, interval, devices)
+        if readings < certainty.FEW_READINGS and step > self.lone.value:
+            # the start of the job is judged all the same where one GPU may have begun a reading later
+            if not devices:
+                yield _lone(kind, step)
+            return
+        sampled = _resting(context, interval, devices or context.gpus(), 1.0)
+        share, bursts = interval.seconds / context.whole.seconds, 1 - resting / sampled
+        sure = certainty.by_readings(readings, step)
         long = interval.seconds > self.long.value or share > self.share.value
-        whose = wording.gpu(devices[0]) if devices else "the GPUs"
-        when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if long else Severity.INFO,
-            confidence=Confidence.HIGH if bursts <= self.bursts.value else Confidence.LOW,
+            confidence=sure if bursts <= self.bursts.value else Confidence.LOW,
             devices=devices,
             intervals=(interval,),
-            evidence=(_length(interval.seconds, beyond, self.shortest), _share(share, self.share)),
-            lost_gpu_seconds=resting,
-            samples=_samples(context, interval),
-            summary=(
-                f"{wording.duration(interval.seconds)} passed {when} {whose} (utilisation above "
-                f"{wording.percent(ACTIVE.value)}), {wording.percent(share)} of the recording."
-                + (f" Short bursts fill {wording.percent(bursts)} of it." if bursts > self.bursts.value else "")
+            evidence=(
+                _length(interval.seconds, beyond, self.shortest),
+                _share(share, self.share),
+                *_limits(self._range(context, kind, interval, devices)),
             ),
+            lost_gpu_seconds=resting,
+            samples=_samples(context, interval, devices),
+            summary=self._said(context, kind, interval, devices)
+            + (f" Short bursts fill {wording.percent(bursts)} of it." if bursts > self.bursts.value else ""),
             recommendation=_STARTUP if kind == "startup_idle" else _TAIL,
+        )
+
+    def _range(
+        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
+    ) -> tuple[float, float] | None:
+        """Return the shortest and the longest time it may have been, None where its edge is well known."""
+        edge = interval.end if kind == "startup_idle" else interval.start
+        times = np.concatenate([context.cells[name].times for name in devices or context.gpus()])
+        before, after = times[times < edge], times[times >= edge]
+        if not len(before) or not len(after):
+            return None
+        near, far = int(before.max()), int(after.min())
+        inner, outer = (near, far) if kind == "startup_idle" else (far, near)
+        anchor = interval.start if kind == "startup_idle" else interval.end
+        shortest, longest = abs(inner - anchor) / 1e6, abs(outer - anchor) / 1e6
+        step = context.recording.run.interval or 0.0
+        blurred = longest - shortest > self.blurred.value * interval.seconds
+        return (shortest, longest) if step > self.lone.value and blurred else None
+
+    def _said(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
+        """Return the sentence of a finding; where its edge is not well known, with both limits."""
+        known = self._range(context, kind, interval, devices)
+        length = wording.duration(interval.seconds)
+        if known is not None:
+            length = f"Between {wording.duration(known[0])} and {wording.duration(known[1])}"
+        whose = wording.gpu(devices[0]) if devices else "the GPUs"
+        when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
+        share = wording.percent(interval.seconds / context.whole.seconds)
+        return (
+            f"{length} passed {when} {whose} (utilisation above {wording.percent(ACTIVE.value)}), "
+            f"{'about ' if known else ''}{share} of the recording."
         )
 
     def _never(self, context: Context) -> Finding:
@@ -102,7 +144,7 @@ class StartupIdle:
         return Finding(
             kind="startup_idle",
             severity=Severity.WARNING,
-            confidence=Confidence.HIGH if _samples(context, whole) else Confidence.LOW,
+            confidence=certainty.by_readings(_readings(context, whole, ()), context.recording.run.interval or 0.0),
             devices=(),
             intervals=(whole,),
             evidence=(
@@ -111,13 +153,23 @@ class StartupIdle:
             ),
             lost_gpu_seconds=_unused(context),
             cause=NO_WORK,
-            samples=_samples(context, whole),
+            samples=_samples(context, whole, ()),
             summary=(
                 f"No sustained work above {wording.percent(ACTIVE.value)} in the {wording.duration(whole.seconds)} of "
                 f"this recording; utilisation was at most 5 % for {wording.percent(share)} of it."
             ),
             recommendation=_NEVER,
         )
+
+
+def _lone(kind: str, step: float) -> NotJudged:
+    edge = "before the first work" if kind == "startup_idle" else "after the last work"
+    return NotJudged(
+        kind=kind,
+        device=None,
+        reason=f"there is only one reading {edge}, and samples are {wording.duration(step)} apart",
+        recording="a log with samples 5 s apart or less",
+    )
 
 
 def _resting(context: Context, interval: Interval, devices: Iterable[str], limit: float) -> float:
@@ -165,6 +217,24 @@ def _share(share: float, limit: Threshold) -> Evidence:
     )
 
 
-def _samples(context: Context, interval: Interval) -> int:
-    gpus = context.gpus().values()
-    return sum(cells.readings(UTILISATION, cells.rows(interval.start, interval.end)) for cells in gpus)
+def _limits(known: tuple[float, float] | None) -> Iterator[Evidence]:
+    if known is not None:
+        for name, seconds in zip(("at least, by its readings", "at most, by its readings"), known, strict=True):
+            yield Evidence(metric="duration", statistic=name, observed=seconds, unit="s")
+
+
+def _each(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
+    """Yield the readings of each GPU concerned within an interval."""
+    for name in devices or context.gpus():
+        cells = context.cells[name]
+        # the last sample of a log lies at the end of the run
+        yield cells.readings(UTILISATION, cells.rows(interval.start, interval.end + 1))
+
+
+def _samples(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    return sum(_each(context, interval, devices))
+
+
+def _readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    """Return the readings of the GPU that has most of them; several GPUs at a time are no proof of how long."""
+    return max(_each(context, interval, devices), default=0)

@@ -113,6 +113,14 @@ def memory_total(cells: Cells) -> int | None:
     return int(np.nanmax(total)) if cells.recorded("gpu_memory_total_bytes") else None
 
 
+def memory_reserved(cells: Cells) -> int:
+    """Return the memory the driver keeps in bytes, from the device or its series; 0 where nothing is known of it."""
+    if cells.device.memory_reserved_bytes is not None:
+        return cells.device.memory_reserved_bytes
+    reserved = cells.values("gpu_memory_reserved_bytes")
+    return int(np.nanmax(reserved)) if cells.recorded("gpu_memory_reserved_bytes") else 0
+
+
 def statistics_of(cells: Cells) -> DeviceStatistics:
     """Return the figures of one device; counters are left out, since their level means nothing.
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, intervals, throttle_rows, throttle_words
+from gpureport.analysis import answering, certainty, intervals, throttle_rows, throttle_words
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import SIGNALS, Signals, Slowed, events_of, lost_seconds, reference, signals
@@ -19,7 +19,6 @@ from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _LET_GO = 3.5
-_SURE_SAMPLES = 5
 _JUDGES = (("thermal_throttle", throttle_rows.thermal), ("hw_throttle", throttle_rows.hardware))
 
 
@@ -163,7 +162,11 @@ class Throttling:
         return Finding(
             kind=found.kind,
             severity=Severity.INFO if found.seconds < self.shortest.value else grave,
-            confidence=Confidence.HIGH if told and (counted or samples >= _SURE_SAMPLES) else Confidence.MEDIUM,
+            # what the driver counts is sure however few samples there are
+            confidence=certainty.weakest(
+                Confidence.HIGH if told else Confidence.MEDIUM,
+                Confidence.HIGH if counted else certainty.by_readings(samples, cells.interval),
+            ),
             devices=(found.device,),
             intervals=intervals.intervals(found.spans),
             evidence=(*self._evidence(found), *_counters(cells, found)),

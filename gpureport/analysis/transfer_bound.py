@@ -135,7 +135,7 @@ class TransferBound:
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=waiting.confidence(machine, against) if link.logged else Confidence.LOW,
+            confidence=waiting.confidence(machine, cost, against) if link.logged else Confidence.LOW,
             devices=(device,),
             intervals=intervals.intervals(cost.spans),
             evidence=(

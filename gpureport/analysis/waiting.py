@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import answering, intervals, wording
+from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
@@ -267,10 +267,14 @@ def wait(window: Interval, gpus: Mapping[str, Cells], spans: Spans) -> Wait:
     )
 
 
-def confidence(found: Machine, against: Compared) -> Confidence:
-    """Return high where samples are close and busy GPUs were there to compare with."""
-    coarse = max(one.interval for one in (found.source, *found.gpus.values())) > 5  # noqa: PLR2004 - the interval above which nine samples span a minute
-    return Confidence.HIGH if against.done and not coarse else Confidence.MEDIUM
+def confidence(found: Machine, cost: Wait, against: Compared) -> Confidence:
+    """Return high where samples are close and many, and busy GPUs were there to compare with."""
+    interval = max(one.interval for one in (found.source, *found.gpus.values()))
+    close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
+    return certainty.weakest(
+        Confidence.HIGH if against.done and close else Confidence.MEDIUM,
+        certainty.by_readings(cost.samples // len(found.gpus), interval),
+    )
 
 
 def ruled_out(what: str, against: Compared) -> tuple[str, ...]:

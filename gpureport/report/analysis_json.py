@@ -130,7 +130,8 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
     indices = [gpu.index for gpu in run.gpus if gpu.id in finding.devices]
     index = next((gpu.index for gpu in run.gpus if gpu.id == device), None)
     spans = finding.intervals
-    return {
+    period = {} if finding.period_seconds is None else {"period_seconds": finding.period_seconds}
+    return period | {
         "kind": finding.kind,
         "gpu": index,
         "device": device,

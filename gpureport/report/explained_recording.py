@@ -63,54 +63,51 @@ def explanation(rules: Sequence[Rule]) -> Explanation:
                 code=(gpu_command(rules, newest=True),),
                 paragraphs=("The driver counts the time a clock was held down: nothing is lost between two rows.",),
             ),
-            _machine(rules),
+            Section(
+                title="The machine",
+                code=("python host.py > host.csv",),
+                paragraphs=("Without the load of the processor nobody can tell why a GPU waits. It logs:",),
+                facts=_facts(rules, "psutil"),
+            ),
             Section(title="host.py, to be saved as a file (needs psutil)", code=tuple(PROGRAM.splitlines())),
             Section(
                 title="Or, where sysstat is installed",
                 code=(SYSSTAT,),
                 paragraphs=("It logs the same and the disks besides; stop it with Ctrl-C.",),
+                facts=_facts(rules, "sysstat"),
             ),
-            _counters(rules),
-            _besides(rules),
+            Section(
+                title="In place of the first, where DCGM is installed",
+                code=(DCGM,),
+                paragraphs=(
+                    "It counts in the hardware what utilization.gpu cannot tell: how much of the GPU worked.",
+                    "No time is in it: read it with --interval 1.",
+                ),
+                facts=_facts(rules, "dcgm"),
+            ),
+            Section(
+                title="Besides, where copies to the GPU or one process are in question",
+                code=("nvidia-smi dmon -s t -o DT > dmon.log", "pidstat -u -p PID 1 > process.txt"),
+                facts=_facts(rules, ""),
+            ),
             Section(title="Then", code=("gpureport analyze gpu.csv --host host.csv",)),
             Section(title="Mind", facts=tuple(Fact(name=name, text=text) for name, text in _ADVICE.items())),
         ),
     )
 
 
-def _counters(rules: Sequence[Rule]) -> Section:
-    profiled = (metric for metric in wanted(rules) if metric.recorded_by.startswith("DCGM_"))
-    return Section(
-        title="In place of the first, where DCGM is installed",
-        code=(DCGM,),
-        paragraphs=(
-            "It counts in the hardware what utilization.gpu cannot tell: how much of the GPU worked.",
-            "No time is in it: read it with --interval 1.",
-        ),
-        facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in profiled),
-    )
+def _recorder(metric: Metric) -> str:
+    """Return which of the recorders named here writes a metric, empty when it takes another."""
+    if metric.queried:
+        return "nvidia-smi"
+    if metric.recorded_by.startswith("DCGM_"):
+        return "dcgm"
+    if metric.scope is Scope.HOST and "psutil" in metric.recorded_by:
+        return "psutil"
+    return "sysstat" if metric.recorded_by.startswith("sar ") else ""
 
 
-def _machine(rules: Sequence[Rule]) -> Section:
-    host = (metric for metric in wanted(rules) if _logged(metric))
-    return Section(
-        title="The machine",
-        code=("python host.py > host.csv",),
-        paragraphs=("Without the load of the processor nobody can tell why a GPU waits. It logs:",),
-        facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in host),
-    )
-
-
-def _besides(rules: Sequence[Rule]) -> Section:
-    """Return what neither of the two loggers writes."""
-    others = (metric for metric in wanted(rules) if not metric.queried and not _logged(metric))
-    return Section(
-        title="Besides, where copies to the GPU or one process are in question",
-        code=("nvidia-smi dmon -s t -o DT > dmon.log", "pidstat -u -p PID 1 > process.txt"),
-        facts=tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in others),
-    )
-
-
-def _logged(metric: Metric) -> bool:
-    """Whether the logger of the machine writes a metric."""
-    return metric.scope is Scope.HOST and "psutil" in metric.recorded_by
+def _facts(rules: Sequence[Rule], recorder: str) -> tuple[Fact, ...]:
+    """Return the metrics that rules want of a recorder."""
+    wants = (metric for metric in wanted(rules) if _recorder(metric) == recorder)
+    return tuple(Fact(name=metric.recorded_by, text=metric.brief) for metric in wants)

@@ -41,7 +41,7 @@ KINDS = {
 }
 """Title of each kind."""
 
-CAUSES = {"no work": "No sustained work", "unused": "GPU never used"}
+CAUSES = {"no work": "No sustained work", "unused": "GPU never used", "xid": "Xid errors of the driver"}
 """Title of causes that say more than their kind."""
 
 CLASSES = {

@@ -146,3 +146,31 @@ def test_a_gpu_that_stops_while_others_go_on_waits_or_is_dead() -> None:
     assert [gap.cause for gap in alone] == ["peers busy"]
     assert "dead or waiting rank" in alone[0].recommendation
     assert {gap.cause for gap in together} == {"unknown"}
+
+
+@pytest.mark.parametrize(
+    ("used", "power", "cause"),
+    [
+        (100, steps((300, 100), (110, 120), (300, 180)), "hang"),
+        (100, steps((300, 400)), "peers busy"),
+        (100, steps((np.nan, 400)), "hang"),
+        (95, steps((np.nan, 400)), "peers busy"),
+        (95, steps((300, 100), (110, 120), (300, 180)), "peers busy"),
+        (100, steps((0, 400)), "hang"),
+    ],
+    ids=["spinning", "working", "spinning, power unknown", "working, power unknown", "not spinning", "power of 0"],
+)
+def test_peers_that_spin_are_a_hang(used: float, power: FloatArray, cause: str) -> None:
+    """Waiting in a collective is 100 % at little power; with the power of work it is work."""
+    stopped = steps((97, 100), (0, 120), (97, 180))
+    others = np.full(400, float(used))
+    run = recording(util=[others, stopped, others], power=[power, np.full(400, 80.0), power])
+    (gap,) = found(analyze(run), "idle_gap")
+    assert (gap.devices, gap.cause) == (("gpu:1",), cause)
+
+
+def test_a_short_gap_beside_spinning_peers_is_no_hang() -> None:
+    """Ranks wait for each other for seconds."""
+    stopped = steps((97, 100), (0, 30), (97, 180))
+    (gap,) = found(analyze(recording(util=[np.full(310, 100.0), stopped])), "idle_gap")
+    assert gap.cause == "unknown"

@@ -96,3 +96,14 @@ def test_what_is_left_below_a_gibibyte_is_in_mebibytes() -> None:
     (finding,) = found(analyze(run), "mem_pressure")
     assert "82 MiB short of running out" in finding.summary
     assert finding.summary.startswith("Memory of GPU 0 was")
+
+
+@pytest.mark.parametrize(
+    ("samples", "sure"), [(2, Confidence.MEDIUM), (4, Confidence.MEDIUM), (5, Confidence.HIGH), (60, Confidence.HIGH)]
+)
+@pytest.mark.parametrize(("level", "kind"), [(30.0, "mem_headroom"), (79.0, "mem_pressure")])
+def test_confidence_follows_the_samples(samples: int, sure: Confidence, level: float, kind: str) -> None:
+    """Two samples at 99 % are no high confidence; the memory moves, so it was not preallocated before."""
+    memory = np.linspace(0.9 * level, level, samples)
+    (finding,) = found(analyze(recording(util=steps((97, samples)), memory=memory)), kind)
+    assert (finding.confidence, finding.samples) == (sure, samples)

@@ -94,3 +94,10 @@ def test_a_small_share_of_the_busy_time_is_silent() -> None:
     """Half a minute in an hour does not set the speed of a job."""
     bits = steps((0, 1800), (1, 40), (0, 1760))
     assert found(analyze(recording(util=98, power=300, power_limit=400, sw_power_cap=bits)), "power_cap") == []
+
+
+def test_limits_and_clocks_of_zero_are_not_known() -> None:
+    """A recorder that does not know them may write 0."""
+    run = recording(util=steps((97, 60)), power=200, power_limit=0, default_limit=400, clock=1000, clock_max=0)
+    assert found(analyze(run), "power_limited") == []
+    assert unjudged(analyze(run), "power_limited") != []

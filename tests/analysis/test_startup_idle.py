@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.findings import Severity
+from gpureport.findings import Confidence, Severity
 from tests.builders import found, recording, spans, steps, unjudged
 
 
@@ -90,3 +90,52 @@ def test_a_tail_prints_the_length_that_was_compared() -> None:
     assert tail.intervals[0].seconds < 11
     assert tail.evidence[0].threshold is not None
     assert tail.evidence[0].observed >= tail.evidence[0].threshold.value
+
+
+def test_coarse_samples_say_the_range() -> None:
+    """Ten minutes between samples: a start-up is known to ten minutes, with low confidence."""
+    (startup,) = found(analyze(recording(util=steps((0, 3), (97, 20)), every=600.0)), "startup_idle")
+    assert startup.confidence is Confidence.LOW
+    assert startup.summary.startswith("Between 20 min 0 s and 30 min 0 s passed before the first sustained work")
+    assert [entry.observed for entry in startup.evidence[2:]] == [1200.0, 1800.0]
+
+
+def test_a_coarse_tail_says_the_range() -> None:
+    """From the first reading at rest or the last at work to the end."""
+    (tail,) = found(analyze(recording(util=steps((97, 20), (0, 3)), every=600.0)), "tail_idle")
+    assert tail.confidence is Confidence.LOW
+    assert tail.summary.startswith("Between 20 min 0 s and 30 min 0 s passed after the last sustained work")
+
+
+@pytest.mark.parametrize("every", [30.0, 60.0, 1000.0])
+def test_a_single_reading_is_no_finding(every: float) -> None:
+    """Neither at the beginning nor at the end; what to record is said."""
+    analysis = analyze(recording(util=steps((0, 1), (97, 20), (0, 1)), every=every))
+    assert found(analysis, "startup_idle") + found(analysis, "tail_idle") == []
+    for kind in ("startup_idle", "tail_idle"):
+        (entry,) = unjudged(analysis, kind)
+        assert "only one reading" in entry.reason
+        assert "5 s" in entry.recording
+
+
+@pytest.mark.parametrize(
+    ("every", "readings", "sure"),
+    [(1.0, 40, Confidence.HIGH), (5.0, 10, Confidence.HIGH), (20.0, 3, Confidence.MEDIUM), (60.0, 30, Confidence.LOW)],
+)
+def test_confidence_follows_the_readings(every: float, readings: int, sure: Confidence) -> None:
+    """Five are sure, two to four less, and a minute between samples never."""
+    (startup,) = found(analyze(recording(util=steps((0, readings), (97, 300)), every=every)), "startup_idle")
+    assert startup.confidence is sure
+
+
+def test_several_gpus_at_a_time_are_no_more_readings() -> None:
+    """Eight GPUs read three times tell no more of how long it was."""
+    util = steps((0, 3), (97, 100))
+    (startup,) = found(analyze(recording(util=[util] * 8, every=20.0)), "startup_idle")
+    assert startup.confidence is Confidence.MEDIUM
+
+
+def test_a_job_that_never_works_by_two_readings_is_less_sure() -> None:
+    """Two readings ten minutes apart prove little."""
+    (never,) = found(analyze(recording(util=steps((0, 2)), every=600.0)), "startup_idle")
+    assert never.confidence is Confidence.LOW

@@ -145,7 +145,7 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_host_log_holds_what_rules_ask_of_the_machine(gpureport: Program, tmp_path: Path) -> None:
-    """The columns the logger writes fill every host metric a rule asks for."""
+    """The columns the logger writes fill every host metric a rule asks for, but for those that sysstat logs."""
     import gpureport as package  # noqa: PLC0415 - the fixture of this name is another
 
     del gpureport

@@ -47,23 +47,19 @@ GPUS = ("gpu:0", "gpu:1")
 _MACHINE = {"cpu_bound_single", "io_bound", "transfer_bound"}
 """Kinds that take single cores, waiting for storage, or PCIe traffic."""
 _HOST_MEMORY = {"workers_headroom", "host_memory_pressure"}
+_LINK = {"pcie_degraded", "ecc_error"}
+_CLOCKS = {"thermal_throttle", "hw_throttle", "power_limited", "clocks_locked", "full_precision", "oversized_gpu"}
+"""Kinds that take clocks, limits, or what a GPU is."""
 NEVER_RECORDED = {
-    SMI: {"cpu_bound", "underutilised", "full_precision", *_MACHINE, *_HOST_MEMORY},
-    MLFLOW: {
-        *("thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"),
-        *_MACHINE,
-        *_HOST_MEMORY,
-    },
+    SMI: {"cpu_bound", "underutilised", "full_precision", *_MACHINE, *_HOST_MEMORY, *_LINK},
+    MLFLOW: {*_CLOCKS, *_MACHINE, *_HOST_MEMORY, *_LINK},
     EXPORT: {
-        *("hollow_util", "full_precision", "oversized_gpu"),
-        *("thermal_throttle", "hw_throttle", "power_limited", "power_cap"),
-        *("mem_headroom", "mem_pressure", "mem_prealloc"),
+        *("mem_headroom", "mem_pressure", "mem_prealloc", "mem_leak", "hollow_util", "power_cap"),
+        *_CLOCKS,
         *_MACHINE,
+        *_LINK,
     },
-    LOG: {
-        *("thermal_throttle", "hw_throttle", "power_limited", "full_precision", "oversized_gpu"),
-        *_MACHINE,
-    },
+    LOG: {*_CLOCKS, *_MACHINE, *_LINK},
 }
 """Kinds each recorder leaves open: neither tracker records clocks, nor an export what a GPU has."""
 ANSWERS = {
@@ -76,6 +72,10 @@ ANSWERS = {
     "mem_headroom": "memory.total",
     "mem_pressure": "memory.total",
     "mem_prealloc": "memory.total",
+    "mem_leak": "memory.total",
+    "clocks_locked": "clocks_event_reasons.active",
+    "pcie_degraded": "pcie.link.gen.max",
+    "ecc_error": "ecc.errors.uncorrected.volatile.total",
 }
 """A field whose log answers each of them."""
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
 from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json
-from tests.samples.scenarios import SCENARIOS, Machine, Scenario
+from tests.samples.scenarios import SCENARIOS, Faults, Machine, Scenario
 from tests.samples.workload import Course
 
 FloatArray = npt.NDArray[np.float64]
@@ -127,7 +127,8 @@ def memory_mib(scenario: Scenario, course: Course, second: float) -> int:
         return memory.model_mib
     grown = 1.0 if memory.growth_seconds == 0 else min(1.0, (second - first) / memory.growth_seconds)
     share = grown * (2.0 - grown)
-    return min(memory.peak_mib, memory.model_mib + int(share * (memory.peak_mib - memory.model_mib)) // 22 * 22 + 22)
+    held = min(memory.peak_mib, memory.model_mib + int(share * (memory.peak_mib - memory.model_mib)) // 22 * 22 + 22)
+    return held + int((second - first) / 60 * memory.leak_mib_a_minute) // 20 * 20
 
 
 def _stamps(rng: np.random.Generator, seconds: float, interval: int) -> FloatArray:
@@ -168,7 +169,30 @@ def _reading(played: Played, gpu: int, second: float, noise: float) -> dict[str,
         "clocks.current.sm": f"{int(trace.clock_mhz[tick]) // 15 * 15}",
         "clocks.max.sm": f"{model.clock_mhz}",
         "clocks_event_reasons.active": f"0x{int(trace.events[tick]):016x}",
+        **_faults(scenario.faults, gpu, second),
     }
+
+
+def _faults(faults: Faults, gpu: int, second: float) -> dict[str, str]:
+    """Return the link and the errors of a GPU; a lost one says nothing else."""
+    narrow = faults.link == gpu
+    failed = faults.errors is not None and faults.errors[0] == gpu and second >= faults.errors[1]
+    return {
+        "pcie.link.gen.current": "3" if narrow else "4",
+        "pcie.link.gen.max": "4",
+        "pcie.link.width.current": "8" if narrow else "16",
+        "pcie.link.width.max": "16",
+        "ecc.errors.uncorrected.volatile.total": "1" if failed else "0",
+    }
+
+
+def _cell(scenario: Scenario, reading: Reading, second: float, name: str) -> str:
+    """Return a cell of the CSV, with its unit; of a lost GPU only what identifies it."""
+    lost = scenario.faults.lost
+    if lost is not None and reading.cells["index"] == str(lost[0]) and second >= lost[1]:
+        known = name in {"timestamp", "index", "name"}
+        return reading.cells.get(name, "") if known else "[GPU is lost]"
+    return f"{reading.cells[name]} {_UNITS[name]}" if name in _UNITS else reading.cells[name]
 
 
 def _ticks(played: Played) -> Iterator[list[Reading]]:
@@ -189,15 +213,15 @@ def nvidia_smi_csv(played: Played) -> str:
     """Return the log `nvidia-smi --query-gpu=... --format=csv -l N` would have written."""
     scenario = played.scenario
     lines = [", ".join(f"{name} [{_UNITS[name]}]" if name in _UNITS else name for name in scenario.fields)]
+    started = datetime.fromisoformat(scenario.started)
     for readings in _ticks(played):
         for reading in readings:
+            second = (reading.moment - started).total_seconds()
+            if scenario.faults.stops is not None and second > scenario.faults.stops:
+                continue
             stamp = reading.moment.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3]
-            cells = {"timestamp": stamp, **reading.cells}
-            lines.append(
-                ", ".join(
-                    f"{cells[name]} {_UNITS[name]}" if name in _UNITS else cells[name] for name in scenario.fields
-                )
-            )
+            stamped = Reading(reading.moment, {"timestamp": stamp, **reading.cells})
+            lines.append(", ".join(_cell(scenario, stamped, second, name) for name in scenario.fields))
     return "\n".join(lines) + "\n"
 
 

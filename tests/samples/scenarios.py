@@ -31,6 +31,16 @@ FULL = (
 LEAN = tuple(name for name in FULL if name not in {"uuid", "pci.bus_id", "driver_version", "pstate"})
 """The same without what only identifies the card; most samples keep to these, for the size of the repository."""
 
+LINKED = (
+    *LEAN,
+    "pcie.link.gen.current",
+    "pcie.link.gen.max",
+    "pcie.link.width.current",
+    "pcie.link.width.max",
+    "ecc.errors.uncorrected.volatile.total",
+)
+"""With the link and the errors of memory."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
@@ -41,12 +51,14 @@ class Memory:
         model_mib: with weights and optimizer, before the first step.
         peak_mib: once the allocator has stopped growing.
         growth_seconds: how long it grows from the first step on; 0 takes all of it before the first step.
+        leak_mib_a_minute: what is kept for good from the first step on.
     """
 
     context_mib: int
     model_mib: int
     peak_mib: int
     growth_seconds: float
+    leak_mib_a_minute: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +94,23 @@ class Planted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """What is wrong with the hardware or its recorder.
+
+    Attributes:
+        link: a GPU with a PCIe link of 8 lanes of generation 3.
+        errors: a GPU, and the second at which it counts an error that could not be corrected.
+        lost: a GPU, and the second from which it is lost.
+        stops: second after which the recorder of the GPUs writes no more; the one of the host goes on.
+    """
+
+    link: int | None = None
+    errors: tuple[int, float] | None = None
+    lost: tuple[int, float] | None = None
+    stops: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
     """One sample log.
 
@@ -102,6 +131,7 @@ class Scenario:
         hung_seconds: how long, after the last step, all GPUs but the last spin in a collective it never joined.
         kept_seconds: how long memory stays held after the job, to the end of the log.
         log: file of the log, which says what wrote it.
+        faults: what is wrong with the hardware or its recorder.
         planted: findings the log must lead to; it leads to no other warning and no other problem.
     """
 
@@ -121,6 +151,7 @@ class Scenario:
     hung_seconds: float = 0.0
     kept_seconds: float = 0.0
     log: str = "nvidia-smi.csv"
+    faults: Faults = field(default_factory=Faults)
     planted: tuple[Planted, ...] = ()
 
 
@@ -228,6 +259,7 @@ THERMAL = Scenario(
 PRESSURE = Scenario(
     folder="mem_pressure",
     seed=31,
+    log="nvidia-smi.csv.gz",
     started="2026-04-09 22:05:10.640",
     interval=2,
     model=A100,
@@ -241,6 +273,7 @@ PRESSURE = Scenario(
 PREALLOCATED = Scenario(
     folder="mem_prealloc",
     seed=32,
+    log="nvidia-smi.csv.gz",
     started="2026-04-10 08:47:33.118",
     interval=2,
     model=A100,
@@ -249,7 +282,6 @@ PREALLOCATED = Scenario(
     intensity=0.78,
     controller=0.52,
     memory=Memory(context_mib=512, model_mib=62_004, peak_mib=62_110, growth_seconds=0.0),
-    log="nvidia-smi.csv.gz",
     planted=(Planted(kind="mem_prealloc", gpu=0, severities=("info",)),),
 )
 HEALTHY = Scenario(
@@ -537,10 +569,78 @@ KEPT = Scenario(
     planted=(Planted(kind="zombie_memory", gpu=0), Planted(kind="tail_idle", severities=_ANY)),
 )
 
+LEAKING = Scenario(
+    folder="mem_leak",
+    seed=71,
+    log="nvidia-smi.csv.gz",
+    started="2026-05-18 19:40:22.314",
+    interval=4,
+    model=A100,
+    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    job=Job(steps=1700, first=16.0, compute_seconds=0.40, load_seconds=0.22),
+    intensity=0.80,
+    controller=0.57,
+    memory=Memory(context_mib=512, model_mib=21_230, peak_mib=41_608, growth_seconds=24.0, leak_mib_a_minute=1180.0),
+    planted=(Planted(kind="mem_leak", gpu=0),),
+)
+PAUSING = Scenario(
+    folder="periodic_stall",
+    seed=72,
+    log="nvidia-smi.csv.gz",
+    started="2026-05-19 08:12:47.905",
+    interval=3,
+    model=A100,
+    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    job=Job(steps=1500, first=17.0, compute_seconds=0.38, load_seconds=0.21, epoch_steps=200, pause_seconds=14.0),
+    intensity=0.84,
+    controller=0.60,
+    memory=Memory(context_mib=512, model_mib=24_010, peak_mib=61_880, growth_seconds=21.0),
+    planted=(Planted(kind="periodic_stall", gpu=0), Planted(kind="idle_gap", gpu=0)),
+)
+FAULTY = Scenario(
+    folder="faulty_hardware",
+    seed=73,
+    log="nvidia-smi.csv.gz",
+    started="2026-05-20 13:05:09.226",
+    interval=6,
+    model=A100,
+    coolings=tuple(Cooling(inlet_celsius=22.0 + slot, kelvin_per_watt=0.098) for slot in range(3)),
+    job=Job(steps=900, first=15.0, compute_seconds=0.41, load_seconds=0.22),
+    intensity=0.81,
+    controller=0.58,
+    memory=Memory(context_mib=512, model_mib=23_118, peak_mib=62_404, growth_seconds=19.0),
+    fields=LINKED,
+    faults=Faults(link=0, errors=(1, 160.0), lost=(2, 290.0)),
+    planted=(
+        Planted(kind="pcie_degraded", gpu=0),
+        Planted(kind="ecc_error", gpu=1, severities=("problem",)),
+        Planted(kind="gpu_lost", gpu=2, severities=("problem",)),
+    ),
+)
+UNWATCHED = Scenario(
+    folder="monitoring_ended",
+    seed=74,
+    log="nvidia-smi.csv.gz",
+    started="2026-05-21 10:48:55.067",
+    interval=5,
+    model=H100,
+    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.056),),
+    job=Job(steps=1400, first=18.0, compute_seconds=0.40, load_seconds=0.21),
+    intensity=0.86,
+    controller=0.62,
+    memory=Memory(context_mib=530, model_mib=21_840, peak_mib=66_204, growth_seconds=16.0),
+    machine=Machine(
+        cores=48, work_seconds=7.2, idle_percent=2.0, ram_total_mib=515_480, ram_job_mib=88_300, iowait_percent=0.3
+    ),
+    faults=Faults(stops=390.0),
+    planted=(Planted(kind="monitoring_ended", gpu=0),),
+)
+
 SCENARIOS = (
     *(BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED),
     *(LOOKED_AT, QUERIED, GPUSTAT, DCGM),
     *(HUNG, UNEVEN, UNUSED, KEPT),
     *(IO_BOUND, SINGLE_CORE, UNDERUTILISED, HOST_MEMORY),
+    *(LEAKING, PAUSING, FAULTY, UNWATCHED),
 )
 """Every sample log, each in a folder of its own."""

@@ -120,12 +120,6 @@ def test_nothing_is_blamed_that_was_not_planted(scenario: Scenario) -> None:
     assert blamed == []
 
 
-def unpacked(path: Path) -> bytes:
-    """Return the bytes of a file; how tightly gzip packs differs between its versions."""
-    content = path.read_bytes()
-    return gzip.decompress(content) if path.suffix == ".gz" else content
-
-
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.folder)
 def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
     """The generator writes the committed logs byte for byte; packed ones hold what it writes."""

@@ -94,6 +94,13 @@ _SERIES = {
     "encoder.stats.averageLatency": "gpu_encoder_latency_seconds",
     "ecc.errors.corrected.volatile.total": "gpu_ecc_corrected_total",
     "ecc.errors.uncorrected.volatile.total": "gpu_ecc_uncorrected_total",
+    "remapped_rows.correctable": "gpu_remapped_rows_correctable_total",
+    "remapped_rows.uncorrectable": "gpu_remapped_rows_uncorrectable_total",
+    "remapped_rows.pending": "gpu_remapped_rows_pending",
+    "remapped_rows.failure": "gpu_remapped_rows_failure",
+    "retired_pages.single_bit_ecc.count": "gpu_retired_pages_single_bit_total",
+    "retired_pages.double_bit.count": "gpu_retired_pages_double_bit_total",
+    "retired_pages.pending": "gpu_retired_pages_pending",
     "clocks_event_reasons.active": CLOCK_EVENTS,
     # no field of nvidia-smi up to 610, but NVML's name of it, which scripts write beside nvidia-smi's
     "total_energy_consumption": "gpu_energy_joules_total",
@@ -114,7 +121,7 @@ PREFERRED = frozenset(metric.recorded_by for metric in BY_NAME.values())
 METRICS = frozenset({*BY_NAME, CLOCK_EVENTS})
 """Targets that are series of a GPU."""
 _HEADING = re.compile(r"([A-Za-z_][\w.]*)(?: \[([^\]]+)\])?")
-_FLAGS = {"Active": True, "Not Active": False}
+_FLAGS = {"Active": True, "Not Active": False, "Yes": True, "No": False}
 
 
 def canonical(field: str) -> str:

@@ -25,6 +25,8 @@ _EVENTS = (
     "Failed to create log file",
 )
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+XID = "NVRM: Xid ("
+"""What stands in a line of the kernel's log that tells of an Xid error; recorders copy such lines between the rows."""
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%]*+[\])]?)"
@@ -73,7 +75,7 @@ class QueryGpuDialect:
 
     def classify(self, line: str) -> LineKind:
         """Return whether a line that is no row is a driver message, noise, or simply rejected."""
-        if line.startswith(_EVENTS):
+        if line.startswith(_EVENTS) or XID in line:
             return LineKind.EVENT
         return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED
 

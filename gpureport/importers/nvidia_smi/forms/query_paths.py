@@ -84,6 +84,16 @@ _FIELDS = {
     "voltage/graphics_volt": "voltage.graphics",
     "ecc_errors/volatile/single_bit/total": "ecc.errors.corrected.volatile.total",
     "ecc_errors/volatile/double_bit/total": "ecc.errors.uncorrected.volatile.total",
+    **{
+        f"remapped_rows/{leaf}": f"remapped_rows.{name}"
+        for name, leaves in (
+            ("correctable", ("remapped_row_corr", "correctable_error")),
+            ("uncorrectable", ("remapped_row_unc", "uncorrectable_error")),
+            ("pending", ("remapped_row_pending", "pending")),
+            ("failure", ("remapped_row_failure", "remapping_failure_occurred")),
+        )
+        for leaf in leaves
+    },
 }
 PARTS = {
     **{f"ecc_errors/volatile/{part}_correctable": "ecc.errors.corrected.volatile.total" for part in ("sram", "dram")},

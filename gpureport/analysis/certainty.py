@@ -1,0 +1,29 @@
+"""How sure a finding can be, by how many readings it rests on and how far apart they lie."""
+
+from gpureport.findings import Confidence
+
+SURE_READINGS = 5
+"""Readings from which a direct column is believed."""
+FEW_READINGS = 2
+"""Readings below which anything may be an accident."""
+COARSE_SECONDS = 60.0
+"""Distance between samples from which edges and lengths are guesses."""
+
+_RANK = list(Confidence)
+
+
+def by_readings(readings: int, interval: float = 0.0) -> Confidence:
+    """Return high from five readings on, medium from two, low for one and where samples lie a minute or more apart.
+
+    Args:
+        readings: readings of one device that a finding rests on.
+        interval: seconds between samples, where when and how long is part of what is said.
+    """
+    if readings < FEW_READINGS or interval >= COARSE_SECONDS:
+        return Confidence.LOW
+    return Confidence.HIGH if readings >= SURE_READINGS else Confidence.MEDIUM
+
+
+def weakest(*each: Confidence) -> Confidence:
+    """Return the least sure of several."""
+    return max(each, key=_RANK.index)

@@ -1,0 +1,206 @@
+"""What lies behind an idle gap, by what else was recorded at its time: other GPUs, the run's own words, the host."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis import intervals
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.moments import Moments
+from gpureport.analysis.phases import UTILISATION
+from gpureport.findings import Evidence, Interval, Threshold
+
+POWER = "gpu_power_watts"
+IOWAIT = "cpu_iowait_ratio"
+READS = "host_disk_read_bytes_per_second"
+WRITES = "host_disk_write_bytes_per_second"
+_NEAR_SECONDS = 2.0
+"""How far from a gap its moment may be stamped: a metric is written when its work is done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """From when on something is the cause of a gap; see the settings of the rule."""
+
+    still: Threshold
+    hang: Threshold
+    peers: Threshold
+    spinning: Threshold
+    collective: Threshold
+    iowait: Threshold
+    disk: Threshold
+    rise: Threshold
+    coincide: Threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A cause in one or two words, and what was measured of it."""
+
+    name: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """A host beside the GPU, and the median rates of its disks over the job; 0 where not recorded."""
+
+    cells: Cells
+    reads: float
+    writes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Around:
+    """What else was recorded: other GPUs that work in the job, hosts, and how near a moment must be."""
+
+    others: tuple[Cells, ...]
+    hosts: tuple[_Host, ...]
+    near: int
+
+
+def of_gaps(
+    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[Moments], limits: Limits
+) -> list[Cause]:
+    """Return the cause of each gap of a GPU: `unknown` where nothing tells.
+
+    Args:
+        context: the recording.
+        device: the GPU.
+        gaps: its gaps.
+        said: when the run said that it saved or ended an epoch.
+        limits: from when on something is a cause.
+    """
+    if device not in context.active:
+        return [Cause(name="unused")] * len(gaps)
+    around = _around(context, device)
+    near = [each for each in said if _coincides(each, gaps, around.near, limits)]
+    return [_cause(gap, near, around, limits) for gap in gaps]
+
+
+def _around(context: Context, device: str) -> _Around:
+    own, job = context.cells[device], context.window or context.whole
+    return _Around(
+        others=tuple(one for name, one in context.gpus().items() if name != device and name in context.active),
+        hosts=tuple(
+            _Host(cells=one, reads=_usual(one, READS, job), writes=_usual(one, WRITES, job))
+            for one in context.hosts().values()
+            if one.device.node in {None, own.device.node}
+        ),
+        near=round(max(_NEAR_SECONDS, own.interval / 2) * 1e6),
+    )
+
+
+def _usual(host: Cells, metric: str, job: Interval) -> float:
+    values = host.values(metric)[host.rows(job.start, job.end)]
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _cause(gap: Interval, said: Sequence[Moments], around: _Around, limits: Limits) -> Cause:
+    found = _peers(around.others, gap, limits) if around.others and gap.seconds >= limits.hang.value else None
+    told = next((each for each in said if len(each.times[_inside(each, gap, around.near)])), None)
+    if found is None and told is not None:
+        what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
+        return Cause(name=told.cause, evidence=(what,))
+    return found or _host(gap, around.hosts, limits) or Cause(name="unknown")
+
+
+def _peers(others: Sequence[Cells], gap: Interval, limits: Limits) -> Cause | None:
+    """Return whether the other GPUs went on, and whether as ranks do that wait in a collective."""
+    if not any(_busy_seconds(one, gap, limits.still.value) >= limits.peers.value * gap.seconds for one in others):
+        return None
+    means = [_mean(one, UTILISATION, gap) for one in others]
+    used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
+    # one whose power is not known leaves open what it did
+    drawn = float(np.max([_power_ratio(one, gap) for one in others]))
+    measured = Evidence(
+        metric=UTILISATION,
+        statistic="mean of the other GPUs, the lowest",
+        observed=used,
+        unit="1",
+        threshold=limits.spinning,
+        relation=">=" if used >= limits.spinning.value else "<",
+    )
+    if np.isnan(drawn):
+        return Cause(name="hang" if used >= limits.spinning.value else "peers busy", evidence=(measured,))
+    waiting = drawn < limits.collective.value
+    power = Evidence(
+        metric=POWER,
+        statistic="of the other GPUs in the gap, of what they draw at work",
+        observed=drawn,
+        unit="1",
+        threshold=limits.collective,
+        relation="<" if waiting else ">=",
+    )
+    hang = waiting and used >= limits.spinning.value
+    return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
+
+
+def _power_ratio(cells: Cells, gap: Interval) -> float:
+    """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
+    power, used = cells.values(POWER), cells.values(UTILISATION)
+    outside = np.ones(len(cells), dtype=np.bool_)
+    outside[_rows(cells, gap)] = False
+    working = power[outside & (used > 0.5) & (power > 0)]  # noqa: PLR2004 - more at work than not
+    return _mean(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
+
+
+def _coincides(each: Moments, gaps: Sequence[Interval], near: int, limits: Limits) -> bool:
+    """Whether most moments lie in gaps: what is written all the time tells nothing."""
+    inside = np.zeros(len(each.times), dtype=np.bool_)
+    for gap in gaps:
+        inside[_inside(each, gap, near)] = True
+    return bool(inside.mean() >= limits.coincide.value)
+
+
+def _inside(each: Moments, gap: Interval, near: int) -> slice:
+    first, stop = np.searchsorted(each.times, [gap.start - near, gap.end + near])
+    return slice(int(first), int(stop))
+
+
+def _host(gap: Interval, hosts: Sequence[_Host], limits: Limits) -> Cause | None:
+    """Return what the host says: writing is a checkpoint, waiting for storage or reading is input or output."""
+    for host in hosts:
+        read, written = _rate(host.cells, READS, gap), _rate(host.cells, WRITES, gap)
+        if written > read and written >= max(limits.disk.value, limits.rise.value * host.writes):
+            return Cause(name="checkpoint", evidence=(_measured(WRITES, written, "By/s", limits.disk),))
+        waited = _mean(host.cells, IOWAIT, gap)
+        if waited >= limits.iowait.value:
+            return Cause(name="io", evidence=(_measured(IOWAIT, waited, "1", limits.iowait),))
+        if read >= max(limits.disk.value, limits.rise.value * host.reads):
+            return Cause(name="io", evidence=(_measured(READS, read, "By/s", limits.disk),))
+    return None
+
+
+def _rate(host: Cells, metric: str, gap: Interval) -> float:
+    """Return the mean rate of the disks, 0 where it is not known: what is not recorded is no reason."""
+    rate = _mean(host, metric, gap)
+    return 0.0 if np.isnan(rate) else rate
+
+
+def _measured(metric: str, observed: float, unit: str, limit: Threshold) -> Evidence:
+    return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
+
+
+def _rows(cells: Cells, gap: Interval) -> slice:
+    """Return the rows whose values speak of times within a gap."""
+    return cells.rows(gap.start + cells.shift, gap.end + cells.shift)
+
+
+def _mean(cells: Cells, metric: str, gap: Interval) -> float:
+    values = cells.values(metric)[_rows(cells, gap)]
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _busy_seconds(cells: Cells, gap: Interval, still: float) -> float:
+    """Return how long a GPU worked during the gap of another."""
+    # no cell reaches further than this from its stamp; a day has thousands of gaps, and few rows lie in each
+    reach = round(2e6 * cells.interval) + cells.shift
+    rows = cells.rows(gap.start - reach, gap.end + reach)
+    start, end = cells.start[rows] - cells.shift, cells.end[rows] - cells.shift
+    inside = intervals.overlap(start, end, intervals.spans([gap]))
+    return float(inside[cells.values(UTILISATION)[rows] > still].sum())

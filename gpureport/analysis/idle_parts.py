@@ -1,0 +1,79 @@
+"""Idle runs beside episodes of waiting for input: which are part of one, and what of a run lies behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpureport.analysis import intervals, waiting
+from gpureport.analysis.base import Context
+from gpureport.analysis.cells import Cells
+from gpureport.analysis.idle_runs import IdleRun
+from gpureport.analysis.intervals import Spans
+from gpureport.analysis.phases import UTILISATION
+from gpureport.findings import Interval
+
+_LONE = 1.5
+"""Intervals a single sample may speak for, with jitter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What of an idle run lies within the job.
+
+    Attributes:
+        interval: when.
+        run: what lies behind it.
+        waits: whether it is part of an episode of waiting for input.
+    """
+
+    interval: Interval
+    run: IdleRun
+    waits: bool
+
+
+def within(  # noqa: PLR0913 - where runs lie, and what a gap is
+    context: Context, cells: Cells, runs: Sequence[IdleRun], job: Interval, *, shortest: float, coarse: bool
+) -> list[Part]:
+    """Return the parts of idle runs that are gaps of their own, or waits where samples tell both apart.
+
+    Args:
+        context: the recording, with the findings of waiting for input.
+        cells: the GPU.
+        runs: its idle runs.
+        job: when it belonged to the job.
+        shortest: seconds of a gap at least.
+        coarse: whether samples are points, so that low ones within a wait are that wait.
+    """
+    waits = _waits(context)
+    spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
+    found = [
+        Part(interval=span, run=run, waits=held)
+        for span, run, held in zip(spans, runs, _held(waits, spans), strict=True)
+    ]
+    if coarse:
+        least = max(shortest, _LONE * cells.interval)
+        found = [_behind(cells, waits, part, least) if part.waits else part for part in found]
+    return [part for part in found if part.interval.seconds >= shortest]
+
+
+def _waits(context: Context) -> Spans:
+    found = (finding for kind in waiting.KINDS for finding in context.findings(kind))
+    return intervals.spans(part for finding in found for part in finding.intervals)
+
+
+def _held(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
+    """Return which stretches lie in episodes for at least half of their length."""
+    edges = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
+    shared = intervals.overlap(edges[:, 0], edges[:, 1], episodes)
+    return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]
+
+
+def _behind(cells: Cells, episodes: Spans, part: Part, least: float) -> Part:
+    """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
+    left = intervals.difference(intervals.spans([part.interval]), episodes)
+    outside = [span for span in intervals.intervals(left) if span.seconds >= least]
+    begin = part.interval.start
+    span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
+    rows = cells.rows(span.start + cells.shift, span.end + cells.shift)
+    return Part(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)

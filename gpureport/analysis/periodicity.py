@@ -1,0 +1,75 @@
+"""Whether events recur: one period that most distances between their starts are multiples of."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.columns import BoolArray, FloatArray, IntArray
+
+_CANDIDATES = 200
+"""Distances tried as period at most; more events only repeat them."""
+_SINGLE = 0.5
+"""Share of the agreeing distances that are one period long, at least: else any short distance divides the others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What makes events periodic.
+
+    Attributes:
+        starts: events at least.
+        strict: how far a distance may lie from a multiple of the period, as a share of it.
+        loose: the same from `many` events on.
+        many: events from which chance no longer looks like a period so easily.
+        agree: share of the distances that must agree.
+    """
+
+    starts: int
+    strict: float
+    loose: float
+    many: int
+    agree: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Period:
+    """A period in seconds, the share of distances that agree with it, and which events lie beside one that does."""
+
+    seconds: float
+    agreeing: float
+    members: BoolArray
+
+
+def find(starts: IntArray, limits: Limits) -> Period | None:
+    """Return the period of events, None where they have none; of several that fit as well, the longest.
+
+    Args:
+        starts: when each began, in microseconds, rising.
+        limits: what makes them periodic.
+    """
+    if len(starts) < limits.starts:
+        return None
+    apart = np.diff(starts) / 1e6
+    tolerance = limits.loose if len(starts) >= limits.many else limits.strict
+    ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
+    tried = [found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit(apart, one, tolerance))]
+    best = max(tried, key=lambda found: (found.agreeing, found.seconds), default=None)
+    return best if best is not None and best.agreeing >= limits.agree else None
+
+
+def _fit(apart: FloatArray, seconds: float, tolerance: float) -> Period | None:
+    """Return how well distances fit a period near `seconds`, None where most that do are several of it long."""
+    if seconds <= 0:
+        return None
+    fits = _fits(apart, seconds, tolerance)
+    seconds = float(apart[fits].sum() / np.round(apart[fits] / seconds).sum())
+    fits = _fits(apart, seconds, tolerance)
+    if not fits.any() or np.mean(np.round(apart[fits] / seconds) == 1) < _SINGLE:
+        return None
+    members = np.append(fits, False) | np.insert(fits, 0, False)
+    return Period(seconds=seconds, agreeing=float(fits.mean()), members=members)
+
+
+def _fits(apart: FloatArray, seconds: float, tolerance: float) -> BoolArray:
+    times = np.round(apart / seconds)
+    return np.asarray((times >= 1) & (np.abs(apart - times * seconds) <= tolerance * seconds), dtype=np.bool_)
