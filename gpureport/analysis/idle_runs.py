@@ -98,8 +98,11 @@ def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limit
     busy = work[first[1:]] - work[stop[:-1]]
     breaks = np.cumsum(known.breaks)
     whole = breaks[first[1:]] == breaks[stop[:-1] - 1]
-    brief = (between * interval <= limits.bridge_seconds) & (busy * interval <= limits.bridge_busy)
     length = stop - first
+    # work that recurs, such as requests to a service, is no stray: with half of both runs little enough must run
+    spanned = between + (length[1:] + length[:-1]) / 2
+    brief = (between * interval <= limits.bridge_seconds) & (busy * interval <= limits.bridge_busy)
+    brief &= busy <= limits.still * spanned
     settled = np.minimum(length[1:], length[:-1]) >= _SETTLED * repeats
     lone = (between <= repeats) & (busy <= limits.bridge_ratio * repeats) & settled
     apart = ~(whole & (brief | lone))
@@ -144,16 +147,24 @@ def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> 
     return start - cells.shift, end - cells.shift
 
 
-def _working_power(cells: Cells, power: FloatArray, values: FloatArray) -> float:
+def _working_power(power: FloatArray, known: _Known) -> float:
     """Return the power above which a GPU worked, whatever its utilisation samples say; infinite when unknown.
 
-    Only power that is averaged over a second sees the work between point samples.
+    Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none where
+    there is none: a run of it that is high in the mean is no gap either.
     """
-    busy = power[(values > _ACTIVE) & ~np.isnan(power)]
-    if cells.device.power_window != "1 s" or len(busy) == 0 or np.isnan(power).any():
+    measured = ~np.isnan(power)
+    busy = power[(known.values > _ACTIVE) & measured]
+    if len(busy) == 0:
         return float("inf")
-    floor = float(power.min())
+    floor = float(power[measured].min())
     return floor + _HIGH * (float(np.median(busy)) - floor)
+
+
+def _mean(values: FloatArray) -> float:
+    """Return the mean of what was measured, 0 where nothing was."""
+    measured = values[~np.isnan(values)]
+    return float(measured.mean()) if len(measured) else 0.0
 
 
 def window_seconds(cells: Cells) -> float:
@@ -184,7 +195,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
             low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
         )
     power = cells.values("gpu_power_watts")[known.rows]
-    working = _working_power(cells, power, known.values) if chance else float("inf")
+    working = _working_power(power, known) if chance else float("inf")
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     found = []
@@ -196,7 +207,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         needed = chance.needed(begin, past) if chance else 1
         if cells.interval > _SUB_SAMPLE_SECONDS:
             needed = max(needed, 2)
-        if samples < needed or (chance and float(power[begin:past].mean()) > working):
+        if samples < needed or (chance and _mean(power[begin:past]) > working):
             continue
         mean = float(known.values[begin:past].mean())
         found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean))

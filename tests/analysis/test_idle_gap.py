@@ -94,6 +94,25 @@ def test_power_that_stays_high_denies_a_gap() -> None:
     assert found(analyze(run), "idle_gap") == []
 
 
+@pytest.mark.parametrize("absent", [False, True], ids=["all recorded", "one not"])
+def test_momentary_power_that_is_high_denies_a_gap(absent: bool) -> None:  # noqa: FBT001 - a parameter
+    """Where nothing runs no reading of power is high, over whatever it averages; a missing one changes nothing."""
+    util = steps((97, 60), (0, 8), (97, 60))
+    power = steps((250, 60), (250, 8), (250, 60))
+    power[60:68:3] = power[0] = 60
+    power[100] = np.nan if absent else 250
+    work = recording(util=util, power=power, every=5.0, model="NVIDIA A100-SXM4-80GB")
+    power[60:68] = 60
+    rest = recording(util=util, power=power, every=5.0, model="NVIDIA A100-SXM4-80GB")
+    assert [len(found(analyze(run), "idle_gap")) for run in (work, rest)] == [0, 1]
+
+
+def test_requests_that_recur_are_no_stray_kernels() -> None:
+    """Work for a tenth of each half second, at ten samples a second, is not bridged into one long gap."""
+    util = np.concatenate([steps((97, 300)), np.tile(steps((95, 1), (0, 4)), 60), steps((97, 300))])
+    assert found(analyze(recording(util=util, every=0.1)), "idle_gap") == []
+
+
 def test_a_rank_that_starts_late_is_starting_up() -> None:
     """Ranks begin seconds apart; minutes apart is idle time."""
     first, soon, late = steps((97, 300)), steps((0, 20), (97, 280)), steps((0, 120), (97, 180))

@@ -1,0 +1,236 @@
+"""How well findings agree with labels: the time they share, the events they share, and the runs they name."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gpureport.findings import Severity
+from tests.truth.labels import HOST_KINDS
+from tests.truth.reading import Found
+
+Span = tuple[float, float]
+Mask = npt.NDArray[np.bool_]
+
+SPANS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "idle_gap": (("idle_gap",), ("startup_idle", "tail_idle", "unused_gpu")),
+    "startup_idle": (("startup_idle",), ("idle_gap", "unused_gpu")),
+    "tail_idle": (("tail_idle",), ("idle_gap", "unused_gpu")),
+    "thermal_throttle": (("thermal_throttle",), ("hw_throttle",)),
+    "hw_throttle": (("hw_throttle",), ("thermal_throttle",)),
+    "throttle_any": (("thermal_throttle", "hw_throttle"), ()),
+    "cpu_bound": (("cpu_bound",), ()),
+    "cpu_bound_single": (("cpu_bound_single",), ()),
+    "io_bound": (("io_bound",), ()),
+    "underutilised": (("underutilised",), ()),
+    "hollow_util": (("hollow_util",), ()),
+    "imbalance": (("imbalance",), ("unused_gpu",)),
+    "log_gap": (("log_gap",), ()),
+}
+"""What is scored by time: the kinds that stand for it, and those whose time counts neither way."""
+WHOLE = (
+    "mem_leak",
+    "mem_pressure",
+    "mem_prealloc",
+    "periodic_stall",
+    "pcie_degraded",
+    "ecc_error",
+    "zombie_memory",
+    "power_limited",
+    "low_util_cause_unknown",
+    "unused_gpu",
+    "gpu_lost",
+)
+"""What is scored by run."""
+_SAME = 0.5
+
+
+@dataclass(slots=True)
+class Tally:
+    """Time and events of one kind: labelled, found, and agreed on."""
+
+    labelled: float = 0.0
+    recalled: float = 0.0
+    said: float = 0.0
+    wrong: float = 0.0
+    events: int = 0
+    matched: int = 0
+    extra: int = 0
+    missed_in: list[str] = field(default_factory=list)
+    extra_in: list[str] = field(default_factory=list)
+
+    @property
+    def time_f1(self) -> float | None:
+        """How well the times agree, 0 to 1; None where nothing is labelled."""
+        if not self.labelled:
+            return None
+        return _mean(1 - self.wrong / self.said if self.said else 0.0, self.recalled / self.labelled)
+
+    @property
+    def event_f1(self) -> float | None:
+        """How well the events agree, 0 to 1; None where nothing is labelled."""
+        if not self.events:
+            return None
+        named = self.matched + self.extra
+        return _mean(self.matched / named if named else 0.0, self.matched / self.events)
+
+
+@dataclass(slots=True)
+class Runs:
+    """Runs of which a kind holds or not, by name."""
+
+    right: int = 0
+    extra: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Scores:
+    """Scores of a suite.
+
+    Attributes:
+        spans: by name of what is scored by time, over all runs.
+        by_interval: the same by sampling interval.
+        whole: by kind that is scored by run.
+        traps: runs in which nobody has to act.
+        alarmed: how many of them have a finding of severity problem.
+        alarms: findings of severity problem in those, with the run.
+        remarks: warnings in the runs of which nothing but information may be said, with the run.
+    """
+
+    spans: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in SPANS})
+    by_interval: dict[float, dict[str, Tally]] = field(default_factory=dict)
+    whole: dict[str, Runs] = field(default_factory=lambda: {kind: Runs() for kind in WHOLE})
+    traps: int = 0
+    alarmed: int = 0
+    alarms: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+
+    def add(self, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
+        """Count one run."""
+        own = self.by_interval.setdefault(truth["interval"], {name: Tally() for name in SPANS})
+        for name in SPANS:
+            for gpu in [None] if name in (*HOST_KINDS, "log_gap") else range(truth["gpus"]):
+                for tally in (self.spans[name], own[name]):
+                    _compare(tally, name, gpu, truth, found)
+        self._add_whole(truth, found)
+        if truth["meta"]["trap"] or truth["meta"]["clean"]:
+            self.traps += 1
+            alarms = _of_severity(truth, found, Severity.PROBLEM)
+            self.alarmed += bool(alarms)
+            self.alarms += alarms
+        if truth["meta"]["clean"]:
+            self.remarks += _of_severity(truth, found, Severity.WARNING)
+
+    def _add_whole(self, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
+        said = {each.kind for each in found}
+        holds = {each["kind"] for each in truth["run_level"]} | {each["kind"] for each in truth["events"]}
+        holds |= {f"mem_{name}" for name in ("leak", "pressure", "prealloc") if truth["memory"][name]}
+        for kind, runs in self.whole.items():
+            runs.right += kind in said and kind in holds
+            if kind in said - holds:
+                runs.extra.append(truth["run"])
+            if kind in holds - said:
+                runs.missed.append(truth["run"])
+
+
+def _of_severity(truth: Mapping[str, Any], found: Sequence[Found], severity: Severity) -> list[str]:
+    return sorted({f"{truth['run']}: {each.kind}" for each in found if each.severity is severity})
+
+
+def _mean(precision: float, recall: float) -> float:
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def _compare(tally: Tally, name: str, gpu: int | None, truth: Mapping[str, Any], found: Sequence[Found]) -> None:
+    """Count what is labelled and what is said of one GPU, or of the job when it is None."""
+    kinds, neither = SPANS[name]
+    slack = max(1.5 * truth["interval"], 1.0)
+    if gpu is None and name != "log_gap":
+        slack = max(slack, 1.5 * (truth["host_interval"] or 0.0))
+    about = [each for each in truth["events"] if gpu is None or each["gpu"] in {None, gpu}]
+    labelled = [each for each in about if each["kind"] in kinds]
+    wanted = _union((each["start"], each["end"]) for each in labelled if each["resolvable"])
+    spared = [(each["start"], each["end"]) for each in labelled if not each["resolvable"]]
+    spared += [(each["start"], each["end"]) for each in about if each["kind"] in neither]
+    if name != "log_gap":
+        spared += [(each["start"], each["end"]) for each in about if each["kind"] == "log_gap"]
+    own = (each for each in found if each.kind in kinds and (gpu is None or each.gpu in {None, gpu}))
+    said = _union((each.start, each.end) for each in own if each.start is not None and each.end is not None)
+    _time(tally, _Grid(truth), wanted, said, spared, slack=slack, holes=name != "log_gap")
+    matched, extra = _events(wanted, said, spared, slack)
+    tally.events += len(wanted)
+    tally.matched += matched
+    tally.extra += extra
+    tally.missed_in += [truth["run"]] * (len(wanted) - matched)
+    tally.extra_in += [truth["run"]] * extra
+
+
+class _Grid:
+    """Time of a run in cells of a tenth of the sampling interval, 0.1 s at least."""
+
+    def __init__(self, truth: Mapping[str, Any]) -> None:
+        self.cell = max(0.1, truth["interval"] / 10)
+        self.begin = truth["t0"] - 60 * self.cell
+        self.count = int(truth["duration"] / self.cell) + 120
+        self.holes = self.mask((e["start"], e["end"]) for e in truth["events"] if e["kind"] == "log_gap")
+
+    def mask(self, spans: Iterable[Span], wider: float = 0.0) -> Mask:
+        """Return which cells lie in spans."""
+        mask = np.zeros(self.count, dtype=np.bool_)
+        for start, end in spans:
+            first, stop = (round((moment - self.begin) / self.cell) for moment in (start - wider, end + wider))
+            mask[max(first, 0) : max(stop, 0)] = True
+        return mask
+
+
+def _time(  # noqa: PLR0913 - what is compared, and how
+    tally: Tally, grid: _Grid, wanted: list[Span], said: list[Span], spared: list[Span], *, slack: float, holes: bool
+) -> None:
+    labelled, named = grid.mask(wanted), grid.mask(said)
+    counted = named & (labelled | ~grid.mask(spared, slack))
+    if holes:
+        labelled &= ~grid.holes
+    tally.labelled += grid.cell * float(labelled.sum())
+    tally.recalled += grid.cell * float((labelled & grid.mask(said, slack)).sum())
+    tally.said += grid.cell * float(counted.sum())
+    tally.wrong += grid.cell * float((counted & ~grid.mask(wanted, slack)).sum())
+
+
+def _events(wanted: list[Span], said: list[Span], spared: list[Span], slack: float) -> tuple[int, int]:
+    """Return how many labelled events were found, and how many others were named."""
+    left = list(said)
+    matched = 0
+    for event in wanted:
+        best = max(left, key=lambda other: _shared(event, other), default=None)
+        if best is not None and (_shared(event, best) >= _SAME or _near(event, best, slack)):
+            left.remove(best)
+            matched += 1
+    extra = [one for one in left if _covered(one, spared, slack) < _SAME]
+    return matched, len(extra)
+
+
+def _shared(one: Span, other: Span) -> float:
+    common = min(one[1], other[1]) - max(one[0], other[0])
+    return max(common, 0.0) / (max(one[1], other[1]) - min(one[0], other[0]))
+
+
+def _near(one: Span, other: Span, slack: float) -> bool:
+    return abs(one[0] - other[0]) <= slack and abs(one[1] - other[1]) <= slack
+
+
+def _covered(one: Span, spans: Iterable[Span], slack: float) -> float:
+    wide = _union((start - slack, end + slack) for start, end in spans)
+    return sum(max(min(one[1], end) - max(one[0], start), 0.0) for start, end in wide) / max(one[1] - one[0], 1e-9)
+
+
+def _union(spans: Iterable[Span]) -> list[Span]:
+    joined: list[Span] = []
+    for start, end in sorted(spans):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
+        elif end > start:
+            joined.append((start, end))
+    return joined
