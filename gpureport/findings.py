@@ -85,6 +85,19 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdvisedStep:
+    """A step of the advice catalogue that fits a finding.
+
+    Attributes:
+        name: name of the step in the catalogue.
+        unknown: preconditions of it that the recording does not tell, in words.
+    """
+
+    name: str
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One way GPU time was lost or a fact about the run that matters.
 
@@ -98,11 +111,14 @@ class Finding:
         lost_gpu_seconds: GPU time lost at most; None where it cannot be put in GPU time.
         cause: what lies behind it, in one word, where known.
         consequences: fingerprints of findings that follow from this one.
+        root: fingerprint of the finding this one follows from; on the same devices its lost time is part of
+            that one's.
         samples: how many readings it rests on; rows that repeat one count once where the refresh is known.
         ruled_out: other explanations that were excluded, in words.
         period_seconds: how often it recurs; None for what does not.
         summary: one sentence.
-        recommendation: what to do.
+        recommendation: what to do, in short.
+        steps: what to do one by one, the most promising first.
     """
 
     kind: str
@@ -116,9 +132,11 @@ class Finding:
     recommendation: str
     cause: str | None = None
     consequences: tuple[str, ...] = ()
+    root: str | None = None
     samples: int = 0
     ruled_out: tuple[str, ...] = ()
     period_seconds: float | None = None
+    steps: tuple[AdvisedStep, ...] = ()
     fingerprint: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -142,3 +160,60 @@ class NotJudged:
     device: str | None
     reason: str
     recording: str
+
+
+class Outcome(StrEnum):
+    """What became of a question asked of a run."""
+
+    FOUND = "found"
+    SUSPECTED = "suspected"
+    JUDGED = "judged, nothing found"
+    CANNOT_JUDGE = "cannot judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What became of one kind on one group of devices.
+
+    Attributes:
+        kind: the kind.
+        group: the devices in words (`4 x NVIDIA L4`), the same for every kind.
+        devices: device ids of the group; empty in a run without a GPU.
+        outcome: found, suspected (with low confidence only), judged, or cannot judge.
+        findings: fingerprints of what was found, each once.
+        reason: why it could not be judged, also where only a part of the group could not.
+        recording: what to record so that it can; empty where nothing is missing.
+    """
+
+    kind: str
+    group: str
+    devices: tuple[str, ...]
+    outcome: Outcome
+    findings: tuple[str, ...] = ()
+    reason: str = ""
+    recording: str = ""
+
+
+class Practice(StrEnum):
+    """Whether something practitioners are told to do is done."""
+
+    DONE = "done"
+    WORTH_TRYING = "worth trying"
+    CANNOT_JUDGE = "cannot be judged"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChecklistEntry:
+    """One question of the practice, answered for a run.
+
+    Attributes:
+        item: the question's name.
+        state: done, worth trying or cannot be judged.
+        reason: what that rests on, in one sentence.
+        recording: what to record where it cannot be judged; empty else.
+    """
+
+    item: str
+    state: Practice
+    reason: str
+    recording: str = ""

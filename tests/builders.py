@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from gpureport import columns, gpus
 from gpureport.analysis.base import Analysis
-from gpureport.findings import Finding, NotJudged
+from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality
 from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run, arranged
@@ -225,3 +225,26 @@ def unjudged(analysis: Analysis, kind: str) -> list[NotJudged]:
 def spans(finding: Finding) -> list[tuple[float, float]]:
     """Return a finding's intervals in seconds since the first sample."""
     return [((part.start - START) / 1e6, (part.end - START) / 1e6) for part in finding.intervals]
+
+
+def finding(
+    kind: str,
+    *stretches: tuple[float, float],
+    devices: tuple[str, ...] = ("gpu:0",),
+    lost: float | None = None,
+    cause: str | None = None,
+    confidence: Confidence = Confidence.HIGH,
+) -> Finding:
+    """Return a finding made by hand, its stretches in seconds since the first sample."""
+    return Finding(
+        kind=kind,
+        severity=Severity.WARNING,
+        confidence=confidence,
+        devices=devices,
+        intervals=tuple(Interval(at(start), at(end)) for start, end in stretches),
+        evidence=(),
+        lost_gpu_seconds=lost,
+        cause=cause,
+        summary=f"{kind} was made by hand.",
+        recommendation="Do what helps.",
+    )

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import attribution, intervals, limits, low_use, throttle_ledger
+from gpureport.analysis import answerability, attribution, intervals, limits, low_use, roots, throttle_ledger
+from gpureport.analysis.advice import checklist, choosing
+from gpureport.analysis.advice.facts import facts
 from gpureport.analysis.base import Analysis, Context, Rule
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.clocks_locked import ClocksLocked
@@ -101,16 +103,23 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         )
         for device, one in gpus.items()
     )
+    statistics = tuple(statistics_of(one) for one in cells.values() if len(one))
+    missing = merged(not_judged, context.gpus())
+    kinds = {kind for rule in rules for kind in rule.kinds}
+    known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
+    linked = roots.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
     return Analysis(
         run=recording.run,
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
-        statistics=tuple(statistics_of(one) for one in cells.values() if len(one)),
+        statistics=statistics,
         gpu_time=tuple(times),
-        findings=tuple(sorted(attribution.linked(findings), key=_place)),
-        not_judged=merged(not_judged, context.gpus()),
+        findings=tuple(replace(finding, steps=choosing.steps(finding, known)) for finding in linked),
+        not_judged=missing,
         limits=limits.of(context, findings),
         stages=tuple(stages_of(recording)),
         throttle_ledger=tuple(throttle_ledger.entries(gpus.values())),
+        answers=answerability.answers(recording.run, rules, findings, missing),
+        checklist=checklist.entries(recording, statistics, known, findings, missing, kinds),
     )
 
 

@@ -1,21 +1,50 @@
-"""Where every second of every GPU went, and which findings follow from which. Runs after all rules."""
+"""Where every second of every GPU went. Runs after all rules."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport.analysis import clock_signals, intervals, waiting
-from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime
+from gpureport.analysis import clock_signals, intervals, low_use, waiting
+from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime, TimePart
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import Slowed
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import ACTIVE, NO_WORK, UTILISATION
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.findings import Finding
+from gpureport.findings import Finding, Interval
+
+UNUSED = "unused"
+"""Cause of an idle gap of a GPU that never worked: its time is not idle but unused."""
+
+UNKNOWN, OUTSIDE = "unknown", "outside gaps"
+"""Causes of idle time: of a gap that names none, and of still samples that are part of no gap."""
 
 _ROUNDING = 1e-6
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """The time of one GPU that no class has yet, and what each class and cause has."""
+
+    left: Spans
+    taken: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+    def claim(self, held: Spans) -> Spans:
+        """Return what is left of some stretches, which is left no longer."""
+        part = intervals.intersection(self.left, held)
+        self.left = intervals.difference(self.left, held)
+        return part
+
+    def take(self, name: str, held: Spans, cause: str = "") -> None:
+        """Count all that is left of some stretches to a class."""
+        self.add(name, intervals.total_seconds(self.claim(held)), cause)
+
+    def add(self, name: str, seconds: float, cause: str = "") -> None:
+        """Count seconds to a class."""
+        self.taken[name, cause] += seconds
 
 
 def gpu_time(
@@ -23,12 +52,13 @@ def gpu_time(
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
-    Each moment falls into the first of these that applies: no samples (or none with a utilisation); start-up and
-    tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of low use;
-    a sample at a utilisation of at most 5 %, which is idle as the gap is; any other. Of such a wait the share in which
-    no kernel ran is waiting for input, of low use it is low use, of any other moment short pauses. The share in
-    which one ran is computing, less what throttled clocks cost of it. So computing means the same in every step that
-    is compared.
+    Each moment falls into the first of these that applies: no samples (or none with a utilisation); a GPU that was
+    never used; start-up and tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle
+    gap; an episode of high utilisation with little work; an episode of low use; a sample at a utilisation of at most
+    5 %, which is idle as the gap is; any other. Of waiting for input the share in which no kernel ran counts, of low
+    use it is low use, of any other moment short pauses. The share in which one ran is computing, less what throttled
+    clocks cost of it; of high utilisation with little work what that cost is hollow. So computing means the same in
+    every step that is compared.
 
     Args:
         context: the recording.
@@ -39,40 +69,73 @@ def gpu_time(
     """
     cells, window = context.cells[device], context.whole
     start, end = cells.tiles(window)
-    used = cells.values(UTILISATION)
-    left = _where(start, end, ~np.isnan(used))
-    seconds = dict.fromkeys(GPU_TIME_CLASSES, 0.0)
-    seconds["no_samples"] = window.seconds - intervals.total_seconds(left)
+    used = np.clip(cells.values(UTILISATION), 0, 1)
+    ledger = _Ledger(left=_where(start, end, ~np.isnan(used)))
+    ledger.add("no_samples", window.seconds - intervals.total_seconds(ledger.left))
+    ledger.take("unused", _unused(findings, device, window))
     resting = _where(start, end, used <= ACTIVE.value + _ROUNDING)
-    at_work = [found for found in findings if found.cause != NO_WORK]
-    for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
-        held = intervals.intersection(resting, intervals.of_kinds(at_work, device, {kind}))
-        left = _take(seconds, name, left, held)
-    unused = 1 - np.clip(used, 0, 1)
-    starved = intervals.intersection(left, intervals.of_kinds(findings, device, waiting.KINDS))
-    left = intervals.difference(left, starved)
-    gaps = intervals.of_kinds(findings, device, {"idle_gap"})
-    left = _take(seconds, "idle", left, gaps)
+    _outside_work(ledger, findings, device, resting)
+    waits = [(kind, ledger.claim(intervals.of_kinds(findings, device, {kind}))) for kind in waiting.KINDS]
+    for cause, gaps in _gaps(findings, device):
+        ledger.take("idle", gaps, cause)
+    hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
     still = _where(start, end, used <= IDLE_RATIO + _ROUNDING)
+    low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
     # without any sustained work, whatever is not idle is low use
-    low = intervals.intersection(left, intervals.difference(left, still) if context.window is None else low)
-    left = _take(seconds, "idle", intervals.difference(left, low), still)
-    for name, when in (("waiting_for_input", starved), ("low_use", low), ("short_pauses", left)):
-        seconds[name] = float(np.nansum(unused * intervals.overlap(start, end, when)))
-    working = intervals.union(np.concatenate([starved, low, left]))
-    seconds["throttled"] = float((_clock_loss(cells, slowed) * intervals.overlap(start, end, working)).sum())
-    seconds["computing"] = max(window.seconds - sum(seconds.values()), 0.0)
-    return GpuTime(device=device, seconds=tuple(seconds.items()))
+    low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None else low)
+    ledger.take("idle", still, OUTSIDE)
+    unused = 1 - used
+    for kind, when in waits:
+        ledger.add("waiting_for_input", _weighed(unused, start, end, when), kind)
+    for ratio, when in hollow:
+        ledger.add("hollow", ratio * intervals.total_seconds(when))
+        ledger.add("short_pauses", (1 - ratio) * _weighed(unused, start, end, when))
+    for name, when in (("low_use", low), ("short_pauses", ledger.left)):
+        ledger.add(name, _weighed(unused, start, end, when))
+    working = intervals.union(np.concatenate([*(when for _, when in waits), low, ledger.left]))
+    ledger.add("throttled", _weighed(np.minimum(_clock_loss(cells, slowed), used), start, end, working))
+    return _balanced(device, window, ledger)
 
 
 def _where(start: IntArray, end: IntArray, rows: BoolArray) -> Spans:
     return intervals.union(np.column_stack([start[rows], end[rows]]))
 
 
-def _take(seconds: dict[str, float], name: str, left: Spans, held: Spans) -> Spans:
-    """Count the time held among what is left to a class, and return the rest."""
-    seconds[name] += intervals.total_seconds(intervals.intersection(left, held))
-    return intervals.difference(left, held)
+def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
+    return float(np.nansum(weight * intervals.overlap(start, end, when)))
+
+
+def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
+    """Return when a GPU is said to have been unused: the whole run where the finding names no time."""
+    named = [
+        found
+        for found in findings
+        if device in found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", UNUSED))
+    ]
+    return intervals.spans(interval for found in named for interval in found.intervals or (window,))
+
+
+def _outside_work(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
+    at_work = [found for found in findings if found.cause != NO_WORK]
+    for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
+        ledger.take(name, intervals.intersection(resting, intervals.of_kinds(at_work, device, {kind})))
+
+
+def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:
+    """Yield the idle gaps of a GPU by cause, in the order of their names."""
+    gaps = [found for found in findings if found.kind == "idle_gap"]
+    for cause in sorted({found.cause or UNKNOWN for found in gaps}):
+        alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
+        yield cause, intervals.of_kinds(alike, device, {"idle_gap"})
+
+
+def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, Spans]]:
+    """Yield when a GPU was busy with little work, with the share of that time that was lost: all where not known."""
+    for found in findings:
+        if found.kind == "hollow_util" and (not found.devices or device in found.devices):
+            held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
+            lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
+            yield min(lost / held, 1.0) if held else 1.0, intervals.spans(found.intervals)
 
 
 def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray:
@@ -83,17 +146,22 @@ def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray:
     return np.zeros(len(cells)) if lost is None else lost
 
 
-def linked(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the findings, each of waiting for input with the idle gaps inside it as its consequences."""
-    return tuple(replace(f, consequences=_gaps_in(f, findings)) if f.kind in waiting.KINDS else f for f in findings)
-
-
-def _gaps_in(root: Finding, findings: Sequence[Finding]) -> tuple[str, ...]:
-    held = intervals.spans(root.intervals)
-    inside = (
-        found.fingerprint
-        for found in findings
-        if found.kind == "idle_gap" and found.cause == "data" and set(found.devices) <= set(root.devices)
-        if len(intervals.intersection(intervals.spans(found.intervals), held))
+def _balanced(device: str, window: Interval, ledger: _Ledger) -> GpuTime:
+    """Return the classes in whole microseconds, computing being what no other has."""
+    taken = {key: round(seconds * 1e6) for key, seconds in ledger.taken.items()}
+    left = window.end - window.start - sum(taken.values())
+    if left < 0:
+        # shares of moments are rounded each, which can add a few microseconds
+        taken[max(taken, key=lambda key: taken[key])] += left
+        left = 0
+    totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": left}
+    for (name, _), amount in taken.items():
+        totals[name] += amount
+    parts = (
+        TimePart(name=name, cause=cause, seconds=amount / 1e6)
+        for (name, cause), amount in taken.items()
+        if cause and amount
     )
-    return tuple(dict.fromkeys(inside))
+    return GpuTime(
+        device=device, seconds=tuple((name, amount / 1e6) for name, amount in totals.items()), parts=tuple(parts)
+    )

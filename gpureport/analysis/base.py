@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import ClassVar, Protocol
 
 from gpureport.analysis.cells import Cells
-from gpureport.findings import Finding, Interval, NotJudged
+from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
 
@@ -121,10 +121,12 @@ class StageStatistics:
 GPU_TIME_CLASSES = (
     "computing",
     "short_pauses",
+    "hollow",
     "low_use",
     "throttled",
     "waiting_for_input",
     "idle",
+    "unused",
     "startup",
     "tail",
     "no_samples",
@@ -137,11 +139,28 @@ reference clock, a fifth. It stays 0 where no clock tells.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimePart:
+    """A part of a class of GPU time: the class, what lies behind the time in a word, and the seconds."""
+
+    name: str
+    cause: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GpuTime:
-    """Seconds of one GPU by class; together they are the time from first to last sample of the run."""
+    """Where the time of one GPU went.
+
+    Attributes:
+        device: device id.
+        seconds: by class; to the microsecond, together they are the time from first to last sample of the run.
+        parts: of the classes with causes, the same time by cause: idle by the cause of the gap, waiting for input by
+            the kind that was found. Those without time are left out.
+    """
 
     device: str
     seconds: tuple[tuple[str, float], ...]
+    parts: tuple[TimePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,6 +261,8 @@ class Analysis:
         stages: one entry a stage, in the order they began; empty where a run has none.
         throttle_ledger: one entry a GPU and clock event reason that was recorded; empty where none was.
         cost: what the run cost; None where nothing is known of prices or carbon.
+        answers: every kind once for each group of devices: found, judged, or why not.
+        checklist: the questions of the practice, answered.
     """
 
     run: Run
@@ -254,6 +275,8 @@ class Analysis:
     stages: tuple[StageStatistics, ...] = ()
     throttle_ledger: tuple[ThrottleEntry, ...] = ()
     cost: Cost | None = None
+    answers: tuple[Answer, ...] = ()
+    checklist: tuple[ChecklistEntry, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

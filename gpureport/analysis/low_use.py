@@ -19,6 +19,8 @@ CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
 """Mean utilisation that calls for no change."""
 
+KINDS = ("underutilised", "low_util_cause_unknown")
+"""Kinds that share the computation, with and without a CPU series."""
 EXPLAINED = (*waiting.KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")
 """Kinds whose time is theirs: it is left out of the mean and of the episodes."""
 

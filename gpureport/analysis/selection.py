@@ -51,11 +51,12 @@ def check(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -
 
 
 def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
-    """Return the analysis with what concerns these kinds only; statistics and GPU time stay whole."""
+    """Return the analysis with what concerns these kinds only; statistics, GPU time and checklist stay whole."""
     return replace(
         analysis,
         findings=tuple(finding for finding in analysis.findings if finding.kind in kinds),
         not_judged=tuple(entry for entry in analysis.not_judged if entry.kind in kinds),
+        answers=tuple(answer for answer in analysis.answers if answer.kind in kinds),
     )
 
 

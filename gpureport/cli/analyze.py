@@ -11,12 +11,19 @@ from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options,
 @click.command()
 @click.argument("source", nargs=-1, required=True)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
+@click.option(
+    "--detail",
+    type=click.Choice(["short", "full"]),
+    default="short",
+    help="Text with the titles of the steps to take, or with the steps in full and every kind's answer.",
+)
 @analysis_options
 @source_options
 def analyze(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
     form: str,
+    detail: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     prices: PriceOptions,
@@ -35,4 +42,4 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
         return
     from gpureport.cli.output import report, terminal  # noqa: PLC0415 - loads the report
 
-    terminal(report(analysed))
+    terminal(report(analysed), full=detail == "full")

@@ -52,12 +52,12 @@ def report(analysed: "Analysed", title: str | None = None) -> "Report":
     )
 
 
-def terminal(content: "Report") -> None:
+def terminal(content: "Report", *, full: bool = False) -> None:
     """Print the report for people: as wide as the terminal, plain when piped."""
     from gpureport.report import terminal as text  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
-    click.echo(text.render(content, width=width, colour=colour), nl=False)
+    click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
 
 
 def comparison(analysed: "Analysed", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:

@@ -11,8 +11,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from gpureport.analysis.base import Analysis, Cost, CounterReading, DeviceStatistics, MetricSummary, ThrottleEntry
-from gpureport.findings import Evidence, Finding, Interval, NotJudged
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.analysis.base import (
+    Analysis,
+    Cost,
+    CounterReading,
+    DeviceStatistics,
+    GpuTime,
+    MetricSummary,
+    ThrottleEntry,
+)
+from gpureport.findings import Answer, Evidence, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent, Quality
 from gpureport.recording import Run
 
@@ -23,7 +32,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def render(analyses: Sequence[Analysis]) -> str:
     """Return the analyses as JSON text, one a run."""
     runs = [_analysis(analysis) for analysis in analyses]
-    return json.dumps({"schema": SCHEMA, "runs": runs, "across_runs": []}, indent=1, allow_nan=False) + "\n"
+    content = {"schema": SCHEMA, "runs": runs, "across_runs": [], "advice": _advice(analyses)}
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def moment(microseconds: int, timezone: str | None) -> str:
@@ -43,11 +53,32 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
         "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
         "throttle_ledger": [_ledger_entry(each) for each in analysis.throttle_ledger],
+        "gpu_time_causes": {each.device: _causes(each) for each in analysis.gpu_time},
         "findings": [_finding(finding, analysis) for finding in analysis.findings],
         "not_judged": [_not_judged(each) for each in analysis.not_judged],
         "limits": list(analysis.limits),
+        "answers": [_answer(answer) for answer in analysis.answers],
+        "checklist": [asdict(entry) for entry in analysis.checklist],
     }
     return entry | ({} if analysis.cost is None else {"cost": _cost(analysis.cost)})
+
+
+def _causes(time: GpuTime) -> dict[str, dict[str, float]]:
+    causes: dict[str, dict[str, float]] = {}
+    for part in time.parts:
+        causes.setdefault(part.name, {})[part.cause] = part.seconds
+    return causes
+
+
+def _answer(answer: Answer) -> dict[str, Any]:
+    return asdict(answer) | {"devices": list(answer.devices), "findings": list(answer.findings)}
+
+
+def _advice(analyses: Sequence[Analysis]) -> dict[str, dict[str, str]]:
+    """Return the steps that any finding names, once each."""
+    named = {step.name for analysis in analyses for finding in analysis.findings for step in finding.steps}
+    parts = ("title", "do", "when", "risk", "check", "source")
+    return {name: {part: getattr(step, part) for part in parts} for name, step in STEPS.items() if name in named}
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -146,11 +177,13 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
         **cost,
         "cause": finding.cause,
         "consequences": list(finding.consequences),
+        "root": finding.root,
         "samples": finding.samples,
         "ruled_out": list(finding.ruled_out),
         "evidence": [_evidence(evidence) for evidence in finding.evidence],
         "summary": finding.summary,
         "recommendation": finding.recommendation,
+        "steps": [{"name": step.name, "unknown": list(step.unknown)} for step in finding.steps],
         "fingerprint": finding.fingerprint,
     }
 

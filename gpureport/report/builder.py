@@ -7,6 +7,7 @@ from gpureport.analysis.base import Analysis, Rule
 from gpureport.comparison.comparing import compare
 from gpureport.recording import Recording
 from gpureport.report import (
+    answers,
     cards,
     chain,
     clock_table,
@@ -70,6 +71,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         method=method.method(inputs, rules, command, version),
         clocks=clock_table.tables(inputs),
         spending=spending.spending(inputs),
+        answers=answers.matrices(inputs, found),
+        checklists=answers.checklists(inputs),
     )
 
 

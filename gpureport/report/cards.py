@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from gpureport.comparison.measures import SHORTEST_SECONDS
 from gpureport.findings import Confidence, Evidence, Severity
-from gpureport.report import display, gpu_time, groups, terms
+from gpureport.report import advised, display, gpu_time, groups, terms
 from gpureport.report.groups import Group
 from gpureport.report.inputs import RunInput
 from gpureport.report.parts import EvidenceLine, FindingCard
@@ -13,19 +13,62 @@ from gpureport.report.parts import EvidenceLine, FindingCard
 OPEN = "open"
 _LISTED = 100
 _SEVERITIES = list(Severity)
+_COUNTED = ", counted under"
+"""What the lost time of a card ends with where it is part of that of its root."""
+
 _RELATIONS = {"<=": "≤", ">=": "≥"}
 _CONFIDENCES = list(Confidence)
 
 
 def cards(runs: Sequence[RunInput]) -> tuple[FindingCard, ...]:
-    """Return the findings of all runs as cards: open ones first, then by lost GPU time."""
+    """Return the findings of all runs as cards: open ones first, then by lost GPU time.
+
+    What follows from a finding comes right after it, whatever it lost itself.
+    """
     last = runs[-1].step
     found = [group for position, run in enumerate(runs) for group in groups.groups(position, run)]
-    drafts = [_card(group, _status(group, runs, last), several=len(runs) > 1) for group in found]
-    drafts.sort(key=_rank)
-    numbered = [replace(draft, id=f"F{number}") for number, draft in enumerate(drafts, start=1)]
-    consequences = {group.key: {c for f in group.findings for c in f.consequences} for group in found}
-    return tuple(_linked(card, numbered, consequences) for card in numbered)
+    families = [_family(group, found, runs, last) for group in found if not any(each.explains(group) for each in found)]
+    families.sort(key=lambda family: min(_rank(card) for card in family))
+    return tuple(_numbered(families))
+
+
+def _family(group: Group, found: Sequence[Group], runs: Sequence[RunInput], last: str) -> list[FindingCard]:
+    """Return the card of a group and those of what follows from it, by lost time, without numbers."""
+    root, *others = (
+        _part(group, each, _card(each, _status(each, runs, last), several=len(runs) > 1))
+        for each in (group, *(other for other in found if group.explains(other)))
+    )
+    return [root, *sorted(others, key=_rank)]
+
+
+def _part(root: Group, group: Group, card: FindingCard) -> FindingCard:
+    """Return a card with whether its time is part of its root's: only that of the same GPUs is."""
+    counted = group is not root and root.lost is not None and set(group.devices) <= set(root.devices or group.devices)
+    return replace(card, lost=f"{card.lost}{_COUNTED}") if counted and card.lost_seconds is not None else card
+
+
+def _numbered(families: Sequence[list[FindingCard]]) -> Iterator[FindingCard]:
+    """Yield the cards with their numbers, those that follow with that of their root."""
+    first = 1
+    for root, *others in families:
+        name = f"F{first}"
+        ids = tuple(f"F{first + place}" for place in range(1, len(others) + 1))
+        yield replace(root, id=name, explains=ids, lost=_through(root, others, ids))
+        for card, own in zip(others, ids, strict=True):
+            lost = card.lost.replace(_COUNTED, f"{_COUNTED} {name}")
+            steps = tuple(step for step in card.steps if step not in root.steps)
+            yield replace(card, id=own, root=name, lost=lost, steps=steps)
+        first += len(others) + 1
+
+
+def _through(root: FindingCard, others: Sequence[FindingCard], ids: Sequence[str]) -> str:
+    """Return what a root lost in words: where it cannot say so itself, by what follows from it."""
+    told = zip(others, ids, strict=True)
+    lost = [(card.lost_seconds, card.lost.removesuffix(_COUNTED), own) for card, own in told if card.lost_seconds]
+    if root.lost_seconds is not None or not lost:
+        return root.lost
+    _, most, own = max(lost, key=lambda each: each[0] or 0.0)
+    return f"{most} through {own}"
 
 
 def _status(group: Group, runs: Sequence[RunInput], last: str) -> str:
@@ -80,10 +123,11 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         ruled_out=_unique(iter(worst.ruled_out)),
         explains=(),
         fingerprints=group.fingerprints,
+        steps=advised.lines(group.findings),
     )
 
 
-def _unique(texts: "Iterator[str]") -> tuple[str, ...]:
+def _unique(texts: Iterator[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(display.sentence(text) for text in texts if text))
 
 
@@ -102,16 +146,3 @@ def evidence_line(evidence: Evidence) -> EvidenceLine:
         limit=limit,
         source=source,
     )
-
-
-def _linked(
-    card: FindingCard, others: list[FindingCard], consequences: dict[tuple[int, tuple[str, ...]], set[str]]
-) -> FindingCard:
-    """Return the card with the ids of those of the same run that follow from it."""
-    follow = consequences[card.run_index, card.fingerprints]
-    explains = tuple(
-        other.id
-        for other in others
-        if other.id != card.id and other.run_index == card.run_index and follow & set(other.fingerprints)
-    )
-    return replace(card, explains=explains)

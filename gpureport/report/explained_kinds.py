@@ -8,7 +8,7 @@ from gpureport.analysis.no_progress import NoProgress
 from gpureport.analysis.selection import limits, module
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
-from gpureport.report import display, terms
+from gpureport.report import advised, display, terms
 from gpureport.report.parts import Explanation, Fact, Section
 
 _UNITS = {"Cel": "°C", "By": "bytes"}
@@ -28,6 +28,7 @@ def explanation(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
         *_limits(rule),
         Section(title="What it needs", facts=tuple(_needs(rule))),
         Section(title="What to do", facts=tuple(_advice(kinds, rule))),
+        *advised.sections(kinds),
     )
     return Explanation(title=f"{name}: {titles}", sections=sections)
 

@@ -23,6 +23,17 @@ def by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
 
 
+def by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
+    """Return GPU-seconds of each class that names causes, by cause, largest first."""
+    seconds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for time in times:
+        for part in time.parts:
+            seconds[part.name][part.cause] += part.seconds
+    return {
+        name: dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))) for name, causes in seconds.items()
+    }
+
+
 def held_seconds(analyses: Iterable[Analysis]) -> float:
     """Return all GPU-seconds from first to last sample."""
     return sum(sum(by_class(analysis.gpu_time).values()) for analysis in analyses)
@@ -51,17 +62,17 @@ def bars(runs: Sequence[RunInput]) -> tuple[TimeBar, ...]:
         return tuple(_single(runs[0]))
     steps = dict.fromkeys(run.step for run in runs)
     held = {step: [time for run in runs if run.step == step for time in run.analysis.gpu_time] for step in steps}
-    return tuple(_bar(step, seconds) for step in steps if (seconds := by_class(held[step])))
+    return tuple(_bar(step, held[step]) for step in steps if by_class(held[step]))
 
 
 def _single(run: RunInput) -> Iterator[TimeBar]:
     held = run.analysis.gpu_time
     several = 1 < len(held) <= _MAX_SINGLE
-    if total := by_class(held):
-        yield _bar("all GPUs" if len(held) > 1 else run.device(held[0].device), total)
+    if by_class(held):
+        yield _bar("all GPUs" if len(held) > 1 else run.device(held[0].device), held)
     for time in held if several else ():
-        if seconds := by_class([time]):
-            yield _bar(run.device(time.device), seconds, whole=False)
+        if by_class([time]):
+            yield _bar(run.device(time.device), [time], whole=False)
 
 
 def table(bars: Sequence[TimeBar]) -> Table:
@@ -84,7 +95,7 @@ def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
 def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
     parts = {part.key: part for part in bar.parts}
     cells = [
-        Cell(text=part.text, small=part.hours, value=part.ratio)
+        Cell(text=part.text, small="; ".join(filter(None, (part.hours, part.causes))), value=part.ratio)
         if (part := parts.get(key))
         else Cell(text=display.percent(0.0), value=0.0)
         for key in keys
@@ -92,7 +103,8 @@ def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
     return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
 
 
-def _bar(label: str, seconds: dict[str, float], *, whole: bool = True) -> TimeBar:
+def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True) -> TimeBar:
+    seconds, causes = by_class(times), by_cause(times)
     total = sum(seconds.values())
     seen = {name: amount for name, amount in seconds.items() if amount >= _UNSEEN * total}
     shown = sum(seen.values())
@@ -108,7 +120,20 @@ def _bar(label: str, seconds: dict[str, float], *, whole: bool = True) -> TimeBa
                 seconds=amount,
                 text=display.percent(amount / total),
                 hours=display.gpu_hours(amount),
+                causes=_causes(causes.get(name, {}), total),
             )
             for name, amount in seen.items()
         ),
     )
+
+
+def _causes(seconds: dict[str, float], total: float) -> str:
+    """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
+    seen = {cause: amount for cause, amount in seconds.items() if amount >= _UNSEEN * total}
+    if set(seen) <= {"unknown", "outside gaps"}:
+        return ""
+    named = (
+        f"{terms.TIME_CAUSES.get(cause, cause.replace('_', ' '))} {display.percent(amount / total)}"
+        for cause, amount in seen.items()
+    )
+    return ", ".join(named)

@@ -18,12 +18,21 @@ _NOUNS = {"idle_gap": "gap", "log_gap": "gap"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """Findings of one kind and cause in one run; `alone` when the kind has no other cause there."""
+    """Findings of one kind and cause in one run, which follow from the same kind and cause or from none.
+
+    Attributes:
+        position: of the run.
+        run: the run.
+        findings: at least one.
+        alone: whether the kind has no other cause there.
+        root: kind and cause of what they follow from; None where they stand for themselves.
+    """
 
     position: int
     run: RunInput
     findings: tuple[Finding, ...]
     alone: bool
+    root: tuple[str, str | None] | None = None
 
     @property
     def lost(self) -> float | None:
@@ -58,20 +67,22 @@ class Group:
         """Fingerprints of the findings, each once."""
         return tuple(dict.fromkeys(finding.fingerprint for finding in self.findings))
 
-    @property
-    def key(self) -> tuple[int, tuple[str, ...]]:
-        """What tells the group from every other."""
-        return self.position, self.fingerprints
+    def explains(self, other: "Group") -> bool:
+        """Whether what another group holds follows from this one."""
+        here = self.position == other.position and self.root is None
+        return here and other.root == (self.worst.kind, self.worst.cause)
 
 
 def groups(position: int, run: RunInput) -> Iterator[Group]:
-    """Yield the findings of a run, those of one kind and cause together."""
-    gathered: dict[tuple[str, str | None], list[Finding]] = {}
+    """Yield the findings of a run, those of one kind and cause together, apart by what they follow from."""
+    named = {finding.fingerprint: (finding.kind, finding.cause) for finding in run.analysis.findings}
+    gathered: dict[tuple[str, str | None, tuple[str, str | None] | None], list[Finding]] = {}
     for finding in run.analysis.findings:
-        gathered.setdefault((finding.kind, finding.cause), []).append(finding)
-    kinds = [kind for kind, _ in gathered]
-    for (kind, _), findings in gathered.items():
-        yield Group(position=position, run=run, findings=tuple(findings), alone=kinds.count(kind) == 1)
+        root = named.get(finding.root or "")
+        gathered.setdefault((finding.kind, finding.cause, root), []).append(finding)
+    kinds = [kind for kind, _ in {(kind, cause): None for kind, cause, _ in gathered}]
+    for (kind, _, root), findings in gathered.items():
+        yield Group(position=position, run=run, findings=tuple(findings), alone=kinds.count(kind) == 1, root=root)
 
 
 def title(group: Group) -> str:

@@ -9,10 +9,22 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from gpureport import resources
+from gpureport.findings import Outcome, Practice
 from gpureport.report import charts
 from gpureport.report.model import Report
 
 TEMPLATE, STYLE = "report.html", "report.css"
+_PILLS = {
+    Outcome.FOUND.value: "problem",
+    Outcome.SUSPECTED.value: "warning",
+    Outcome.JUDGED.value: "good",
+    Practice.DONE.value: "good",
+    Practice.WORTH_TRYING.value: "warning",
+    Outcome.CANNOT_JUDGE.value: "",
+    Practice.CANNOT_JUDGE.value: "",
+}
+"""How an answer is coloured; its words say the same."""
+
 _UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
 """Hyphens of our own words, at which a headline must not break."""
 
@@ -50,6 +62,7 @@ def render(report: Report, templates: Path | None = None) -> str:
         report=report,
         headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", report.verdict.sentence),
         anchors=_anchors(report),
+        pills=_PILLS,
         style=_trusted(style),
         policy=policy(style),
         bars=_trusted(charts.time_bars(report.gpu_time, "bars")) if report.gpu_time else None,

@@ -31,7 +31,7 @@ def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
     lines = tuple(_lines(runs))
     command = _command([line.recording for line in lines], _recorded(runs))
     if command:
-        lines = tuple(replace(line, recording=_COMMAND.sub(_fields, line.recording)) for line in lines)
+        lines = tuple(replace(line, recording=fields_only(line.recording)) for line in lines)
     return Judgement(sentence=_sentence(judged, missing), lines=lines, limits=tuple(limits), command=command)
 
 
@@ -49,6 +49,11 @@ def _command(recordings: Sequence[str], recorded: Sequence[str]) -> str:
     named = (name for names, _ in found for name in names.split(","))
     fields = dict.fromkeys([*sorted(_KEYS, reverse=True), *recorded, *named])
     return f"nvidia-smi --query-gpu={','.join(fields)}{next(iter(found))[1]}" if len(found) > 1 else ""
+
+
+def fields_only(recording: str) -> str:
+    """Return what to record with each nvidia-smi command as the fields it is about: one command logs them all."""
+    return _COMMAND.sub(_fields, recording)
 
 
 def _fields(command: re.Match[str]) -> str:

@@ -52,8 +52,12 @@ def _lines(report: Report) -> Iterator[str]:
         yield from (f"The full report holds {display.plural(len(report.findings) - _LISTED, 'more finding')}.", "")
     if not report.findings:
         yield from (f"No finding. {_safe(report.judgement.sentence)}", "")
+    yield from _checklists(report)
     yield from _events(report)
     yield from _not_judged(report)
+    for asked in report.answers:
+        label = f"{asked.label}: " if len(report.answers) > 1 else ""
+        yield from ("", _safe(f"{label}{asked.summary}."))
     yield from ("", f"gpureport {_safe(report.version)}, made with {_code(report.method.command)}")
 
 
@@ -65,6 +69,8 @@ def _code(text: str) -> str:
 
 def _card(card: FindingCard) -> Iterator[str]:
     yield f"**{card.id} {card.severity}: {_safe(card.title)}**, {_safe(card.lost)}"
+    if card.root:
+        yield f"- Follows from {card.root}"
     yield f"- {_safe(card.summary)}"
     for line in card.evidence:
         limit = f" ({line.limit}; {line.source})" if line.limit else ""
@@ -72,6 +78,14 @@ def _card(card: FindingCard) -> Iterator[str]:
     yield from (f"- Do this: {_safe(text)}" for text in card.recommendations)
     yield f"- Where: {_safe('; '.join(filter(None, [card.run, card.where])))}"
     yield ""
+
+
+def _checklists(report: Report) -> Iterator[str]:
+    """Yield the questions of the practice with their answers, for the last run."""
+    for run in report.checklists[-1:]:
+        label = f", {_safe(run.label)}" if len(report.checklists) > 1 else ""
+        rows = ((line.title, line.state, "; ".join(filter(None, (line.reason, line.recording)))) for line in run.lines)
+        yield from (f"## Checklist{label}", "", *_rows(("Question", "Answer", "Why"), rows), "")
 
 
 def _events(report: Report) -> Iterator[str]:

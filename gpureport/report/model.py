@@ -110,6 +110,57 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerLine:
+    """One kind of one run: what became of it on each group of devices, all told in `reason` where not all was judged.
+
+    Attributes:
+        kind: name of the kind.
+        title: the kind in words.
+        group: the devices; empty when the run has one group.
+        outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
+        cards: ids of the cards that show what was found.
+        reason: why it could not be judged, wholly or in part; empty when it could.
+        recording: what to record so that it can.
+    """
+
+    kind: str
+    title: str
+    group: str
+    outcome: str
+    cards: tuple[str, ...]
+    reason: str
+    recording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Every kind of one run, once a group of devices; `summary` names how many of each outcome there are."""
+
+    label: str
+    summary: str
+    lines: tuple[AnswerLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLine:
+    """A question of the practice answered: its words, `done`, `worth trying` or `cannot be judged`, and why."""
+
+    item: str
+    title: str
+    state: str
+    reason: str
+    recording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checklist:
+    """The questions of the practice for one run."""
+
+    label: str
+    lines: tuple[CheckLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
     """How the report came about: limits with their origin, terms, the command, versions and inputs."""
 
@@ -142,4 +193,6 @@ class Report:
     method: Method
     clocks: tuple[ClockTable, ...] = ()
     spending: tuple[Spending, ...] = ()
+    answers: tuple[Answers, ...] = ()
+    checklists: tuple[Checklist, ...] = ()
     schema: str = SCHEMA

@@ -52,10 +52,12 @@ class Fill:
 CLASSES = {
     "computing": Fill(colour="#0072b2", hatch="", text=LIGHT_TEXT),
     "short_pauses": Fill(colour="#bfd9ea", hatch=""),
+    "hollow": Fill(colour="#5b8fb0", hatch="..", text=LIGHT_TEXT),
     "low_use": Fill(colour="#7db4d8", hatch="\\\\\\"),
     "throttled": Fill(colour="#d97a3a", hatch="////"),
     "waiting_for_input": Fill(colour="#f2cf63", hatch="++"),
     "idle": Fill(colour="#e69f00", hatch="\\\\\\\\"),
+    "unused": Fill(colour="#b58900", hatch="xx"),
     "startup": Fill(colour="#9bd0f0", hatch="||"),
     "tail": Fill(colour="#dca3c4", hatch="--"),
     "no_samples": Fill(colour="#c9ced4", hatch="xxx"),

@@ -36,7 +36,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """A class of GPU time: its key, its name, its share of the bar, and the GPU time."""
+    """A class of GPU time: its key, its name, its share of the bar, the GPU time, and in words what lies behind it."""
 
     key: str
     label: str
@@ -44,6 +44,7 @@ class Part:
     seconds: float
     text: str
     hours: str
+    causes: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +78,31 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepLine:
+    """A step of the advice catalogue as a finding gives it.
+
+    Attributes:
+        name: its name in the catalogue.
+        title: what it is called.
+        do: what to do.
+        when: when it helps.
+        unknown: what must hold for it and is not known; empty when all is.
+        risk: what it can cost.
+        check: how to see that it worked.
+        source: where it comes from.
+    """
+
+    name: str
+    title: str
+    do: str
+    when: str
+    unknown: str
+    risk: str
+    check: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FindingCard:
     """All findings of one kind and cause in one run, as one thing to read.
 
@@ -102,7 +128,9 @@ class FindingCard:
         occurrences: when, in order; at most as many as are listed.
         omitted: how many more there are, in words; empty when none.
         ruled_out: other explanations that were excluded.
-        explains: ids of cards that follow from this one.
+        explains: ids of cards that follow from this one, which are the next ones.
+        root: id of the card this one follows from; empty when it stands for itself.
+        steps: what to do one by one, the most promising first.
         fingerprints: of the findings it gathers.
         lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
     """
@@ -131,6 +159,8 @@ class FindingCard:
     explains: tuple[str, ...]
     fingerprints: tuple[str, ...]
     lost_cost: float | None = None
+    root: str = ""
+    steps: tuple[StepLine, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,18 +5,20 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report import display, gpu_time, text_tables
+from gpureport.report import display, gpu_time, text_advice, text_tables
 from gpureport.report.lines import Line, Page, finished
 from gpureport.report.model import NotJudgedLine, Report
-from gpureport.report.parts import FindingCard, TimeBar, Timeline
+from gpureport.report.parts import FindingCard, Part, TimeBar, Timeline
 
 _BLOCKS = {
     "computing": "█",
     "short_pauses": "▆",
+    "hollow": "▚",
     "low_use": "▄",
     "throttled": "▓",
     "waiting_for_input": "▒",
     "idle": "░",
+    "unused": "o",
     "startup": "·",
     "tail": "-",
     "no_samples": "?",
@@ -24,6 +26,7 @@ _BLOCKS = {
 _LETTERS = _BLOCKS | {
     "computing": "#",
     "short_pauses": "=",
+    "hollow": "h",
     "low_use": "l",
     "throttled": "t",
     "waiting_for_input": "w",
@@ -35,7 +38,9 @@ _LABEL = 24
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 
 
-def render(report: Report, width: int = 80, *, colour: bool = False, ascii_only: bool = False) -> str:
+def render(
+    report: Report, width: int = 80, *, colour: bool = False, ascii_only: bool = False, full: bool = True
+) -> str:
     """Return the report as text.
 
     Args:
@@ -43,13 +48,14 @@ def render(report: Report, width: int = 80, *, colour: bool = False, ascii_only:
         width: columns to fill.
         colour: whether headings and severities may carry escape codes.
         ascii_only: whether nothing but ASCII may be used, for terminals without other characters.
+        full: whether each finding has its steps beneath it, and each kind its answer; else their number is told.
     """
     page = Page(width=width, ascii=ascii_only)
-    lines = (finished(line, colour=colour, ascii_only=ascii_only) for line in _lines(report, page))
+    lines = (finished(line, colour=colour, ascii_only=ascii_only) for line in _lines(report, page, full=full))
     return "\n".join(lines) + "\n"
 
 
-def _lines(report: Report, page: Page) -> Iterator[Line]:
+def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     yield from page.wrapped(f"{report.title} · {report.subtitle}", style="soft")
     yield Line()
     yield from page.wrapped(report.verdict.sentence, style="heading")
@@ -65,7 +71,8 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
         yield from _bars(report.gpu_time, page)
-    yield from _findings(report, page)
+    yield from _findings(report, page, full=full)
+    yield from text_advice.checklists(report.checklists, page, full=full)
     yield from _timelines(report.timeline, page)
     yield from _gpus(report, page)
     yield from _clocks(report, page)
@@ -73,6 +80,7 @@ def _lines(report: Report, page: Page) -> Iterator[Line]:
     yield from _spending(report, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
+    yield from text_advice.answers(report.answers, page, full=full)
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
@@ -87,7 +95,11 @@ def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
     names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.legend(bars).items())
     yield from page.wrapped("   ".join(names), label + 3, style="soft")
     for bar in bars if bars[0].whole == bars[-1].whole else bars[:1]:
-        yield from page.wrapped(f"{bar.label}: {', '.join(f'{part.label} {part.text}' for part in bar.parts)}", 2)
+        yield from page.wrapped(f"{bar.label}: {', '.join(map(_share, bar.parts))}", 2)
+
+
+def _share(part: Part) -> str:
+    return f"{part.label} {part.text}{f' ({part.causes})' if part.causes else ''}"
 
 
 def _counts(bar: TimeBar, length: int) -> list[int]:
@@ -100,18 +112,20 @@ def _counts(bar: TimeBar, length: int) -> list[int]:
     return counts
 
 
-def _findings(report: Report, page: Page) -> Iterator[Line]:
+def _findings(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     yield from page.heading("Findings")
     text = report.order if report.findings else f"No finding. {report.judgement.sentence}"
     yield from page.wrapped(text, 2, style="soft" if report.findings else "")
     for position, card in enumerate(report.findings):
         if position:
             yield Line()
-        yield from _card(card, page)
+        yield from _card(card, page, full=full)
 
 
-def _card(card: FindingCard, page: Page) -> Iterator[Line]:
+def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
     yield from page.wrapped(f"{card.id} {card.severity}: {card.title}, {card.lost}", style=card.severity)
+    if card.root:
+        yield from page.wrapped(f"Follows from {card.root}.", 3)
     yield from page.wrapped(card.summary, 3)
     for position, line in enumerate(card.evidence):
         limit = f" ({line.limit}; {line.source})" if line.limit else ""
@@ -119,6 +133,12 @@ def _card(card: FindingCard, page: Page) -> Iterator[Line]:
         yield from page.wrapped(f"{line.quantity}: {line.observed}{limit}", 3, name)
     for position, text in enumerate(card.recommendations):
         yield from page.wrapped(text, 3, "Do this" if position == 0 else " ")
+    if card.steps and full:
+        yield from text_advice.steps(card.steps, page)
+    elif card.steps:
+        yield from page.wrapped("; ".join(step.title for step in card.steps), 3, "Steps")
+    if card.explains:
+        yield from page.wrapped(f"{display.listing(list(card.explains))}, shown beneath", 3, "Explains")
     yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
     status = "" if card.is_open else f"; {card.status}"
     yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")

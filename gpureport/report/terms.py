@@ -47,18 +47,30 @@ CAUSES = {"no work": "No sustained work", "unused": "GPU never used", "xid": "Xi
 CLASSES = {
     "computing": "computing",
     "short_pauses": "short pauses",
+    "hollow": "busy with little work",
     "low_use": "low use, cause unknown",
     "throttled": "lost to throttling",
     "waiting_for_input": "waiting for input",
     "idle": "idle",
+    "unused": "GPU never used",
     "startup": "start-up",
     "tail": "after the work",
     "no_samples": "not recorded",
 }
 """What each class of GPU time is called."""
 
-LOST_CLASSES = ("low_use", "throttled", "waiting_for_input", "idle", "startup", "tail")
+LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail")
 """Classes of GPU time that are lost."""
+
+TIME_CAUSES = {
+    "cpu_bound": "for the CPU",
+    "cpu_bound_single": "for one CPU core",
+    "io_bound": "for storage",
+    "transfer_bound": "for copies",
+    "unknown": "cause unknown",
+    "outside gaps": "too short for a gap",
+}
+"""What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
 THROTTLING = ("thermal_throttle", "hw_throttle")
 """Kinds that always lose GPU time: where none is given it is not known, rather than none."""
@@ -144,15 +156,17 @@ DEFINITIONS = (
     _term(
         "GPU-hours lost",
         "Every GPU-second falls into exactly one class.",
-        "Lost are the classes idle, waiting for input, start-up and after the work;",
+        "Lost are the classes idle, GPU never used, waiting for input, start-up and after the work;",
         "lost to throttling, the part of slowed time by which the work took longer;",
+        "busy with little work, the share of such time that was lost by its power;",
         "and low use, the unused share of stretches that were found to be used too little.",
         "Not all of it can be won back.",
     ),
     _term(
         "Lost time of a finding",
         "The most GPU time that removing its cause could give back.",
-        "Findings can overlap, so these figures must not be added up.",
+        "What follows from another finding is shown beneath it; on the same GPUs its time is part of that one's.",
+        "Other findings can overlap too, so these figures must not be added up.",
     ),
     _term(
         "Time-weighted mean",

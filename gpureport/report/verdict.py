@@ -28,6 +28,8 @@ _REASONS = {
     "throttled": "to throttling",
     "waiting_for_input": "waiting for input",
     "idle": "idle",
+    "unused": "on GPUs never used",
+    "hollow": "busy with little work",
     "startup": "at start-up",
     "tail": "after the work ended",
     "low_use": "to low use of unknown cause",
@@ -64,8 +66,10 @@ class Findings:
 
     @property
     def open(self) -> list[FindingCard]:
-        """Open cards that are more than information."""
-        return [card for card in self.cards if card.is_open and card.severity != "info"]
+        """Open cards that are more than information, without those that follow from one of them."""
+        called = [card for card in self.cards if card.is_open and card.severity != "info"]
+        named = {card.id for card in called}
+        return [card for card in called if card.root not in named]
 
 
 def verdict(comparison: Comparison, findings: Findings) -> Verdict:
@@ -246,9 +250,12 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
 
 
 def _findings_tile(findings: Findings) -> Tile:
-    count = [card.severity for card in findings.cards if card.is_open]
+    count = [card.severity for card in findings.open]
     parts = [f"{display.plural(count.count(name), name)}" for name in ("problem", "warning") if name in count]
-    facts = [f"{count.count('info')} for information besides"] if "info" in count else []
+    besides = sum(card.is_open and card.severity == "info" for card in findings.cards)
+    follow = sum(card.is_open and card.severity != "info" for card in findings.cards) - len(count)
+    facts = [f"{besides} for information besides"] if besides else []
+    facts += [f"{follow} {'follows' if follow == 1 else 'follow'} from another"] if follow else []
     kinds = display.plural(findings.missing, "kind") if findings.missing else ""
     missing = f"{kinds} could not be judged" if kinds else "every kind could be judged"
     context = "; ".join([*([display.listing(parts)] if parts else []), *facts, missing])

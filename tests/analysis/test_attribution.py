@@ -5,9 +5,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.analysis import analyze
-from gpureport.analysis.base import GPU_TIME_CLASSES
-from tests.builders import recording, steps
+from gpureport.analysis import analyze, attribution, intervals
+from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime
+from gpureport.analysis.cells import cells_by_device
+from gpureport.analysis.phases import activities, job_window
+from gpureport.findings import Finding
+from gpureport.recording import Recording
+from tests.builders import finding, recording, steps
 
 _RUNS = st.lists(
     st.tuples(st.sampled_from([0.0, 3.0, 30.0, 97.0, float("nan")]), st.integers(1, 60)), min_size=2, max_size=10
@@ -28,9 +32,113 @@ def test_classes_add_up_to_the_run(
     bits = np.arange(length) % 50 < 10
     run = recording(util=util, times=times, every=every, cpu=cpu, cpu_every=every, sw_thermal_slowdown=bits)
     for entry in analyze(run).gpu_time:
-        assert [name for name, _ in entry.seconds] == list(GPU_TIME_CLASSES)
-        assert min(seconds for _, seconds in entry.seconds) >= 0
-        assert sum(seconds for _, seconds in entry.seconds) == pytest.approx((run.run.ended - run.run.started) / 1e6)
+        _whole(entry, run)
+
+
+_STRETCHES = st.tuples(st.integers(0, 300), st.integers(1, 200)).map(lambda pair: (pair[0], pair[0] + pair[1]))
+_FOUND = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [
+                *("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound", "idle_gap", "hollow_util"),
+                *("underutilised", "startup_idle", "tail_idle", "unused_gpu", "imbalance"),
+            ]
+        ),
+        st.sampled_from(["checkpoint", "data", "io", "hang", "unused", "unknown", None]),
+        st.lists(_STRETCHES, max_size=3),
+        st.booleans(),
+    ),
+    max_size=8,
+)
+
+
+@settings(max_examples=80, deadline=None)
+@given(_RUNS, _FOUND, st.sampled_from([0.1, 1.0, 5.0]), st.booleans())
+def test_whatever_is_found_every_microsecond_is_counted_once(
+    parts: list[tuple[float, int]],
+    found: list[tuple[str, str | None, list[tuple[int, int]], bool]],
+    every: float,
+    slow: bool,  # noqa: FBT001 - hypothesis gives it by place
+) -> None:
+    """Findings may overlap in any way: classes add up to the run, and causes to their class, to the microsecond."""
+    util = steps(*parts)
+    bits = np.full(len(util), float(slow))
+    run = recording(util=util, every=every, sw_thermal_slowdown=bits, clock=1400 - 700 * bits)
+    findings = [
+        finding(kind, *stretches, cause=cause, devices=() if everywhere else ("gpu:0",))
+        for kind, cause, stretches, everywhere in found
+    ]
+    entry = _time(run, findings)
+    _whole(entry, run)
+    for name in ("idle", "waiting_for_input"):
+        told = sum(round(part.seconds * 1e6) for part in entry.parts if part.name == name)
+        assert told == round(dict(entry.seconds)[name] * 1e6)
+
+
+def _time(run: Recording, findings: list[Finding]) -> GpuTime:
+    """Return where the time of the first GPU went, with findings made by hand."""
+    cells = cells_by_device(run)
+    active = activities(cells)
+    context = Context(recording=run, cells=cells, active=active, window=job_window(run.run, active.values()))
+    return attribution.gpu_time(context, findings, "gpu:0", low=intervals.NONE, slowed=None)
+
+
+def _whole(entry: GpuTime, run: Recording) -> None:
+    assert [name for name, _ in entry.seconds] == list(GPU_TIME_CLASSES)
+    assert min(seconds for _, seconds in entry.seconds) >= 0
+    assert sum(round(seconds * 1e6) for _, seconds in entry.seconds) == run.run.ended - run.run.started
+
+
+def test_idle_time_is_told_by_cause() -> None:
+    """Gaps by their own cause, one without as unknown, and still samples of no gap apart."""
+    util = steps((97, 100), (0, 20), (97, 100), (0, 30), (97, 100), (0, 3), (97, 100))
+    gaps = [
+        finding("idle_gap", (99, 119), cause="checkpoint"),
+        finding("idle_gap", (219, 249)),
+    ]
+    entry = _time(recording(util=util), gaps)
+    told = {part.cause: part.seconds for part in entry.parts if part.name == "idle"}
+    assert told == pytest.approx({"checkpoint": 20, "unknown": 30, "outside gaps": 3}, abs=0.6)
+
+
+def test_waiting_is_told_by_kind_and_counted_once() -> None:
+    """Where two kinds of waiting overlap the time is that of the first; a gap inside is part of the wait."""
+    util = steps((97, 100), (40, 300), (0, 20), (97, 100))
+    found = [
+        finding("io_bound", (200, 420)),
+        finding("cpu_bound", (100, 300)),
+        finding("idle_gap", (399, 419), cause="io"),
+    ]
+    entry = _time(recording(util=util), found)
+    told = {part.cause: part.seconds for part in entry.parts if part.name == "waiting_for_input"}
+    assert told == pytest.approx({"cpu_bound": 120, "io_bound": 80}, abs=1.5)
+    assert dict(entry.seconds)["idle"] == 0
+
+
+@pytest.mark.parametrize(("lost", "hollow"), [(None, 200), (200, 200), (150, 150), (0, 0)])
+def test_hollow_time_is_what_was_lost_of_it(lost: float | None, hollow: float) -> None:
+    """Kernels ran, but did little: what that cost is no computing; all of it where nobody says how much."""
+    found = finding("hollow_util", (100, 300), lost=lost)
+    entry = _time(recording(util=steps((97, 100), (90, 200), (97, 100))), [found])
+    seconds = dict(entry.seconds)
+    assert seconds["hollow"] == pytest.approx(hollow, abs=1)
+    assert seconds["computing"] == pytest.approx(199 * 0.97 + (200 - hollow) * 0.9, abs=1)
+
+
+@pytest.mark.parametrize("kind", ["unused_gpu", "idle_gap"])
+def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
+    """Its time is a class of its own, whoever found it, and the peer keeps its idle time."""
+    run = recording(util=[steps((0, 300)), steps((97, 100), (0, 20), (97, 180))])
+    cells = cells_by_device(run)
+    active = activities(cells)
+    context = Context(recording=run, cells=cells, active=active, window=job_window(run.run, active.values()))
+    found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
+    both = [
+        dict(attribution.gpu_time(context, found, name, low=intervals.NONE, slowed=None).seconds)
+        for name in ("gpu:0", "gpu:1")
+    ]
+    assert [entry["unused"] for entry in both] == [299, 0]
+    assert [round(entry["idle"]) for entry in both] == [0, 20]
 
 
 def test_each_class_gets_its_time() -> None:
@@ -46,10 +154,12 @@ def test_each_class_gets_its_time() -> None:
         {
             "computing": 340 * 0.97 - 10,
             "short_pauses": 340 * 0.03,
+            "hollow": 0,
             "low_use": 0,
             "throttled": 10,
             "waiting_for_input": 0,
             "idle": 20,
+            "unused": 0,
             "startup": 39,
             "tail": 30,
             "no_samples": 60,

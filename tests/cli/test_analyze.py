@@ -129,6 +129,20 @@ def test_text_is_plain_when_piped(gpureport: Program, tmp_path: Path) -> None:
     assert "idle" in outcome.out
 
 
+def test_detail_adds_steps_and_answers(gpureport: Program, tmp_path: Path) -> None:
+    """Short text names the steps, full text tells them and the answer of every kind; both fit 80 columns."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    brief, full = gpureport("analyze", "gpu.csv"), gpureport("analyze", "gpu.csv", "--detail", "full")
+    assert (brief.code, full.code) == (0, 0)
+    assert "   Step 1          " not in brief.out
+    assert "   Steps           " in brief.out
+    assert "   Step 1          " in full.out
+    assert "  cannot judge: " in full.out
+    assert "  cannot judge: " not in brief.out
+    lines = [line for line in full.out.splitlines() if "nvidia-smi --" not in line]
+    assert max(map(len, lines)) <= 80
+
+
 def test_several_files_from_one_analysis(gpureport: Program, tmp_path: Path) -> None:
     """Each -o writes one file by its extension, folders included."""
     (tmp_path / "a.csv").write_text(with_gap())

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import RULES
+from gpureport.analysis.advice import paths
+from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.base import Rule
 from gpureport.analysis.selection import families, limits
 from gpureport.importers.nvidia_smi.fields import column, known
@@ -38,6 +40,19 @@ def test_every_kind_is_explained(kind: str, rule: Rule) -> None:
     (advice,) = (texts for each, texts in rule.advice if each == kind)
     assert advice
     assert [said for said in advice if " ".join(said.split()) not in text] == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _ in KINDS])
+def test_a_kind_comes_with_its_steps(kind: str) -> None:
+    """Every step of every cause, each once, with what to do, when, at what risk, and how to check it."""
+    text = words(explain(kind, RULES))
+    for path in paths.causes(kind):
+        assert not path.causes or f"cause {' or '.join(path.causes)}" in text
+        for name in path.steps:
+            step = STEPS[name]
+            said = [" ".join(part.split()) for part in (step.do, step.when, step.risk, step.check, step.source)]
+            assert [part for part in said if part not in text] == []
+            assert text.count(said[0]) == 1
 
 
 def test_advice_is_told_for_every_kind() -> None:

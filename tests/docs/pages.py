@@ -6,6 +6,10 @@ from collections.abc import Iterator, Sequence
 import click
 
 from gpureport.analysis import RULES, selection
+from gpureport.analysis.advice import paths
+from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
+from gpureport.analysis.advice.checklist import ITEMS
+from gpureport.analysis.advice.step import Step
 from gpureport.analysis.base import Rule
 from gpureport.cli.main import gpureport
 from gpureport.findings import Threshold
@@ -76,6 +80,53 @@ def kinds_page() -> str:
     parts.append("A kind that lacks what it needs is listed as not judged, with what to record.\n")
     for rule in RULES:
         parts += _rule_section(rule)
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+_ADVICE = f"""# Advice
+
+{_MADE}
+What practitioners are told to do about GPU time that is lost, as a catalogue of steps. A finding points to those of
+its kind and cause, the most promising first: beneath it in the HTML report and in the text of
+`gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND`.
+
+Each step says what to do, when it helps, what it risks and how to see that it worked. What it needs is looked up in
+the recording: a step whose need is known not to be met is left out; one whose need is not known says so and comes after
+those that are known to fit. Change one thing at a time, and let `gpureport compare` judge it by the work done per
+GPU-hour: utilisation alone can rise while the job gets slower.
+"""
+
+_CHECKLIST = """## The checklist
+
+Every run is asked these questions of the practice. Each answer is done, worth trying or cannot be judged, with what it
+rests on and what to record.
+"""
+
+
+def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
+    yield f"### {step.title}\n"
+    yield f"{step.do}\n"
+    needs = "; ".join(condition.words for condition in step.conditions)
+    said = [("When", step.when), ("Needs", needs), ("Risk", step.risk), ("Check", step.check), ("Source", step.source)]
+    said.append(("For", ", ".join(f"[{kind}](../reference/kinds.md#{kind})" for kind in kinds)))
+    yield "\n".join(f"- {name}: {text}" for name, text in said if text) + "\n"
+
+
+def advice_page() -> str:
+    """Return docs/explanation/advice.md."""
+    made = {kind for rule in RULES for kind in rule.kinds}
+    rows = [
+        (f"`{path.kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
+        for path in paths.PATHS
+        if path.kind in made
+    ]
+    parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
+    parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
+    for chapter, steps in CHAPTERS:
+        parts.append(f"## {chapter}\n")
+        for step in steps:
+            kinds = dict.fromkeys(path.kind for path in paths.PATHS if step.name in path.steps and path.kind in made)
+            parts += _step_section(step, list(kinds))
     return "\n".join(parts).rstrip("\n") + "\n"
 
 

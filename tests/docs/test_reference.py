@@ -7,16 +7,18 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import RULES
-from gpureport.analysis.base import MetricSummary
+from gpureport.analysis.base import GPU_TIME_CLASSES, MetricSummary
 from gpureport.analysis.selection import limits
 from gpureport.cli.main import gpureport
 from gpureport.comparison.steps import Delta, Verdict
+from gpureport.findings import Answer, ChecklistEntry
 from gpureport.metrics import METRICS
 from gpureport.quality import Quality
 from tests.docs import pages
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 PAGES: dict[str, Callable[[], str]] = {
+    "../explanation/advice.md": pages.advice_page,
     "cli.md": pages.cli_page,
     "kinds.md": pages.kinds_page,
     "metrics.md": pages.metrics_page,
@@ -39,6 +41,14 @@ def test_every_kind_has_a_section_and_a_condition() -> None:
     kinds = {kind for rule in RULES for kind in rule.kinds}
     assert kinds == headings
     assert [type(rule).__name__ for rule in RULES if not type(rule).__doc__] == []
+
+
+def test_every_part_of_an_analysis_is_described() -> None:
+    """Each field of an answer, an entry of the checklist, and each class of GPU time has a row in the page on JSON."""
+    page = (REFERENCE / "analysis-json.md").read_text(encoding="utf-8")
+    described = {name for line in page.splitlines() if line.startswith("| `") for name in line.split("|")[1].split("`")}
+    names = {field.name for kind in (Answer, ChecklistEntry) for field in fields(kind)} | set(GPU_TIME_CLASSES)
+    assert names - described == set()
 
 
 def test_every_metric_has_a_row() -> None:

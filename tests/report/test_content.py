@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.analysis.base import Analysis
+from gpureport.findings import Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
 from gpureport.report import build
@@ -118,14 +119,48 @@ def test_long_lists_are_cut_and_say_so() -> None:
 
 
 def test_cards_are_sorted_by_loss_and_linked() -> None:
-    """A cause points to what follows from it, by the number of its card."""
-    gaps = examples.idle_gap("gpu:0", 100, 400)
-    heat = replace(examples.throttling("gpu:1", 0, 600), consequences=(gaps.fingerprint,))
-    cards = report(examples.pair(examples.run(), (heat, gaps))).findings
-    assert [(card.id, card.kind, card.explains) for card in cards] == [
-        ("F1", "idle_gap", ()),
-        ("F2", "thermal_throttle", ("F1",)),
+    """What follows from a finding comes right after it, whatever it lost, and both name each other."""
+    heat = examples.throttling("gpu:1", 0, 600)
+    gaps = replace(examples.idle_gap("gpu:0", 100, 400), root=heat.fingerprint)
+    other = examples.idle_gap("gpu:0", 450, 590)
+    cards = report(examples.pair(examples.run(), (gaps, other, heat))).findings
+    assert [(card.id, card.kind, card.explains, card.root) for card in cards] == [
+        ("F1", "thermal_throttle", ("F2",), ""),
+        ("F2", "idle_gap", (), "F1"),
+        ("F3", "idle_gap", (), ""),
     ]
+
+
+def test_time_is_not_counted_twice() -> None:
+    """The card of a consequence says whose time it is, and it is no open finding of its own."""
+    heat = examples.throttling("gpu:1", 0, 600)
+    gaps = replace(examples.idle_gap("gpu:1", 100, 400), root=heat.fingerprint)
+    content = report(examples.pair(examples.run(), (gaps, heat)))
+    root, other = content.findings
+    apart = replace(examples.idle_gap("gpu:0", 100, 400), root=heat.fingerprint)
+    assert "counted" not in report(examples.pair(examples.run(), (apart, heat))).findings[1].lost
+    assert plain(root.lost).startswith("up to 0.033 GPU-h")
+    assert plain(other.lost).endswith("of the run), counted under F1")
+    tile = content.tiles[3]
+    assert (tile.value, tile.context.split(";")[:2]) == ("1", ["1 problem", " 1 follows from another"])
+
+
+def test_a_root_that_lost_no_time_itself_says_what_follows() -> None:
+    """The loss of a lost GPU is that of the gaps after it."""
+    lost = replace(examples.throttling("gpu:0", 0, 10), kind="gpu_lost", lost_gpu_seconds=None)
+    gaps = replace(examples.idle_gap("gpu:0", 10, 590), root=lost.fingerprint)
+    small = examples.idle_gap("gpu:1", 10, 100)
+    cards = report(examples.pair(examples.run(), (small, gaps, lost))).findings
+    assert [card.kind for card in cards] == ["gpu_lost", "idle_gap", "idle_gap"]
+    assert plain(cards[0].lost).endswith("of the run) through F2")
+
+
+def test_a_warning_below_a_fact_stays_open() -> None:
+    """What calls for action is counted even where its root is for information only."""
+    fact = replace(examples.throttling("gpu:0", 0, 600), severity=Severity.INFO)
+    gaps = replace(examples.idle_gap("gpu:0", 10, 300), root=fact.fingerprint)
+    content = report(examples.pair(examples.run(), (fact, gaps)))
+    assert content.tiles[3].value == "1"
 
 
 def test_evidence_in_words() -> None:

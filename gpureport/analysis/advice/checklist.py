@@ -1,0 +1,185 @@
+"""The checklist of the practice, answered for one run: done, worth trying, or what to record to know."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpureport.analysis import answering, wording
+from gpureport.analysis.advice.facts import CPU, UTILISATION, Facts
+from gpureport.analysis.base import DeviceStatistics
+from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
+from gpureport.recording import Recording
+from gpureport.training_names import Role, recognised
+
+WAITS = ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound")
+MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
+INPUT, BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
+ITEMS = {
+    MEMORY: "GPU memory watched and near full",
+    PRECISION: "Reduced precision supported and used",
+    TOGETHER: "CPU and GPU read together",
+    INPUT: "Input pipeline not the limit",
+    BATCH: "Batch as large as fits",
+    THROUGHPUT: "Work done measured, so that each change can be judged",
+}
+"""The questions, in the order asked."""
+
+_SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
+_ROOMY = 0.70
+_TENSOR_CORES = (7, 0)
+_USED = "gpu_memory_used_bytes"
+_PREALLOCATED = "a framework took the memory at once, so its use does not say what the job needs"
+_UNSURE = "memory kept one level from the first row on, which may be preallocation"
+_LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What the questions are answered from."""
+
+    recording: Recording
+    facts: Facts
+    metrics: frozenset[str]
+    found: frozenset[str]
+    unjudged: tuple[NotJudged, ...]
+    judged: frozenset[str]
+
+
+def entries(  # noqa: PLR0913, PLR0917 - what the questions are answered from
+    recording: Recording,
+    statistics: Sequence[DeviceStatistics],
+    facts: Facts,
+    findings: Sequence[Finding],
+    not_judged: Sequence[NotJudged],
+    kinds: Collection[str],
+) -> tuple[ChecklistEntry, ...]:
+    """Return one entry a question, always all of them.
+
+    Args:
+        recording: the run.
+        statistics: the figures of its devices.
+        facts: what it tells.
+        findings: what was found.
+        not_judged: what could not be judged.
+        kinds: the kinds that were looked for.
+    """
+    missing = {entry.kind for entry in not_judged}
+    run = _Run(
+        recording=recording,
+        facts=facts,
+        metrics=frozenset(summary.metric for one in statistics for summary in one.metrics),
+        found=frozenset(finding.kind for finding in findings),
+        unjudged=tuple(not_judged),
+        judged=frozenset(kinds) - missing,
+    )
+    return (_memory(run), _precision(run), _together(run), _input(run), _batch(run), _throughput(run))
+
+
+def _entry(item: str, state: Practice, reason: str, recording: str = "") -> ChecklistEntry:
+    return ChecklistEntry(item=item, state=state, reason=reason, recording=recording)
+
+
+def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
+    """Return why memory says nothing; None where it does."""
+    if run.facts.gpu_memory is None:
+        fields = (_USED, "gpu_memory_total_bytes")
+        reason = "GPU memory in use, or its size, was not recorded"
+        return _entry(item, Practice.CANNOT_JUDGE, reason, answering.recording(fields))
+    if run.facts.preallocated is True:
+        return _entry(item, Practice.CANNOT_JUDGE, _PREALLOCATED, _LOG_NEED)
+    if run.facts.preallocated is None:
+        return _entry(item, Practice.CANNOT_JUDGE, _UNSURE, "a log that begins before the job does")
+    return None
+
+
+def _memory(run: _Run) -> ChecklistEntry:
+    if unknown := _unknown_memory(run, MEMORY):
+        return unknown
+    peak = run.facts.gpu_memory or 0.0
+    filled = f"the fullest GPU reached {wording.percent(peak)} of its memory"
+    if not _roomy(run, peak):
+        return _entry(MEMORY, Practice.DONE, filled)
+    return _entry(MEMORY, Practice.WORTH_TRYING, f"{filled}: there is room for a larger batch or model")
+
+
+def _roomy(run: _Run, peak: float) -> bool:
+    """Whether memory has room, by the rule on it where it ran."""
+    return "mem_headroom" in run.found or ("mem_headroom" not in run.judged and peak < _ROOMY)
+
+
+def _precision(run: _Run) -> ChecklistEntry:
+    facts = run.facts
+    if facts.reduced_precision:
+        return _entry(PRECISION, Practice.DONE, "params say that the job computes in 16 bits or fewer")
+    capability = facts.compute_capability
+    if capability and capability < _TENSOR_CORES:
+        shown = ".".join(map(str, capability))
+        reason = f"nothing to do: at compute capability {shown} the GPU has no tensor cores"
+        return _entry(PRECISION, Practice.DONE, reason)
+    if "full_precision" in run.found:
+        return _entry(PRECISION, Practice.WORTH_TRYING, "full precision was found on GPUs with tensor cores")
+    if facts.reduced_precision is False and capability:
+        reason = "params say that the job computes in 32 bits, on GPUs with tensor cores"
+        return _entry(PRECISION, Practice.WORTH_TRYING, reason)
+    known = "the GPU's model" if capability is None else "the precision"
+    reason = f"nothing recorded tells {known}" + (" and the precision" if known == "the GPU's model" else "")
+    told = "--param precision=bf16 (or fp32), or DCGM's tensor activity (gpu_tensor_active_ratio)"
+    return _entry(PRECISION, Practice.CANNOT_JUDGE, reason, told)
+
+
+def _together(run: _Run) -> ChecklistEntry:
+    absent = [name for name in (UTILISATION, CPU) if name not in run.metrics]
+    if absent:
+        names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
+        reason = f"no use of the {names} was recorded, so nothing tells where a wait comes from"
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, answering.recording(absent))
+    thin = next((entry for entry in run.unjudged if entry.kind == "cpu_bound"), None)
+    if thin:
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.reason, thin.recording)
+    return _entry(TOGETHER, Practice.DONE, "both were recorded side by side")
+
+
+def _input(run: _Run) -> ChecklistEntry:
+    waits = [kind for kind in WAITS if kind in run.found]
+    if waits:
+        reason = f"GPUs waited for input ({', '.join(waits)}): see what these findings advise"
+        return _entry(INPUT, Practice.WORTH_TRYING, reason)
+    missing = [entry for entry in run.unjudged if entry.kind in WAITS]
+    if missing or not run.judged & set(WAITS):
+        kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "these kinds"
+        recording = "; ".join(dict.fromkeys(entry.recording for entry in missing if entry.recording))
+        reason = f"no wait was found, but {kinds} could not be judged"
+        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, recording or "gpureport explain recording")
+    return _entry(INPUT, Practice.DONE, f"judged ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found")
+
+
+def _batch(run: _Run) -> ChecklistEntry:
+    if unknown := _unknown_memory(run, BATCH):
+        return unknown
+    peak = run.facts.gpu_memory or 0.0
+    if not _roomy(run, peak):
+        reason = f"only {wording.percent(1 - peak)} of the memory was never used: no full step to a larger one"
+        return _entry(BATCH, Practice.DONE, reason)
+    low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
+    why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""
+    reason = f"{wording.percent(1 - peak)} of the memory was never used{why}"
+    return _entry(BATCH, Practice.WORTH_TRYING, reason)
+
+
+def _throughput(run: _Run) -> ChecklistEntry:
+    work = run.recording.run.work
+    if work is not None:
+        return _entry(THROUGHPUT, Practice.DONE, f"the work done is known ({work.amount:g} {work.unit})")
+    speeds = list(_speeds(run.recording))
+    if speeds:
+        return _entry(THROUGHPUT, Practice.DONE, f"the job logged its speed ({', '.join(speeds)})")
+    reason = "the work done is not known, so a change cannot be judged by it"
+    return _entry(THROUGHPUT, Practice.CANNOT_JUDGE, reason, "--work N:UNIT, or a throughput logged by the job")
+
+
+def _speeds(recording: Recording) -> Iterator[str]:
+    """Yield the training metrics that say how fast the job worked."""
+    if not len(recording.training):
+        return
+    names = dict.fromkeys(recording.training.column("name").to_pylist())
+    known = (recognised(name) for name in names if name)
+    yield from (each.name for each in known if each and each.role in _SPEEDS)

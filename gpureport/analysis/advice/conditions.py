@@ -1,0 +1,83 @@
+"""Preconditions of the steps, looked up in a recording. Limits are judgement: between two there is no telling."""
+
+from gpureport.analysis.advice.facts import Facts
+from gpureport.analysis.advice.step import Condition
+
+_TENSOR_CORES = (7, 0)
+_FULL_CPU, _BUSY_CPU = 0.90, 0.75
+_PEGGED = 0.90
+_IOWAIT = 0.15
+_FULL_HOST = 0.90
+_ROOMY_GPU, _FULL_GPU = 0.85, 0.90
+_BUSY_GPU = 0.95
+_PAIR = 2
+
+
+def _cores(facts: Facts) -> bool | None:
+    return None if facts.cpu_used is None else facts.cpu_used < _FULL_CPU
+
+
+def _busy_cpu(facts: Facts) -> bool | None:
+    return None if facts.cpu_used is None else facts.cpu_used >= _BUSY_CPU
+
+
+def _host_memory(facts: Facts) -> bool | None:
+    return None if facts.host_memory is None else facts.host_memory < _FULL_HOST
+
+
+def _some_workers(facts: Facts) -> bool | None:
+    return None if facts.workers is None else facts.workers > 0
+
+
+def _pegged(facts: Facts) -> bool | None:
+    if facts.busiest_core is None:
+        return None if facts.cpu_used is None or facts.cpu_used < _BUSY_CPU else False
+    return facts.busiest_core >= _PEGGED and (facts.cpu_used is None or facts.cpu_used < _BUSY_CPU)
+
+
+def _storage(facts: Facts) -> bool | None:
+    return None if facts.iowait is None else facts.iowait >= _IOWAIT
+
+
+def _gpu_memory(facts: Facts) -> bool | None:
+    if facts.gpu_memory is None or facts.preallocated is not False:
+        return None
+    return facts.gpu_memory < _ROOMY_GPU
+
+
+def _full_memory(facts: Facts) -> bool | None:
+    if facts.gpu_memory is None or facts.preallocated is not False:
+        return None
+    return facts.gpu_memory >= _FULL_GPU
+
+
+def _gpu_time(facts: Facts) -> bool | None:
+    return None if facts.gpu_used is None else facts.gpu_used < _BUSY_GPU
+
+
+def _tensor_cores(facts: Facts) -> bool | None:
+    return None if facts.compute_capability is None else facts.compute_capability >= _TENSOR_CORES
+
+
+def _full_precision(facts: Facts) -> bool | None:
+    return None if facts.reduced_precision is None else not facts.reduced_precision
+
+
+def _several(facts: Facts) -> bool | None:
+    return facts.gpus >= _PAIR if facts.gpus else None
+
+
+CORES_FREE = Condition(words="CPU cores are free (median use below 90 %)", holds=_cores)
+CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds=_busy_cpu)
+HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
+WORKERS = Condition(words="the loader has workers", holds=_some_workers)
+ONE_CORE = Condition(words="one CPU core is at its limit while others are free", holds=_pegged)
+STORAGE_WAITS = Condition(words="the CPU waits for storage (iowait of 15 % or more)", holds=_storage)
+GPU_MEMORY_FREE = Condition(words="GPU memory is free (peak below 85 %) and was not preallocated", holds=_gpu_memory)
+GPU_MEMORY_FULL = Condition(
+    words="GPU memory is full (peak of 90 % or more) and was not preallocated", holds=_full_memory
+)
+GPU_TIME_FREE = Condition(words="the GPU has time to spare (mean utilisation below 95 %)", holds=_gpu_time)
+TENSOR_CORES = Condition(words="the GPU has tensor cores (compute capability 7.0 or newer)", holds=_tensor_cores)
+FULL_PRECISION = Condition(words="the job does not compute in 16 bits yet", holds=_full_precision)
+SEVERAL_GPUS = Condition(words="the job has several GPUs", holds=_several)

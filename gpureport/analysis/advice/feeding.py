@@ -1,0 +1,134 @@
+"""Steps that bring data to the GPU faster."""
+
+from gpureport.analysis.advice import conditions, sources
+from gpureport.analysis.advice.step import Step
+
+STEPS = (
+    Step(
+        name="loader_workers",
+        title="More loader workers",
+        do="Raise the number of loader workers (DataLoader num_workers, tf.data num_parallel_calls) step by step, from "
+        "one a core that is free, as long as the throughput rises.",
+        when="The GPU waits for batches while cores and host memory are free.",
+        risk="Each worker takes host memory and starts anew with each epoch unless it is kept; more workers than cores "
+        "slow one another down.",
+        check="Idle gaps and low phases go, CPU use rises, and the work done per GPU-hour goes up.",
+        source=sources.of(sources.NEPTUNE, sources.CLUSTER, sources.TORCH_DATA),
+        conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),
+    ),
+    Step(
+        name="persistent_workers",
+        title="Keep workers alive between epochs",
+        do="Set persistent_workers=True (PyTorch), or build the input pipeline once outside the loop over epochs.",
+        when="Gaps come back at the end of each epoch, where workers are ended and started again.",
+        risk="Workers keep their memory, and a data set object that changes between epochs is not read again.",
+        check="The gaps at the ends of epochs shrink or go.",
+        source=sources.TORCH_DATA,
+        conditions=(conditions.WORKERS,),
+    ),
+    Step(
+        name="prefetch",
+        title="Prefetch batches",
+        do="Let the loader work ahead of the GPU: prefetch_factor of 2 to 4 with workers (PyTorch), "
+        "dataset.prefetch(tf.data.AUTOTUNE) as the last stage (TensorFlow), a queue of your own elsewhere.",
+        when="Batches take unequally long, so that the GPU waits now and then although loading is fast enough on the "
+        "whole.",
+        risk="Host memory for the batches that wait.",
+        check="Short pauses and gaps go while mean CPU use stays as it was.",
+        source=sources.of(sources.NEPTUNE, sources.CLOUD, sources.TORCH_DATA),
+        conditions=(conditions.HOST_MEMORY_FREE,),
+    ),
+    Step(
+        name="pinned_memory",
+        title="Pinned memory and overlapped copies",
+        do="Load into pinned host memory (pin_memory=True) and copy without waiting (tensor.to(device, "
+        "non_blocking=True)), so that the next batch travels while this one is computed.",
+        when="The GPU pauses at the edges of steps, or copies to the GPU show in PCIe throughput.",
+        risk="Pinned memory is locked: the operating system cannot give it to others.",
+        check="The dips between steps go; PCIe throughput is spread over the step.",
+        source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
+        conditions=(conditions.HOST_MEMORY_FREE,),
+    ),
+    Step(
+        name="smaller_transfers",
+        title="Send less to the GPU",
+        do="Send data in its compact form (uint8 images, token ids of 32 bits) and convert and normalise on the GPU; "
+        "send one large tensor instead of many small ones; keep what is used in every step on the GPU.",
+        when="Copies fill the PCIe link.",
+        risk="The conversion takes a little GPU time.",
+        check="PCIe throughput falls and the work done per GPU-hour rises.",
+        source=sources.of(sources.NEPTUNE, sources.TORCH_TUNING),
+    ),
+    Step(
+        name="processes_not_threads",
+        title="Processes instead of threads",
+        do="Run preprocessing in processes (DataLoader workers, multiprocessing) instead of threads, which share one "
+        "interpreter lock; give the main process nothing to do but feed the GPU.",
+        when="One core is at its limit while others have nothing to do.",
+        risk="Memory for each process, and the cost of handing data between them.",
+        check="The load spreads over the cores, and GPU utilisation rises.",
+        source=sources.NEPTUNE,
+        conditions=(conditions.ONE_CORE,),
+    ),
+    Step(
+        name="faster_preprocessing",
+        title="Cheaper preprocessing code",
+        do="Profile the loader alone (iterate over it without a model), then vectorise what is slow, tokenise and "
+        "decode in compiled libraries, and do per batch what is done per sample.",
+        when="The CPU is the limit and time goes into code of one's own.",
+        risk="Code to maintain; results must stay the same.",
+        check="The loader alone yields more batches a second than the job uses up.",
+        source=sources.of(sources.NEPTUNE, sources.CLUSTER),
+    ),
+    Step(
+        name="offline_preprocessing",
+        title="Preprocess when the data are made",
+        do="Do what is the same in every epoch (decoding, resizing, tokenising, filtering) once, and store the result.",
+        when="The CPU is busy with transformations that do not depend on chance.",
+        risk="What is fixed loses the randomness that helps training: keep augmentation in the loop. Disk space.",
+        check="CPU use falls while GPU utilisation rises; the validation metric stays as it was.",
+        source=sources.NEPTUNE,
+        conditions=(conditions.CPU_BUSY,),
+    ),
+    Step(
+        name="gpu_preprocessing",
+        title="Decode and augment on the GPU",
+        do="Move decoding and augmentation to the GPU with NVIDIA DALI (hardware JPEG decoder from A100 on) or with "
+        "the GPU transforms of the framework.",
+        when="The CPU is busy and the GPU has time to spare; where the GPU is the limit, keep it on the CPU.",
+        risk="GPU memory and time; results differ slightly from those of CPU libraries.",
+        check="CPU use falls, GPU utilisation and the work done per GPU-hour rise.",
+        source=sources.of(sources.NEPTUNE, sources.CENTML, sources.NVIDIA_DALI),
+        conditions=(conditions.CPU_BUSY, conditions.GPU_TIME_FREE),
+    ),
+    Step(
+        name="cache_near_compute",
+        title="Cache data near the GPU",
+        do="Copy the data set to a local SSD before training, or cache it in host memory after the first epoch.",
+        when="The CPU waits for storage, or the first epoch is slower than later ones.",
+        risk="Disk space or host memory; copies grow stale when the source changes.",
+        check="Waiting for I/O (iowait) falls, and the first epoch takes as long as the others.",
+        source=sources.of(sources.NEPTUNE, sources.CLOUD, sources.CLUSTER),
+    ),
+    Step(
+        name="file_formats",
+        title="Fewer and larger files",
+        do="Store samples in files of 100 MB and more that are read from front to back: TFRecord, WebDataset tar "
+        "files, Parquet; shuffle shards, then within a buffer.",
+        when="Storage is asked for many small files, as on network file systems and object stores.",
+        risk="Samples can no longer be fetched one by one at random; shuffling becomes coarser.",
+        check="Waiting for I/O falls, read throughput rises.",
+        source=sources.of(sources.NEPTUNE, sources.CLOUD, sources.CLUSTER),
+    ),
+    Step(
+        name="fewer_workers",
+        title="Fewer loader workers",
+        do="Lower the number of workers or prefetch_factor, share read-only data between workers, and hold arrays "
+        "instead of lists of Python objects in the data set.",
+        when="Host memory is nearly full, so that the page cache is lost or the job is about to be killed.",
+        risk="Loading can become the limit.",
+        check="Host memory in use falls below 90 % and GPU utilisation does not.",
+        source=sources.TORCH_DATA,
+    ),
+)
+"""What helps a GPU that waits for input."""

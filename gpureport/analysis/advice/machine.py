@@ -1,0 +1,134 @@
+"""Steps on the machine: cooling, power, links, the choice of GPU, and what is recorded."""
+
+from gpureport.analysis.advice import sources
+from gpureport.analysis.advice.step import Step
+
+STEPS = (
+    Step(
+        name="cooling",
+        title="Cool the GPU",
+        do="Check airflow, fans, filters and blanking panels of this slot, the temperature of the inlet air, and the "
+        "temperature of the memory.",
+        when="Clocks are lowered by heat.",
+        risk="None, or noise.",
+        check="The temperature margin is positive under load, and clocks reach those of the other GPUs.",
+        source=sources.of(sources.NEPTUNE, sources.CENTML),
+    ),
+    Step(
+        name="lower_power_limit",
+        title="Lower the power limit a little",
+        do="Set a limit 10 to 15 % below the default (nvidia-smi -pl WATTS, as root) until cooling is repaired: steady "
+        "clocks beat clocks that swing with the heat.",
+        when="Heat lowers the clocks and cooling cannot be changed now.",
+        risk="A few per cent of speed.",
+        check="No more thermal episodes; work per GPU-hour does not fall.",
+        source=sources.NVIDIA_SMI,
+    ),
+    Step(
+        name="power_supply",
+        title="Check the power supply",
+        do="Check power supplies, cables and connectors, the power budget of the rack, and the brake signal in the log "
+        "of the board's management controller.",
+        when="The hardware lowers clocks without heat, most of all on all GPUs of a machine at once.",
+        risk="None; it takes the machine out of use.",
+        check="No hardware slowdown under full load.",
+        source=sources.of(sources.NEPTUNE, sources.NVIDIA_SMI),
+    ),
+    Step(
+        name="raise_power_limit",
+        title="Raise the power limit to the default",
+        do="Set nvidia-smi -pl to the default limit (as root), or ask whoever set the lower one why.",
+        when="The limit is below the default of the board and the GPU is held by it.",
+        risk="More heat and power; the limit may be there for a reason.",
+        check="Clocks under load rise.",
+        source=sources.NVIDIA_SMI,
+    ),
+    Step(
+        name="accept_power_cap",
+        title="Nothing, or a GPU with more power",
+        do="Take it as normal: under heavy load many boards run at their power limit. Compare work per GPU-hour and "
+        "per kWh with another board if power is what limits you.",
+        when="Power stays at the default limit under load.",
+        risk="None.",
+        check="Work per GPU-hour.",
+        source=sources.CENTML,
+    ),
+    Step(
+        name="unlock_clocks",
+        title="Unlock the clocks",
+        do="Reset application clocks (nvidia-smi -rac) and locked clocks (nvidia-smi -rgc), as root.",
+        when="Clocks are held at a setting below what the board can do.",
+        risk="They may have been locked to make measurements repeatable.",
+        check="The clock under load reaches the highest the board allows.",
+        source=sources.NVIDIA_SMI,
+    ),
+    Step(
+        name="reseat_card",
+        title="Reseat the card",
+        do="Compare nvidia-smi -q -d PCIE with the slot's width, reseat card and riser, and look at the BIOS setting "
+        "of the slot's generation and lanes.",
+        when="The PCIe link runs below its width or generation under load.",
+        risk="It takes the machine out of use.",
+        check="Generation and width under load equal the highest.",
+        source=sources.NVIDIA_SMI,
+    ),
+    Step(
+        name="replace_gpu",
+        title="Reset or replace the GPU",
+        do="Look at nvidia-smi -q -d ECC,ROW_REMAPPER; reset the GPU when a remapping is pending, and have it replaced "
+        "when remapping failed or uncorrectable errors come back.",
+        when="Memory errors were counted during the run.",
+        risk="It takes the GPU out of use.",
+        check="The counters stay where they are under load.",
+        source=sources.NVIDIA_MEMORY,
+    ),
+    Step(
+        name="recover_gpu",
+        title="Recover the lost GPU",
+        do="Read the Xid message in the kernel log (dmesg), drain the machine, reset the GPU or reboot, and run "
+        "dcgmi diag -r 3 before it is used again.",
+        when="The driver no longer reaches a GPU.",
+        risk="It takes the machine out of use.",
+        check="The diagnosis passes, and no Xid follows under load.",
+        source=sources.NVIDIA_XID,
+    ),
+    Step(
+        name="smaller_gpu",
+        title="A smaller GPU",
+        do="Run the job on a smaller kind of GPU, on a MIG slice, or several jobs on one GPU.",
+        when="Memory and busy time would fit a smaller kind all along.",
+        risk="Longer runs; less room for growth.",
+        check="Cost per unit of work falls.",
+        source=sources.of(sources.CENTML, sources.CLOUD),
+    ),
+    Step(
+        name="larger_gpu",
+        title="A larger GPU",
+        do="Try a GPU with more memory or a newer compute capability for a few hundred steps.",
+        when="Memory is short all along, or the GPU is busy all the time and time matters more than money.",
+        risk="Price and availability.",
+        check="Cost per unit of work, by kind of GPU and provider.",
+        source=sources.of(sources.CENTML, sources.CLOUD),
+    ),
+    Step(
+        name="record_more",
+        title="Record what would tell the cause",
+        do="Log the CPU, its busiest core and waiting for I/O beside the GPU: gpureport explain recording prints the "
+        "commands.",
+        when="The log holds too little to tell why.",
+        risk="None.",
+        check="The next report names a cause.",
+        source=sources.NEPTUNE,
+    ),
+    Step(
+        name="keep_recording",
+        title="Keep the recorder running",
+        do="Start the recorder before the job and end it after (kill -INT), outside the job's memory limit, on a disk "
+        "with room; watch that its file grows.",
+        when="Samples are missing within the run, or end before it does.",
+        risk="None.",
+        check="Coverage of the next report is 100 %.",
+        source=sources.NVIDIA_SMI,
+    ),
+)
+"""What helps on the machine itself."""

@@ -1,0 +1,44 @@
+"""What a step of the catalogue is, and on what it depends."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpureport.analysis.advice.facts import Facts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """Something that must hold for a step to help, as far as a recording can tell.
+
+    Attributes:
+        words: the condition in words.
+        holds: whether it does; None where the recording does not tell.
+    """
+
+    words: str
+    holds: Callable[[Facts], bool | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One thing to do about lost GPU time.
+
+    Attributes:
+        name: name in lower case, by which tables point to it.
+        title: what it is called.
+        do: what to do, in concrete words.
+        when: when it helps.
+        risk: what it costs or can break.
+        check: how to see that it worked.
+        source: where the advice comes from.
+        conditions: what is looked up in the recording before it is given; all must hold.
+    """
+
+    name: str
+    title: str
+    do: str
+    when: str
+    risk: str
+    check: str
+    source: str
+    conditions: tuple[Condition, ...] = ()

@@ -1,0 +1,105 @@
+"""The checklist of the practice: done, worth trying, or what to record."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.analysis.advice.checklist import ITEMS
+from gpureport.findings import ChecklistEntry, Practice
+from gpureport.recording import Recording, Work
+from tests.builders import recording, steps, with_training
+
+DONE, TRY, CANNOT = Practice.DONE, Practice.WORTH_TRYING, Practice.CANNOT_JUDGE
+BUSY = steps((97, 300))
+CALM = steps((20, 300))
+
+
+def _of(run: Recording) -> dict[str, ChecklistEntry]:
+    return {entry.item: entry for entry in analyze(run).checklist}
+
+
+def _said(run: Recording, **labels: object) -> Recording:
+    return replace(run, run=replace(run.run, **labels))  # type: ignore[arg-type]  # each caller names real fields
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        recording(util=BUSY, cpu=CALM, memory=np.linspace(1, 60, 300)),
+        recording(temperature=steps((60, 60))),
+        recording(util=[50.0]),
+    ],
+)
+def test_every_question_is_answered(run: Recording) -> None:
+    """All of them, in order, whatever was recorded; who cannot judge says what to record."""
+    entries = analyze(run).checklist
+    assert [entry.item for entry in entries] == list(ITEMS)
+    assert all(entry.reason for entry in entries)
+    assert [entry.item for entry in entries if bool(entry.recording) is not (entry.state is CANNOT)] == []
+
+
+@pytest.mark.parametrize(("peak", "state"), [(40, TRY), (50, TRY), (60, DONE), (78, DONE)])
+def test_memory_and_batch(peak: float, state: Practice) -> None:
+    """Below 70 % of 80 GiB there is room; a ramp is no preallocation."""
+    entries = _of(recording(util=BUSY, memory=np.linspace(1, peak, 300)))
+    assert (entries["memory"].state, entries["batch"].state) == (state, state)
+
+
+def test_preallocated_memory_says_nothing() -> None:
+    """Neither full nor free: turn it off once to see."""
+    entries = _of(recording(util=BUSY, memory=steps((1, 30), (70, 270))))
+    assert entries["memory"].state is CANNOT
+    assert "preallocation" in entries["memory"].recording
+    assert entries["batch"].state is CANNOT
+
+
+def test_memory_that_was_not_recorded() -> None:
+    """The command that records it."""
+    entry = _of(recording(util=BUSY))["memory"]
+    assert entry.state is CANNOT
+    assert "memory.used" in entry.recording
+
+
+@pytest.mark.parametrize(
+    ("params", "model", "state"),
+    [
+        ((("precision", "bf16"),), "NVIDIA A100-SXM4-80GB", DONE),
+        ((("precision", "32"),), "NVIDIA A100-SXM4-80GB", TRY),
+        ((), "NVIDIA A100-SXM4-80GB", CANNOT),
+        ((("precision", "32"),), "a GPU nobody knows", CANNOT),
+    ],
+)
+def test_precision(params: tuple[tuple[str, str], ...], model: str, state: Practice) -> None:
+    """By params and compute capability; tensor activity is for the rule on full precision."""
+    entry = _of(_said(recording(util=BUSY, model=model), params=params))["precision"]
+    assert entry.state is state
+
+
+def test_cpu_beside_gpu() -> None:
+    """Both or what is missing."""
+    assert _of(recording(util=BUSY, cpu=CALM))["cpu_beside_gpu"].state is DONE
+    alone = _of(recording(util=BUSY))["cpu_beside_gpu"]
+    assert alone.state is CANNOT
+    assert "CPU" in alone.reason
+    brief = _of(recording(util=BUSY, cpu=steps((20, 60))))["cpu_beside_gpu"]
+    assert (brief.state, "covers only" in brief.reason) == (CANNOT, True)
+
+
+def test_the_input_pipeline() -> None:
+    """Found, judged, or not to be judged without the CPU; never done by silence."""
+    starved = _of(recording(util=steps((97, 100), (30, 300)), cpu=steps((20, 100), (95, 300))))["input_pipeline"]
+    assert starved.state is TRY
+    assert "cpu_bound" in starved.reason
+    assert _of(recording(util=BUSY))["input_pipeline"].state is CANNOT
+
+
+def test_throughput() -> None:
+    """Work said, speed logged, or neither."""
+    run = recording(util=BUSY)
+    assert _of(_said(run, work=Work(amount=1000, unit="steps")))["throughput"].state is DONE
+    logged = with_training(run, [(10, "train/loss", 2.0), (20, "samples_per_second", 120.0)])
+    assert "samples_per_second" in _of(logged)["throughput"].reason
+    silent = _of(with_training(run, [(10, "train/loss", 2.0)]))["throughput"]
+    assert (silent.state, "--work" in silent.recording) == (CANNOT, True)
