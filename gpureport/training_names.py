@@ -58,7 +58,7 @@ _LOSSES = {"loss", "perplexity", "ppl"}
 _ERRORS = {"error", "err", "mae", "mse", "rmse", "wer", "cer"}
 _ACCURACIES = {
     *("accuracy", "acc", "top1", "top5", "f1", "auc", "auroc", "map", "miou", "iou", "bleu", "dice"),
-    *("rouge", "rougel", "rouge1", "rouge2", "recall", "ndcg", "mrr", "psnr", "ssim"),
+    *("rouge", "rougel", "rouge1", "rouge2", "recall", "ndcg", "mrr", "psnr", "ssim", "reward"),
 }
 _QUALITY = ((Role.LOSS, _LOSSES), (Role.ERROR, _ERRORS), (Role.ACCURACY, _ACCURACIES))
 """Words for how good a model is, the ones that say most first."""

@@ -51,6 +51,8 @@ class Cells:
     end: IntArray
     gap_rows: IntArray
     _values: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    _recorded: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    _widths: list[FloatArray] = field(default_factory=list, repr=False, compare=False)
     _refreshes: dict[str, Refresh] = field(default_factory=dict, repr=False, compare=False)
     _shares: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
 
@@ -60,8 +62,12 @@ class Cells:
 
     @property
     def seconds(self) -> FloatArray:
-        """Width of each cell."""
-        return (self.end - self.start) / 1e6
+        """Width of each cell; not to be written to."""
+        if not self._widths:
+            widths = (self.end - self.start) / 1e6
+            widths.flags.writeable = False
+            self._widths.append(widths)
+        return self._widths[0]
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
@@ -76,14 +82,17 @@ class Cells:
 
     def recorded(self, metric: str) -> bool:
         """Whether the metric holds any value for this device."""
-        return bool(len(self)) and not bool(np.isnan(self.values(metric)).all())
+        if metric not in self._recorded:
+            known = metric in self.series.column_names and len(self) > 0
+            self._recorded[metric] = known and not bool(np.isnan(self.values(metric)).all())
+        return self._recorded[metric]
 
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null, all NaN when it was not recorded."""
         if metric not in self._values:
             known = metric in self.series.column_names
             self._values[metric] = (
-                columns.floats(self.series.column(metric)) if known else np.full(len(self.times), np.nan)
+                columns.floats(self.series.column(metric)) if known else columns.same(np.nan, len(self.times))
             )
         return self._values[metric]
 

@@ -47,15 +47,20 @@ def union(stretches: Spans, within: int = 0) -> Spans:
         stretches: starts and ends in any order, overlaps allowed; empty ones vanish.
         within: widest hole that is closed, in microseconds.
     """
-    stretches = stretches[stretches[:, 1] > stretches[:, 0]]
-    if len(stretches) == 0:
+    starts, ends = stretches[:, 0], stretches[:, 1]
+    filled = ends > starts
+    if not filled.all():
+        starts, ends = starts[filled], ends[filled]
+    if len(starts) == 0:
         return NONE
-    stretches = stretches[np.argsort(stretches[:, 0], kind="stable")]
-    reach = np.maximum.accumulate(stretches[:, 1])
-    fresh = np.concatenate([[True], stretches[1:, 0] > reach[:-1] + within])
-    first = np.flatnonzero(fresh)
-    last = np.append(first[1:], len(stretches)) - 1
-    return np.column_stack([stretches[first, 0], reach[last]])
+    if (starts[1:] < starts[:-1]).any():
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+    reach = np.maximum.accumulate(ends)
+    fresh = np.flatnonzero(starts[1:] > reach[:-1] + within) + 1
+    first = np.concatenate([[0], fresh])
+    last = np.append(fresh, len(starts)) - 1
+    return np.column_stack([starts[first], reach[last]])
 
 
 def total_seconds(stretches: Spans) -> float:
@@ -98,11 +103,19 @@ def overlap(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
     before = np.concatenate([[0], np.cumsum(lengths)])
 
     def covered(times: IntArray) -> IntArray:
-        begun = np.searchsorted(stretches[:, 0], times, side="right")
+        begun = _begun(stretches, times)
         unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
         return before[begun] - np.where(begun > 0, unfinished, 0)
 
     return (covered(ends) - covered(starts)) / 1e6
+
+
+def _begun(stretches: Spans, times: IntArray) -> IntArray:
+    """Return for each moment how many stretches begin no later; moments in order are counted, others looked up."""
+    if len(stretches) >= len(times) or (times[1:] < times[:-1]).any():
+        return np.searchsorted(stretches[:, 0], times, side="right")
+    first = np.searchsorted(times, stretches[:, 0], side="left")
+    return np.repeat(np.arange(len(stretches) + 1), np.diff(first, prepend=0, append=len(times)))
 
 
 def runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:

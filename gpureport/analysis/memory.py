@@ -117,6 +117,22 @@ class Memory:
         elif free and not held and max(use.ratio for use in free) < self.roomy.value:
             yield self._headroom(free)
 
+    def preallocated(self, cells: Cells) -> bool | None:
+        """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
+
+        It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
+        a minute.
+        """
+        peak, total = memory_peak(cells), memory_total(cells)
+        if peak is None or not total or cells.times[-1] - cells.times[0] < self.shortest.value * 1e6:
+            return None
+        if peak < self.used.value * total:
+            return False
+        step, spread = self._preallocation(cells, total)
+        if step >= self.step.value and spread < self.steady.value:
+            return True
+        return None if _constant(cells, self.steady.value * total) else False
+
     def _preallocation(self, cells: Cells, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
         known = ~np.isnan(cells.values(_USED))

@@ -68,8 +68,8 @@ def measure(metric: Metric, times: IntArray, values: FloatArray, interval: float
         interval: seconds between samples.
     """
     known = ~np.isnan(values)
-    held = values[known]
-    at = times[known][1:][np.diff(held) != 0]
+    held, stamps = (values, times) if known.all() else (values[known], times[known])
+    at = stamps[1:][held[1:] != held[:-1]]
     sensed = metric.kind is MetricKind.GAUGE and metric.scope is Scope.GPU and metric.unit in _SENSED
     return Refresh(rows=len(held), changes=len(at), seconds=period(np.diff(at) / 1e6, interval) if sensed else None)
 

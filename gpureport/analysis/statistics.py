@@ -31,6 +31,8 @@ class _Levels:
 
 def _levels(values: FloatArray, seconds: FloatArray, unit: str) -> _Levels:
     """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise."""
+    if values.min() == values.max():
+        values, seconds = values[:1], seconds.sum(keepdims=True)
     steps = values / _QUANTUM[unit]
     whole = np.rint(steps)
     low = whole.min()
@@ -60,8 +62,9 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     values, seconds = cells.values(metric.name), cells.seconds
     known = ~np.isnan(values)
     refresh = cells.refresh(metric.name)
-    effective = max(cells.readings(metric.name, known), refresh.changes + 1)
-    if not known.all():
+    every = bool(known.all())
+    effective = max(cells.readings(metric.name, slice(None) if every else known), refresh.changes + 1)
+    if not every:
         values, seconds = values[known], seconds[known]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
     p5, p50, p95 = _quantiles(_levels(values, weights, metric.unit))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpureport.cli import output, sources, step_file
+from gpureport.cli import measuring, output, sources, step_file
 from gpureport.cli.options import SourceOptions, judging_options, source_options
 from gpureport.cli.text import printable
 from gpureport.errors import SettingsError
@@ -116,14 +116,14 @@ def _named(
 def _noise(asked: _Asked) -> "Noise":
     """Return what repetitions in the store differ by; its runs are read one after another."""
     from gpureport.comparison.calibration import alike, calibrated  # noqa: PLC0415 - loads numpy
-    from gpureport.comparison.sampled_run import sampled_run  # noqa: PLC0415 - as above
 
     place = sources.store(asked.options)
     entries = [entry for entry in place.entries() if entry.run.step is not None]
     groups = [alike(entry.run) for entry in entries]
     repeated = [entry for entry, group in zip(entries, groups, strict=True) if groups.count(group) > 1]
-    measured = [sampled_run(*pair) for entry in repeated for pair in asked.analysed([place.read(entry)]).runs]
-    return calibrated(measured)
+    key = asked.options.throughput
+    runs = [run for entry in repeated for run in measuring.measured(asked.analysed([place.read(entry)]).runs, key)]
+    return calibrated(runs)
 
 
 def _tell(noise: "Noise") -> int:
@@ -142,10 +142,9 @@ def _tell(noise: "Noise") -> int:
 def _show(found: Sequence["Recording"], asked: _Asked, noise: "Noise | None") -> int:
     """Print the comparison, and return the exit code."""
     from gpureport.comparison.comparing import compare as compared  # noqa: PLC0415 - loads numpy
-    from gpureport.comparison.sampled_run import sampled_run  # noqa: PLC0415 - as above
 
     analysed = asked.analysed(found)
-    measured = [sampled_run(recording, analysis, asked.options.throughput) for recording, analysis in analysed.runs]
+    measured = measuring.measured(analysed.runs, asked.options.throughput)
     comparison = compared(measured, noise)
     if asked.form == "json":
         from gpureport.report import comparison_json  # noqa: PLC0415 - loads numpy

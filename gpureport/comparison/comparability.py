@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.comparison import readings
 from gpureport.comparison.figures import ENERGY, FIGURES, GRAPHICS_CLOCK, IDLE, MEMORY, POWER, SM_CLOCK
-from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE
+from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE
 from gpureport.comparison.readings import Value
 from gpureport.comparison.steps import Step
 
@@ -169,7 +169,7 @@ def _started_alike(before: Value, after: Value) -> bool | None:
 _ALL = tuple(figure.metric for figure in FIGURES)
 _CLOCKS = (SM_CLOCK, GRAPHICS_CLOCK)
 _POWERS = (POWER, ENERGY, ENERGY_PER_WORK)
-_WORKS = (WORK_RATE, PER_WORK, ENERGY_PER_WORK)
+_WORKS = (WORK_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
 
 _PROPERTIES = (
     _Property(

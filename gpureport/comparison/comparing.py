@@ -7,13 +7,15 @@ from itertools import pairwise
 from gpureport.comparison.batch_size import in_samples
 from gpureport.comparison.comparability import comparability, same_runs
 from gpureport.comparison.contrasts import LEVEL
-from gpureport.comparison.evidence import Evidence, evidence
+from gpureport.comparison.evidence import evidence
 from gpureport.comparison.figures import FIGURES, UTILISATION
 from gpureport.comparison.judging import Judgement, Trial, holm, judged, needed, obstacle
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.noise import Noise
+from gpureport.comparison.remaining import remaining
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Comparison, Delta, Step, steps_of
+from gpureport.comparison.told import Evidence
 
 UNSEEN = 3.0
 """Of gaps that come at random none is seen in three times their distance in one case of twenty."""
@@ -51,7 +53,14 @@ def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Compariso
     }
     plain = Trial(noise=noise)
     deltas = (_delta(entry, levels.get(id(entry), plain), primary) for entry in entries)
-    return Comparison(steps=steps, deltas=tuple(deltas), primary=primary, tested=len(tested))
+    last = steps[-1]
+    return Comparison(
+        steps=steps,
+        deltas=tuple(deltas),
+        primary=primary,
+        tested=len(tested),
+        remaining=remaining(last.label, last.analyses),
+    )
 
 
 def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import fsum
 
 from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
@@ -143,7 +144,7 @@ def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> Side | Non
         runs=len({position for position, _ in group}),
         findings=len(group),
         severity=max((finding.severity for _, finding in group), key=_SEVERITIES.index),
-        lost_gpu_seconds=sum(lost) / len(step.analyses) if lost else None,
+        lost_gpu_seconds=fsum(lost) / len(step.analyses) if lost else None,
     )
 
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
+from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
 
 POINTS = 0.02
 """Two points: what repeating a run commonly changes a share by; also the half-width that planning aims at."""
@@ -55,6 +55,7 @@ class Figure:
 FIGURES: tuple[Figure, ...] = (
     Figure(metric=WORK_RATE, unit="1/s", kind=Kind.WORK, better=1),
     Figure(metric=PER_WORK, unit="s", kind=Kind.WORK, better=-1),
+    Figure(metric=COST_PER_WORK, unit="currency", kind=Kind.WORK, better=-1),
     Figure(metric=GPU_SECONDS, unit="s", kind=Kind.TOTAL, better=-1),
     Figure(metric=ENERGY_PER_WORK, unit="J", kind=Kind.WORK, better=-1),
     Figure(metric=ENERGY, unit="J", kind=Kind.TOTAL, better=-1),

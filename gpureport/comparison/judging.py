@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from gpureport.comparison.comparability import Comparability, barrier
 from gpureport.comparison.contrasts import LEVEL, Basis, runs_needed, seconds_needed
-from gpureport.comparison.evidence import Evidence
 from gpureport.comparison.figures import IDLE, POINTS, UTILISATION
+from gpureport.comparison.measures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.noise import Noise
 from gpureport.comparison.steps import Needed, Verdict
+from gpureport.comparison.told import Evidence
 
 SAME_RECORDING = "The same recording stands on both sides."
 ALLOWED = "It would be one comparison's difference, but not one of {count}: with so many, some differ by chance."
@@ -102,7 +103,9 @@ def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
     """Judge a run without repetition: it differs in this pair where it does by more than repeating commonly changes."""
     before, after = evidence.before or 0.0, evidence.after or 0.0
     margin, source = evidence.figure.margin(before), "commonly changes"
-    if noise is not None and (measured := noise.margin(evidence.figure.metric, before)) is not None:
+    # a price does not scatter, so cost scatters as GPU time does
+    metric = PER_WORK if evidence.figure.metric == COST_PER_WORK else evidence.figure.metric
+    if noise is not None and (measured := noise.margin(metric, before)) is not None:
         margin, source = measured, "of this store changed"
     if abs(after - before) <= margin:
         return Judgement(verdict=Verdict.NOT_SHOWN, reason=WITHIN_MARGIN.format(source=source))

@@ -15,6 +15,12 @@ PER_WORK = f"gpu_seconds_per_{WORK_BATCH}_work"
 ENERGY_PER_WORK = f"energy_joules_per_{WORK_BATCH}_work"
 """Name of the figure that sets energy in relation to work."""
 
+COST_PER_WORK = f"cost_per_{WORK_BATCH}_work"
+"""Name of the figure that sets money in relation to work."""
+
+HOUR = 3600.0
+"""Seconds that a price of a GPU-hour is for."""
+
 WORK_RATE = "work_rate_hertz"
 """Name of the figure that says how fast work went: units of work a second, all GPUs together."""
 
@@ -28,7 +34,7 @@ class Measure:
 
     Attributes:
         metric: name with the base unit as suffix; a column name where the figure is one column's.
-        unit: base unit (`1`, `s`, `W`, `By`, `Hz`, `J`); `1/s` is units of work a second.
+        unit: base unit (`1`, `s`, `W`, `By`, `Hz`, `J`); `1/s` is units of work a second, `currency` that of prices.
         value: None where it was not recorded.
     """
 
@@ -131,6 +137,21 @@ def work_rate(analyses: Sequence[Analysis]) -> float | None:
     return WORK_BATCH / each if each else None
 
 
+def cost_per_batch(analyses: Sequence[Analysis], prices: Sequence[float | None]) -> float | None:
+    """Return the money that WORK_BATCH units of work took; None unless the price of every run is known.
+
+    Args:
+        analyses: the runs.
+        prices: of a GPU-hour in each run.
+    """
+    costs = [
+        None if price is None or held is None else held / HOUR * price
+        for price, held in zip(prices, (gpu_seconds([analysis]) for analysis in analyses), strict=True)
+    ]
+    known = [cost for cost in costs if cost is not None]
+    return _per_batch(analyses, fsum(known) / len(known)) if known and len(known) == len(costs) else None
+
+
 def sm_clock(analyses: Sequence[Analysis]) -> float | None:
     """Return the time-weighted mean clock of the multiprocessors."""
     return _weighted_mean(_gpus(analyses), "gpu_sm_clock_hertz")
@@ -156,6 +177,13 @@ _MEASURES: tuple[tuple[str, str, Callable[[Sequence[Analysis]], float | None]], 
 )
 
 
-def measures(analyses: Sequence[Analysis]) -> tuple[Measure, ...]:
-    """Return every figure of the runs of one step, in the order shown."""
-    return tuple(Measure(metric=metric, unit=unit, value=figure(analyses)) for metric, unit, figure in _MEASURES)
+def measures(analyses: Sequence[Analysis], prices: Sequence[float | None] = ()) -> tuple[Measure, ...]:
+    """Return every figure of the runs of one step, in the order shown.
+
+    Args:
+        analyses: the runs.
+        prices: of a GPU-hour in each run, None where not known; nothing where none is.
+    """
+    found = [Measure(metric=metric, unit=unit, value=figure(analyses)) for metric, unit, figure in _MEASURES]
+    cost = cost_per_batch(analyses, prices) if prices else None
+    return (*found, Measure(metric=COST_PER_WORK, unit="currency", value=cost))

@@ -8,12 +8,11 @@ import numpy as np
 
 from gpureport.analysis.base import Analysis
 from gpureport.analysis.bins import Grid, grid
-from gpureport.analysis.cells import Cells, cells_of
+from gpureport.analysis.cells import Cells
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.comparison.steady import settled
 from gpureport.findings import Interval
-from gpureport.recording import Recording
 
 UTILISATION, IDLE = "gpu_utilization_ratio", "idle_ratio"
 SAMPLED = (UTILISATION, "gpu_power_watts", "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz")
@@ -116,9 +115,13 @@ class RunSeries:
         )
 
 
-def run_series(recording: Recording, analysis: Analysis) -> RunSeries | None:
-    """Return a run on bins as wide as its interval and at least 1 s; None when no GPU has samples."""
-    cells = [one for gpu in recording.run.gpus if not gpu.mixed and len(one := cells_of(recording, gpu))]
+def run_series(cells: Sequence[Cells], analysis: Analysis) -> RunSeries | None:
+    """Return a run on bins as wide as its interval and at least 1 s; None when no GPU has samples.
+
+    Args:
+        cells: samples of each of its GPUs.
+        analysis: what was found out about it.
+    """
     if not cells or not any(one.seconds.sum() > 0 for one in cells):
         return None
     places = grid(_window(cells), cells)

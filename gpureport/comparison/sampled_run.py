@@ -8,6 +8,8 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.base import Analysis
+from gpureport.analysis.cells import Cells, cells_of
+from gpureport.analysis.memory import Memory
 from gpureport.columns import FloatArray
 from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.run_series import RunSeries, run_series
@@ -36,6 +38,8 @@ class SampledRun:
         throughput: how fast it worked; None where its training metrics do not tell.
         training: what it learned, at its end.
         start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
+        preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
+        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs; None where not known.
     """
 
     analysis: Analysis
@@ -43,6 +47,8 @@ class SampledRun:
     throughput: Throughput | None = None
     training: tuple[TrainingFigure, ...] = ()
     start_celsius: float | None = None
+    preallocated: bool | None = None
+    gpu_hour_price: float | None = None
     _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False, compare=False)
     _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False, compare=False)
 
@@ -109,27 +115,41 @@ class SampledRun:
         return self._estimates[key]
 
 
-def sampled_run(recording: Recording, analysis: Analysis, key: str | None = None) -> SampledRun:
+def sampled_run(
+    recording: Recording, analysis: Analysis, key: str | None = None, gpu_hour_price: float | None = None
+) -> SampledRun:
     """Return a run as a comparison takes it.
 
     Args:
         recording: the run and its series.
         analysis: what was found out about it.
         key: training metric that counts its work, whatever its name.
+        preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
+        gpu_hour_price: what an hour of one of its GPUs costs; None where not known.
     """
+    cells = [one for gpu in recording.run.gpus if not gpu.mixed and len(one := cells_of(recording, gpu))]
     return SampledRun(
         analysis=analysis,
-        series=run_series(recording, analysis),
+        series=run_series(cells, analysis),
         throughput=throughput(recording.training, key),
         training=training_figures(recording.training),
-        start_celsius=_start_celsius(recording),
+        start_celsius=_start_celsius(cells),
+        preallocated=_preallocated(cells),
+        gpu_hour_price=gpu_hour_price,
     )
 
 
-def _start_celsius(recording: Recording) -> float | None:
+def _preallocated(cells: "Sequence[Cells]") -> bool | None:
+    """Return whether memory of any GPU was taken in advance, None where that cannot be told of one of them."""
+    rule = Memory()
+    found = {rule.preallocated(one) for one in cells}
+    return True if True in found else None if None in found or not found else False
+
+
+def _start_celsius(cells: "Sequence[Cells]") -> float | None:
     first = []
-    for gpu in recording.run.gpus:
-        rows = recording.of(gpu.id).slice(0, _FIRST_ROWS)
+    for one in cells:
+        rows = one.series.slice(0, _FIRST_ROWS)
         values = columns.floats(rows.column(_CELSIUS)) if _CELSIUS in rows.column_names else np.zeros(0)
         first += [float(value) for value in values[~np.isnan(values)][:1]]
     return fsum(first) / len(first) if first else None

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import Measure, measures
+from gpureport.comparison.remaining import Remaining
 from gpureport.comparison.sampled_run import SampledRun
 
 
@@ -140,12 +141,14 @@ class Comparison:
         deltas: neighbours in order, then those after the second against the first.
         primary: the figure that the chain is judged by.
         tested: how many comparisons of it were made, which verdicts allow for.
+        remaining: what is still lost in the last step.
     """
 
     steps: tuple[Step, ...]
     deltas: tuple[Delta, ...]
     primary: str
     tested: int
+    remaining: Remaining
 
     def between(self, base: str, step: str) -> tuple[Delta, ...]:
         """Return the differences of one step against an earlier one."""
@@ -166,7 +169,8 @@ def steps_of(runs: Sequence[SampledRun]) -> Iterator[Step]:
     for group in groups.values():
         first = group[0].analysis.run
         label = _unique(first.step or first.name, taken)
-        yield Step(label=label, runs=tuple(group), measures=measures([run.analysis for run in group]))
+        prices = [run.gpu_hour_price for run in group]
+        yield Step(label=label, runs=tuple(group), measures=measures([run.analysis for run in group], prices))
 
 
 def _unique(label: str, taken: set[str]) -> str:

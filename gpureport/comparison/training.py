@@ -1,19 +1,17 @@
 """What a run had learned at its end: a faster step that trains worse is no gain."""
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpureport import columns
+from gpureport.training_names import Role, recognised
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_QUALITY = re.compile(
-    r"loss|acc(?:uracy)?(?:$|[^a-z])|perplexity|ppl|f1|auc|bleu|rouge|mse|mae|rmse|reward|iou|wer", re.IGNORECASE
-)
+_QUALITY = {Role.LOSS, Role.ERROR, Role.ACCURACY}
 _LAST = 0.1
 """Share of the points, from the end, that a figure is the mean of: one point alone scatters."""
 
@@ -35,10 +33,15 @@ def training_figures(training: "pa.Table") -> tuple[TrainingFigure, ...]:
     values, times = columns.floats(training.column("value")), columns.integers(training.column("timestamp"))
     order = np.argsort(times, kind="stable")
     figures = []
-    for name in sorted({str(each) for each in names if _QUALITY.search(str(each))}):
+    for name in sorted(filter(_tells_quality, {str(each) for each in names})):
         points = values[order][(names == name)[order]]
         points = points[np.isfinite(points)]
         if len(points):
             last = points[-max(round(len(points) * _LAST), 1) :]
             figures.append(TrainingFigure(name=name, value=float(last.mean())))
     return tuple(figures)
+
+
+def _tells_quality(name: str) -> bool:
+    said = recognised(name)
+    return said is not None and said.role in _QUALITY

@@ -1,16 +1,16 @@
 """One run against one: how sure their difference is by what lies within them, or why that cannot be told."""
 
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, isfinite, log
 
 import numpy as np
 
-from gpureport.columns import FloatArray
 from gpureport.comparison.batch_means import FEWEST, BatchMeans, batch_means
-from gpureport.comparison.contrasts import Contrast, within_runs
+from gpureport.comparison.contrasts import LEVEL, Contrast, within_runs
 from gpureport.comparison.figures import POWER, Figure
 from gpureport.comparison.mean_estimate import MeanEstimate
-from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK
+from gpureport.comparison.measures import ENERGY_PER_WORK
+from gpureport.comparison.per_work import per_work
 from gpureport.comparison.sampled_run import SampledRun
 
 SHORTEST_SECONDS = 600.0
@@ -65,13 +65,25 @@ def work(before: SampledRun, after: SampledRun, figure: Figure) -> Within:
     """Return the difference of the logarithms of a figure per unit of work."""
     estimates = []
     for run in (before, after):
-        rates = run.rates
-        width = run.throughput.width if run.throughput else 1.0
-        seconds = 0.0 if rates is None else run.recorded_rate_seconds
-        if reason := _refused(run, seconds, width, "points of its throughput"):
+        if reason := _refused_work(run):
             return Within(contrast=None, reason=reason)
-        estimates.append(_log_estimate(run, rates if rates is not None else np.zeros(0), figure.metric))
+        estimates.append(_log_estimate(run, figure.metric))
     return Within(contrast=within_runs(*estimates), reason="")
+
+
+def alone(run: SampledRun, metric: str) -> tuple[float, float] | None:
+    """Return the interval of the logarithm of a figure per unit of work in one run; None where it tells none."""
+    if _refused_work(run):
+        return None
+    low, high = _log_estimate(run, metric).interval(LEVEL)
+    return (low, high) if isfinite(low) and isfinite(high) else None
+
+
+def _refused_work(run: SampledRun) -> str:
+    """Return why throughput is too short a series to say anything about its scatter; empty when it is not."""
+    width = run.throughput.width if run.throughput else 1.0
+    seconds = 0.0 if run.rates is None else run.recorded_rate_seconds
+    return _refused(run, seconds, width, "points of its throughput")
 
 
 def _refused(run: SampledRun, seconds: float, width: float, what: str = "samples") -> str:
@@ -88,16 +100,16 @@ def _minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
-def _log_estimate(run: SampledRun, rates: FloatArray, metric: str) -> MeanEstimate:
+def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:
     """Return the logarithm of a figure, its error that of rate and power together, which are taken as independent."""
-    speed = batch_means(rates)
+    rates, value = run.rates, per_work(run, metric)
+    speed = batch_means(rates if rates is not None else np.zeros(0))
     error, degrees = _relative(speed.error, speed.mean), speed.degrees
     if metric == ENERGY_PER_WORK:
         power = run.estimate(POWER, 0.0, 0.01)
         error = float(np.hypot(error, _relative(power.between.error, power.mean)))
         degrees = min(degrees, power.between.degrees)
-    sign = -1.0 if metric in {PER_WORK, ENERGY_PER_WORK} else 1.0
-    center = sign * log(speed.mean) if speed.mean > 0 else -inf
+    center = log(value) if value else -inf
     return MeanEstimate(mean=center, between=BatchMeans(mean=center, error=error, degrees=degrees))
 
 

@@ -21,9 +21,10 @@ from gpureport.analysis.base import (
     MetricSummary,
     ThrottleEntry,
 )
-from gpureport.findings import Answer, Evidence, Finding, Interval, NotJudged
+from gpureport.findings import Answer, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent, Quality
 from gpureport.recording import Run
+from gpureport.report.evidence_json import evidence_of
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -180,24 +181,11 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
         "root": finding.root,
         "samples": finding.samples,
         "ruled_out": list(finding.ruled_out),
-        "evidence": [_evidence(evidence) for evidence in finding.evidence],
+        "evidence": [evidence_of(evidence) for evidence in finding.evidence],
         "summary": finding.summary,
         "recommendation": finding.recommendation,
         "steps": [{"name": step.name, "unknown": list(step.unknown)} for step in finding.steps],
         "fingerprint": finding.fingerprint,
-    }
-
-
-def _evidence(evidence: Evidence) -> dict[str, Any]:
-    limit = evidence.threshold
-    return {
-        "metric": evidence.metric,
-        "statistic": evidence.statistic,
-        "observed": evidence.observed,
-        "unit": evidence.unit,
-        "relation": evidence.relation,
-        "threshold": None if limit is None else limit.value,
-        "provenance": None if limit is None else {"kind": limit.provenance, "source": limit.source},
     }
 
 

@@ -10,13 +10,15 @@ from math import fsum, isfinite
 from typing import Any
 
 from gpureport.analysis.base import Analysis
-from gpureport.comparison import across_runs
 from gpureport.comparison.fates import Fate, FindingFate
+from gpureport.comparison.groups import groups
 from gpureport.comparison.links import Link, links
 from gpureport.comparison.measures import Measure, measures
+from gpureport.comparison.memory_fit import MemoryFit, memory_fits
 from gpureport.comparison.noise import Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Comparison, Delta, Step
+from gpureport.report.across_json import across_json
 
 SCHEMA = "gpureport.comparison/1"
 
@@ -40,17 +42,17 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "training": [asdict(entry) for link in found for entry in link.training],
         "findings": {fate.value: _fates(found, fate) for fate in Fate},
         "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
-        "groups": [asdict(group) for group in across_runs.groups(comparison.steps)],
-        "across_runs": _across(comparison.steps),
+        "groups": [asdict(group) for group in groups(comparison.steps)],
+        "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
+        "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
+        "across_runs": across_json(comparison.steps),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
-def _across(steps: Sequence[Step]) -> list[dict[str, Any]]:
-    """Return findings over several runs: how work scales with GPUs, and the largest batch that fits."""
-    found = [{"kind": "scaling", **asdict(each)} for each in across_runs.scaling(steps)]
-    batch = across_runs.largest_batch(steps)
-    return [*found, *([{"kind": "batch_size", **asdict(batch)}] if batch else [])]
+def _fit(fit: MemoryFit) -> dict[str, Any]:
+    """Return the kinds of GPU that would hold the peak of a step, with the smallest of them by name."""
+    return asdict(fit) | {"smallest": fit.smallest.model if fit.smallest else None}
 
 
 def _step(step: Step) -> dict[str, Any]:
@@ -71,7 +73,9 @@ def _run(run: SampledRun) -> dict[str, Any]:
         "name": info.name,
         "params": dict(info.params),
         "tags": dict(info.tags),
-        "measures": _measures(measures([run.analysis])),
+        "gpu_hour_price": run.gpu_hour_price,
+        "preallocated": run.preallocated,
+        "measures": _measures(measures([run.analysis], [run.gpu_hour_price])),
         "sample_means": _sample_means(run.analysis),
         "steady": None
         if settled is None

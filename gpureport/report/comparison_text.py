@@ -40,6 +40,9 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
     if view.across:
         yield from page.heading("Over all steps")
         yield from text_tables.facts(view.across, page)
+    if view.left:
+        yield from page.heading("Left in the last step")
+        yield from text_tables.facts(view.left, page)
     for link in view.links:
         yield from _link(link, page)
 

@@ -13,7 +13,7 @@ from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Comparison
 from gpureport.comparison.trained import Trained
 from gpureport.recording import Recording
-from gpureport.report import chain, difference, display, fate_lines, group_view, step_table, verdict
+from gpureport.report import chain, difference, display, fate_lines, group_view, left_view, step_table, verdict
 from gpureport.report.difference import Shown
 from gpureport.report.inputs import RunInput
 from gpureport.report.parts import Cell, Fact, Row, Table
@@ -88,6 +88,7 @@ class ComparisonView:
         since_first: what may be said of steps between second and last against the first.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
         across: what all steps together say.
+        left: what is still lost in the last step.
     """
 
     subtitle: str
@@ -98,6 +99,7 @@ class ComparisonView:
     since_first: tuple[Fact, ...]
     groups: Table | None
     across: tuple[Fact, ...]
+    left: tuple[Fact, ...]
 
 
 def build(
@@ -126,7 +128,12 @@ def build(
         since_first=tuple(_since_first(comparison)),
         groups=group_view.table(comparison.steps) if several else None,
         across=tuple(group_view.facts(comparison.steps)),
+        left=tuple(left_view.facts(comparison.remaining, [run for run in inputs if run.step == _last(comparison)])),
     )
+
+
+def _last(comparison: Comparison) -> str:
+    return display.clean(comparison.steps[-1].label)
 
 
 def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:

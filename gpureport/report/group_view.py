@@ -2,9 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gpureport.comparison.across_runs import HEADROOM, BatchSize, Mean, Scaling, groups, largest_batch, scaling
+from gpureport.comparison.across_runs import BatchSize, Scaling, largest_batch, scaling
+from gpureport.comparison.groups import Mean, groups
+from gpureport.comparison.measures import COST_PER_WORK
+from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
-from gpureport.report import display
+from gpureport.report import display, step_table
 from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
@@ -15,7 +18,8 @@ def table(steps: Sequence[Step]) -> Table:
     """Return one row a step: utilisation and work per GPU-hour with their intervals, and a bar of each."""
     found = groups(steps)
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
-    best = max(rates, default=0.0)
+    costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
+    best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(
             head=Cell(text=display.squeeze(display.clean(group.label), _LABEL)),
@@ -23,13 +27,20 @@ def table(steps: Sequence[Step]) -> Table:
                 Cell(text=str(group.runs)),
                 *_shown(group.utilisation, display.percent, 1.0),
                 *(_shown(group.work_per_gpu_hour, display.number, best) if rates else ()),
+                *(_shown(group.cost_per_1000_work, display.number, dearest) if costs else ()),
             ),
         )
         for group in found
     )
     interval = f"95{display.GAP}% interval"
-    names = ("Step", "Runs", "GPU utilisation", interval, "", *(("Work per GPU-hour", interval, "") if rates else ()))
-    return Table(columns=names, numeric=(True, *(True, True, False) * (2 if rates else 1)), rows=rows)
+    shown = ["GPU utilisation", *(["Work per GPU-hour"] if rates else []), *(_cost_title(steps) if costs else [])]
+    names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
+    return Table(columns=names, numeric=(True, *(True, True, False) * len(shown)), rows=rows)
+
+
+def _cost_title(steps: Sequence[Step]) -> list[str]:
+    units = {step.work_unit for step in steps}
+    return [step_table.shown(COST_PER_WORK, units.pop() if len(units) == 1 else None).title]
 
 
 def _shown(mean: Mean | None, text: Callable[[float], str], most: float) -> Iterator[Cell]:
@@ -49,6 +60,31 @@ def facts(steps: Sequence[Step]) -> Iterator[Fact]:
     batch = largest_batch(steps)
     if batch is not None:
         yield Fact(name="Batch size", text=_batch(batch))
+    for names, fit in _alike(memory_fits(steps)):
+        yield Fact(name="GPU kinds", text=f"{names}: {_fitting(fit)}")
+
+
+def _alike(fits: Sequence[MemoryFit]) -> Iterator[tuple[str, MemoryFit]]:
+    """Yield what fits, steps of which the same is said together; nothing where memory was not recorded at all."""
+    gathered: dict[str, list[MemoryFit]] = {}
+    for fit in fits:
+        if fit.peak_bytes is not None:
+            gathered.setdefault(_fitting(fit), []).append(fit)
+    for same in gathered.values():
+        yield display.listing([display.clean(fit.step) for fit in same]), same[0]
+
+
+def _fitting(fit: MemoryFit) -> str:
+    """Return which kinds would hold the peak of a step, the smallest first."""
+    if not fit.kinds or fit.peak_bytes is None:
+        return fit.reason
+    models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fit.kinds if kind.fits]
+    said = f"would fit {display.listing(models)}" if models else "would fit no kind of the GPU table"
+    doubt = f" {fit.reason}" if fit.reason else ""
+    return (
+        f"the peak of {display.memory(fit.peak_bytes)} on one GPU {said}, with {display.percent(fit.headroom)} left "
+        f"free; of {len(fit.unknown)} other kinds the table does not know the memory.{doubt}"
+    )
 
 
 def _scaled(found: Scaling) -> str:
@@ -68,6 +104,6 @@ def _batch(batch: BatchSize) -> str:
         return f"Recorded at {sizes}. {batch.reason}"
     return (
         f"Recorded at {sizes}: one more takes {display.memory(batch.bytes_each)}, so up to "
-        f"{display.integer(batch.max_batch)} would fit with {display.percent(HEADROOM)} left free, as far as memory "
-        "goes on growing so."
+        f"{display.integer(batch.max_batch)} would fit with {display.percent(HEADROOM.value)} left free, as far as "
+        "memory goes on growing so."
     )

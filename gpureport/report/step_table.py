@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
+from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
 from gpureport.comparison.steps import Comparison, Delta, Plain, Step
 from gpureport.report import display
 from gpureport.report.difference import Shown, held_back, interval
@@ -42,6 +42,7 @@ def _clock_change(hertz: float) -> str:
 _SHOWN: dict[str, Shown] = {
     WORK_RATE: Shown(title="{unit} a second", value=display.number, change=_rate_change),
     PER_WORK: Shown(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
+    COST_PER_WORK: Shown(title="Cost per {batch}", value=display.number, change=display.signed),
     "gpu_seconds": Shown(title="GPU-hours", value=_hours, change=_hours_change),
     ENERGY_PER_WORK: Shown(title="Energy per {batch}", value=display.energy, change=_energy_change),
     "energy_joules": Shown(title="Energy", value=display.energy, change=_energy_change),
@@ -94,7 +95,9 @@ def table(comparison: Comparison) -> Table:
 def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Shown]:
     """Return the figures to show of some steps, by name."""
     known = any(step.work_unit for step in steps)
-    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, WORK_RATE}
+    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+    if all(run.gpu_hour_price is None for step in steps for run in step.runs):
+        left_out.add(COST_PER_WORK)
     return _named(steps, [name for name in _SHOWN if name not in left_out and (name not in _ASIDE or name in aside)])
 
 
@@ -112,11 +115,10 @@ def overview(comparison: Comparison) -> Table:
         runs = len(step.analyses)
         label = display.squeeze(display.clean(step.label), _LABEL)
         rows.append(_plain_row(f"{label} ({runs} runs)" if runs > 1 else label, step.value, figures))
-        for analysis in step.analyses if runs > 1 else ():
-            values = {measure.metric: measure.value for measure in measures([analysis])}
-            rows.append(
-                _plain_row(f"- {display.squeeze(display.clean(analysis.run.name), _LABEL)}", values.get, figures)
-            )
+        for run in step.runs if runs > 1 else ():
+            values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
+            name = display.squeeze(display.clean(run.analysis.run.name), _LABEL)
+            rows.append(_plain_row(f"- {name}", values.get, figures))
     repeated = len(rows) > len(comparison.steps)
     note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
     return Table(

@@ -65,6 +65,15 @@ def test_overlap_of_cells_adds_up_to_the_intersection(stretches: Spans, edges: l
     assert np.isclose(covered.sum(), intervals.total_seconds(whole))
 
 
+@given(_spans, st.lists(st.integers(0, _HORIZON - 3), min_size=1, max_size=30))
+def test_overlap_is_the_same_of_cells_in_any_order(stretches: Spans, starts: list[int]) -> None:
+    """In order they are counted, else looked up; many cells to a stretch, or many stretches to a cell."""
+    begin = np.array(starts, dtype=np.int64)
+    for cells in (begin, np.sort(begin)):
+        expected = [_mask(stretches)[start : start + 3].sum() / 1e6 for start in cells]
+        assert intervals.overlap(cells, cells + 3, stretches).tolist() == pytest.approx(expected)
+
+
 @given(_values, st.integers(0, 40))
 def test_hysteresis_is_the_same_on_a_recording_in_two_parts(values: FloatArray, cut: int) -> None:
     """Runs found on both sides of a break are the runs found on each side alone."""

@@ -7,16 +7,25 @@ Prints the tables of docs/explanation/comparing-runs.md.
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from gpureport.comparison.batch_means import batch_means
 from gpureport.comparison.contrasts import between_runs, within_runs
+from gpureport.comparison.evidence import evidence
+from gpureport.comparison.figures import BY_METRIC, POWER
 from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
+from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK
+from gpureport.comparison.sampled_run import SampledRun
+from gpureport.comparison.steps import steps_of
+from gpureport.comparison.throughput import Throughput
 from tests.comparison.processes import Process, autoregressive, processes
+from tests.comparison.runs import sampled
 
 LENGTHS = (600, 1800, 3600)
 IDLE = 5.0
+_SECONDS = 1800
 SEED = 20_261_121
 
 
@@ -64,6 +73,51 @@ def pairs(trials: int) -> Iterator[str]:
         yield f"| {process.name} | " + " | ".join(cells) + " |"
 
 
+def per_work(trials: int) -> Iterator[str]:
+    """Yield the table of figures per unit of work: how often the interval of a pair holds the true ratio.
+
+    The later run is a tenth faster on twice as many GPUs at another price, and takes a fifth more power.
+    """
+    yield "| rate and power | GPU time | cost | energy |"
+    yield "| --- | --- | --- | --- |"
+    run = sampled("run", util=np.full(_SECONDS, 90.0), power=300.0)
+    truths = {PER_WORK: 2 / 1.1, COST_PER_WORK: 2 / 1.1 * 1.5, ENERGY_PER_WORK: 2 / 1.1 * 1.2}
+    for phi in (0.5, 0.9, 0.98):
+        rng = np.random.default_rng([SEED, 4, round(phi * 100)])
+        inside = dict.fromkeys(truths, 0)
+        for _ in range(trials):
+            before = _worked(run, phi, rng, rate=100.0, watts=300.0, price=2.0, gpus=1)
+            after = _worked(run, phi, rng, rate=110.0, watts=360.0, price=3.0, gpus=2)
+            base, step = steps_of([before, after])
+            for metric, truth in truths.items():
+                found = evidence(base, step, BY_METRIC[metric])
+                if found.contrast is None or not found.before:
+                    raise ValueError(found.reason)
+                low, high = (1 + end / found.before for end in found.contrast.interval(0.95))
+                inside[metric] += low <= truth <= high
+        yield f"| AR(1), {phi:g} | " + " | ".join(f"{100 * count / trials:.1f} %" for count in inside.values()) + " |"
+
+
+def _worked(  # noqa: PLR0913 - what two runs differ in
+    run: SampledRun, phi: float, rng: np.random.Generator, *, rate: float, watts: float, price: float, gpus: int
+) -> SampledRun:
+    """Return a run whose rate scatters by 5 % and power by 3 %, each depending on itself."""
+    series, info = run.series, run.analysis.run
+    if series is None:
+        msg = "the run has samples"
+        raise ValueError(msg)
+    rates = rate * (1 + autoregressive(_SECONDS, phi, 0.05, rng))
+    power = watts * (1 + autoregressive(len(series.columns[0].values), phi, 0.03, rng))
+    columns = tuple(replace(each, values=power) if each.metric == POWER else each for each in series.columns)
+    several = tuple(replace(info.devices[0], id=f"gpu:{index}", index=index) for index in range(gpus))
+    return SampledRun(
+        analysis=replace(run.analysis, run=replace(info, devices=several)),
+        series=replace(series, columns=columns),
+        throughput=Throughput(name="rate", unit="samples", width=1.0, start=info.started, rates=rates),
+        gpu_hour_price=price,
+    )
+
+
 def repetitions(trials: int, scatters: Sequence[float] = (0.0, 1.0, 2.0, 4.0)) -> Iterator[str]:
     """Yield the table of runs that scatter between each other as well: within one run, and over two, three, five."""
     yield "| scatter between runs, in errors of one | one run | 2 | 3 | 5 |"
@@ -104,6 +158,7 @@ def main() -> None:
     for title, lines in (
         ("One run", single_runs(trials)),
         ("Two runs of one process", pairs(trials)),
+        ("Per unit of work, half an hour", per_work(trials)),
         ("Repetitions", repetitions(trials)),
     ):
         print(f"\n## {title}\n")  # noqa: T201 - a benchmark prints

@@ -89,12 +89,18 @@ def _block(number: int) -> Any:  # noqa: ANN401 - an Arrow buffer, which the stu
     return pc.binary_join_element_wise(*columns, ", ").buffers()[2]
 
 
-def write(path: Path, size: int) -> None:
-    """Write a log of about `size` bytes; the same size is the same log."""
+def write(path: Path, size: int, first: int = 0) -> None:
+    """Write a log of about `size` bytes; the same size is the same log.
+
+    Args:
+        path: the file.
+        size: bytes.
+        first: block of some nine hours that it begins with; logs that begin with another share nothing.
+    """
     left = size
     with path.open("wb") as file:
         left -= file.write(f"{HEADER}\n".encode())
-        number = 0
+        number = first
         while left > 0:
             data = bytes(memoryview(_block(number)))
             if len(data) > left:

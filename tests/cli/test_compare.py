@@ -258,3 +258,35 @@ def test_what_cannot_be_compared_is_one_line(
     assert (outcome.code, outcome.out) == (code, "")
     assert outcome.err.startswith(f"gpureport: {message}")
     assert outcome.err.count("\n") == 1
+
+
+def test_the_order_of_repetitions_and_of_files_changes_nothing(gpureport: Program, two: Path) -> None:
+    """Three and three logs, named in every other order: all but the list of runs is the same to the byte."""
+    for name, level in (("a1", 60), ("a2", 62), ("a3", 61), ("b1", 80), ("b2", 83), ("b3", 81)):
+        (two / f"{name}.csv").write_text(long(level, 200, power=level))
+    documents = []
+    for order in ("123", "312", "231", "321"):
+        steps = ""
+        for step in "ab":
+            runs = ", ".join(f'"{step}{number}.csv"' for number in order)
+            steps += f'[[step]]\nlabel = "{step}"\nruns = [{runs}]\n'
+        (two / "steps.toml").write_text(steps)
+        document = json.loads(gpureport("compare", "--steps", "steps.toml", "--format", "json").out)
+        for step in document["steps"]:
+            step["runs"].sort(key=lambda run: run["name"])
+        documents.append(document)
+    assert documents[0]["deltas"]
+    for document in documents[1:]:
+        assert document == documents[0]
+
+
+def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
+    """Nothing differs, and every interval lies around zero."""
+    (two / "one.csv").write_text(long(60))
+    outcome = gpureport("compare", "one.csv", "one.csv", "--format", "json")
+    recorded = [each for each in json.loads(outcome.out)["deltas"] if each["difference"] is not None]
+    assert outcome.code == 0
+    assert {(each["verdict"], each["difference"]) for each in recorded} == {("no difference shown", 0.0)}
+    intervals = [each["interval"] for each in recorded if each["interval"]]
+    assert intervals
+    assert all(low <= 0 <= high for low, high in intervals)

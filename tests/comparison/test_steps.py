@@ -6,9 +6,9 @@ import pytest
 
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.comparing import compare
-from gpureport.comparison.evidence import ABSENT, OTHER_WORK
 from gpureport.comparison.measures import PER_WORK, observed_seconds
 from gpureport.comparison.steps import Verdict
+from gpureport.comparison.told import ABSENT, OTHER_WORK
 from gpureport.recording import Work
 from tests.report import examples
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from gpureport.comparison.across_findings import BATCH_SIZE, SCALING, across_findings
 from gpureport.comparison.across_runs import groups, largest_batch, scaling
 from gpureport.comparison.batch_size import batch_size
 from gpureport.comparison.measures import PER_WORK, WORK_RATE
@@ -10,6 +11,7 @@ from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Verdict, steps_of
 from gpureport.comparison.throughput import named
 from gpureport.comparison.trained import trained
+from gpureport.findings import Severity
 from gpureport.recording import Work
 from tests.comparison.runs import compared, delta, level, sampled
 
@@ -115,6 +117,14 @@ def test_a_step_that_trains_worse_is_seen() -> None:
     assert entry.before == pytest.approx(1.05, abs=0.01)
 
 
+def test_only_names_that_speak_of_quality_are_shown() -> None:
+    """By the names that are known everywhere: parts of a word that only look alike are none."""
+    names = ("train/loss", "eval/mean_reward", "val_acc", "lossless_ratio", "accumulated", "lr")
+    points = [(float(t), t, name, 1.0) for t in range(1, 40) for name in names]
+    known = {figure.name for figure in run("a", points).training}
+    assert known == {"train/loss", "eval/mean_reward", "val_acc"}
+
+
 def scaled(gpus: int, amount: float, k: int) -> SampledRun:
     """Return a run on some GPUs that did some work."""
     series = np.stack([level(90, 300, seed) for seed in range(gpus)])
@@ -158,3 +168,36 @@ def test_the_largest_batch_that_fits() -> None:
     assert held is not None
     assert (held.max_batch, bool(held.reason)) == (None, True)
     assert largest_batch(list(steps_of(runs[:1]))) is None
+
+
+def test_batches_of_different_numbers_of_gpus_tell_nothing_of_memory() -> None:
+    """A batch of 64 on two GPUs takes of each what one of 32 takes on one."""
+    pair = np.stack([level(90, 120)] * 2)
+    runs = [
+        sampled("32", step="32", util=level(90, 120), memory=20.0, params=[("batch_size", "32")]),
+        sampled("64", step="64", util=pair, memory=26.0, params=[("batch_size", "64")]),
+    ]
+    assert largest_batch(list(steps_of(runs))) is None
+
+
+def test_findings_over_several_runs_have_the_form_of_others() -> None:
+    """Information with evidence: the efficiency with its interval, and the largest batch with the room it leaves."""
+    scaling_steps = list(
+        steps_of([scaled(gpus, amount, k) for gpus, amount in ((1, 1000.0), (4, 3000.0)) for k in range(3)])
+    )
+    (found,) = [each for each in across_findings(scaling_steps) if each.finding.kind == SCALING]
+    assert (found.steps, found.finding.severity, found.finding.devices) == (("1 GPUs", "4 GPUs"), Severity.INFO, ())
+    low, high = (each.observed for each in found.finding.evidence[1:])
+    assert low < found.finding.evidence[0].observed < high
+    assert "do 75 % of the work per GPU-second" in found.finding.summary
+    rising = np.linspace(0.5, 1.0, 120)
+    runs = [
+        sampled(str(size), util=level(90, 120), memory=rising * (10 + 0.5 * size), params=[("batch_size", str(size))])
+        for size in (8, 16, 32)
+    ]
+    (batch,) = [each for each in across_findings(list(steps_of(runs))) if each.finding.kind == BATCH_SIZE]
+    largest = batch.finding.evidence[0]
+    assert (largest.metric, largest.observed, batch.steps) == ("max_batch", 132.0, ("8", "16", "32"))
+    assert largest.threshold is not None
+    assert largest.threshold.source
+    assert batch.finding.recommendation

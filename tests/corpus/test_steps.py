@@ -91,3 +91,14 @@ def test_repetitions_set_against_each_other_give_no_verdict(runs: dict[int, list
         sides = [*(labelled(run, "before") for run in before), *(labelled(run, "after") for run in after)]
         said = {delta.verdict for delta in compare(sides).deltas}
         assert said <= {Verdict.NOT_SHOWN, Verdict.CANNOT_JUDGE}
+
+
+@pytest.mark.parametrize("clock", CLOCKS)
+def test_a_genuine_run_against_itself_gives_no_verdict(runs: dict[int, list[SampledRun]], clock: int) -> None:
+    """Nor does a step of three against the same three."""
+    repeated = runs[clock]
+    again = [labelled(run, "again") for run in repeated]
+    for sides in (*([one, same] for one, same in zip(repeated, again, strict=True)), [*repeated, *again]):
+        recorded = [each for each in compare(sides).deltas if each.difference is not None]
+        assert {each.verdict for each in recorded} == {Verdict.NOT_SHOWN}
+        assert all(each.interval is None or each.interval[0] <= 0 <= each.interval[1] for each in recorded)

@@ -10,6 +10,10 @@ from gpureport.analysis import RULES
 from gpureport.analysis.base import GPU_TIME_CLASSES, MetricSummary
 from gpureport.analysis.selection import limits
 from gpureport.cli.main import gpureport
+from gpureport.comparison.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
+from gpureport.comparison.groups import Group
+from gpureport.comparison.memory_fit import MemoryFit
+from gpureport.comparison.remaining import Remaining
 from gpureport.comparison.steps import Delta, Verdict
 from gpureport.findings import Answer, ChecklistEntry
 from gpureport.metrics import METRICS
@@ -82,4 +86,7 @@ def test_every_part_of_a_difference_is_described() -> None:
     page = (REFERENCE / "comparison-json.md").read_text(encoding="utf-8")
     described = {name for line in page.splitlines() if line.startswith("| `") for name in line.split("|")[1].split("`")}
     assert {field.name for field in fields(Delta)} - described == set()
+    parts = {field.name for kind in (Group, MemoryFit, Remaining) for field in fields(kind)}
+    assert parts - described == set()
+    assert [kind for kind in (SCALING, BATCH_SIZE, GPU_KINDS) if f"| `{kind}` |" not in page] == []
     assert [verdict.value for verdict in Verdict if f"`{verdict.value}`" not in page] == []

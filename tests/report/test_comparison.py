@@ -151,3 +151,26 @@ def test_a_share_of_nothing_is_not_shown() -> None:
     """Relative to 0 there is no difference, and none has no share."""
     assert [relative(1.0, 0.0), relative(1.0, None), relative(0.0, 5.0)] == ["", "", ""]
     assert relative(1.0, 4.0) == f"+25{GAP}%"
+
+
+def test_cost_per_unit_of_work_is_shown_where_prices_are_known() -> None:
+    """In the table of a link, of steps and of groups; without prices there is no such column."""
+    runs = chain("a", "b", "c")
+    measured = [sampled_run(*pair, gpu_hour_price=3.0 + 3.0 * (place > 0)) for place, pair in enumerate(runs)]
+    view = comparison_view.build(runs, measured)
+    rows = {row.head.text: [cell.text for cell in row.cells] for row in view.links[0].figures.rows}
+    assert rows["Cost per 1000 steps"][:3] == ["1.00", "2.00", "+1.00"]
+    assert view.steps is not None
+    assert view.groups is not None
+    assert "Cost per 1000 steps" in view.steps.columns
+    assert "Cost per 1000 steps" in view.groups.columns
+    assert "Cost per" not in text(comparison_view.build(runs))
+
+
+def test_what_is_left_is_said_of_the_last_step() -> None:
+    """Its GPU time and classes lost, and the finding that lost most, of all its GPUs."""
+    view = comparison_view.build(chain("a", "b"))
+    said = {fact.name: fact.text.replace(GAP, " ") for fact in view.left}
+    assert said["Lost"] == "0.033 GPU-h of 0.333 GPU-h a run: 10 % idle"
+    assert said["Largest"].startswith("Idle gaps, GPU 0: 1 finding, up to ")
+    assert "LEFT IN THE LAST STEP" in comparison_text.render(view)

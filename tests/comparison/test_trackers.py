@@ -1,0 +1,121 @@
+"""Genuine runs of trackers set side by side: what may not be compared is refused, by what stands in its way."""
+
+import os
+from dataclasses import replace
+from itertools import permutations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.comparison.comparability import Comparability, comparability
+from gpureport.comparison.comparing import compare
+from gpureport.comparison.links import links
+from gpureport.comparison.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps import Verdict
+from gpureport.recording import Device, Recording, Source
+from tests.comparison.runs import delta, level, sampled
+from tests.importers.mlflow.test_mapping import read
+from tests.importers.neptune.reading import recordings
+
+DATA = Path(os.environ.get("GPUREPORT_TRACKERS", "/nowhere"))
+pytestmark = [
+    pytest.mark.tracker,
+    pytest.mark.skipif(not DATA.is_dir(), reason="GPUREPORT_TRACKERS names no folder of recorded stores"),
+]
+MEMORY, IDLE, PER_WORK = "gpu_memory_used_bytes", "idle_ratio", "gpu_seconds_per_1000_work"
+SHORT = "Less than a minute was recorded"
+
+
+def measured(recording: Recording) -> SampledRun:
+    """Return a run as a comparison takes it."""
+    return sampled_run(recording, analyze(recording))
+
+
+@pytest.fixture(scope="module")
+def mlflow() -> list[SampledRun]:
+    """Return three runs of twenty seconds, two GPUs of 80 GiB."""
+    store = DATA / "mlflow" / "sqlite" / "mlflow.db"
+    return [measured(read(store, runs=(name,))) for name in ("baseline", "amp", "resumed")]
+
+
+@pytest.fixture(scope="module")
+def neptune() -> list[SampledRun]:
+    """Return a run and the one after its pipeline was changed: three minutes, two GPUs of 24 GiB."""
+    found = {each.run.name: each for each in recordings(DATA / "neptune" / "offline-clean")}
+    return [measured(found[name]) for name in ("baseline", "dali")]
+
+
+def failed(before: SampledRun, after: SampledRun) -> dict[str, Comparability]:
+    """Return the checks that fail between two runs."""
+    base, step = compare([before, after]).steps
+    return {check.check: check for check in comparability(base, step) if check.comparable is False}
+
+
+def test_twenty_seconds_are_no_step(mlflow: list[SampledRun]) -> None:
+    """Whatever two of the three runs hold, neither is long enough; what is missing says so for itself."""
+    for pair in permutations(mlflow, 2):
+        found = compare(pair).deltas
+        assert {each.verdict for each in found} == {Verdict.CANNOT_JUDGE}
+        assert all(each.reason.startswith(SHORT) for each in found if each.difference is not None)
+        assert all(each.interval is None for each in found)
+    chain = compare(mlflow)
+    assert not any(link.comparable for link in links(chain))
+
+
+def test_a_run_that_stopped_for_a_while_is_not_wholly_sampled(mlflow: list[SampledRun]) -> None:
+    """The resumed run holds two thirds of its time, which bars its energy, and counts no samples."""
+    checks = failed(mlflow[0], mlflow[2])
+    assert checks["coverage"].after == pytest.approx(0.62, abs=0.01)
+    assert checks["coverage"].touches == ("energy_joules",)
+    assert (checks["work_unit"].before, checks["work_unit"].after) == ("samples", None)
+
+
+def test_trackers_are_not_set_against_each_other(mlflow: list[SampledRun], neptune: list[SampledRun]) -> None:
+    """Both values of everything that bars a figure: recorders, GPUs, limits, sampling, work."""
+    checks = failed(mlflow[1], neptune[0])
+    said = {name: (checks[name].before, checks[name].after) for name in ("source_kind", "gpu_memory", "work_unit")}
+    assert said == {
+        "source_kind": ("mlflow", "neptune"),
+        "gpu_memory": ("80 GiB", "24 GiB"),
+        "work_unit": ("samples", "steps"),
+    }
+    assert {"sampling_interval", "power_limit", "duration"} < set(checks)
+    assert {MEMORY, IDLE} <= set(checks["source_kind"].touches)
+    assert {each.verdict for each in compare([mlflow[1], neptune[0]]).deltas} == {Verdict.CANNOT_JUDGE}
+
+
+def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRun]) -> None:
+    """Idle fell from 24 to 8 %, without a verdict: no scatter is told by three minutes. Steps went no faster."""
+    comparison = compare(neptune)
+    idle = delta(comparison, IDLE)
+    assert idle.before == pytest.approx(0.237, abs=0.001)
+    assert idle.after == pytest.approx(0.079, abs=0.001)
+    assert (idle.verdict, idle.interval) == (Verdict.CANNOT_JUDGE, None)
+    assert "holds 3:10: record longer, or repeat each step three times" in idle.reason
+    assert comparison.primary == PER_WORK
+    assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
+    (link,) = links(comparison)
+    assert {check.check for check in link.comparability if check.comparable is False} == set()
+
+
+def test_memory_of_a_tracker_is_not_that_of_nvidia_smi(neptune: list[SampledRun]) -> None:
+    """Utilisation would be judged by either, had they lasted; memory and idle share are refused for their recorder."""
+    gpu = Device(id="gpu:0", index=0, memory_total_bytes=24 * 2**30, power_limit_watts=300.0)
+    other = sampled("log", util=np.stack([level(60, 200, k) for k in range(2)]), memory=12.5, device=gpu)
+    info = replace(other.analysis.run, sources=(Source(kind="nvidia_smi", locator="log.csv", sha256="0"),))
+    comparison = compare([replace(other, analysis=replace(other.analysis, run=info)), neptune[1]])
+    for metric in (MEMORY, IDLE):
+        found = delta(comparison, metric)
+        assert found.verdict is Verdict.CANNOT_JUDGE
+        assert found.reason.startswith("Recorders differ in what they count as memory in use")
+    assert delta(comparison).reason.startswith("One run tells its own scatter from 10 minutes on")
+
+
+def test_a_run_of_a_tracker_against_itself(mlflow: list[SampledRun], neptune: list[SampledRun]) -> None:
+    """No difference is shown in anything it recorded."""
+    for run in (*mlflow, *neptune):
+        recorded = [each for each in compare([run, run]).deltas if each.difference is not None]
+        assert recorded
+        assert {(each.verdict, each.difference) for each in recorded} == {(Verdict.NOT_SHOWN, 0.0)}
