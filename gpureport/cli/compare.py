@@ -1,65 +1,45 @@
 """`gpureport compare`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli import measuring, output, sources, step_file
-from gpureport.cli.options import SourceOptions, judging_options, source_options
+from gpureport.cli import measuring, output, sources
+from gpureport.cli.chain import StepOptions, recordings, step_options
+from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
-from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
     from gpureport.comparison.noise import Noise
     from gpureport.comparison.steps import Comparison
-    from gpureport.recording import Recording, Run
+    from gpureport.recording import Recording
 
 _CANNOT_JUDGE = 4
 """Exit code when everything was read, and nothing of it can be compared."""
-
-
-class By(click.ParamType[tuple[str, str]]):
-    """`step`, `param:KEY` or `tag:KEY`."""
-
-    name = "step|param:KEY|tag:KEY"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
-        """Take what is read and its key apart."""
-        if isinstance(value, tuple):
-            return value
-        kind, _, key = str(value).partition(":")
-        if (kind, bool(key)) not in {("step", False), ("param", True), ("tag", True)}:
-            self.fail(f"{value!r} is none of step, param:KEY and tag:KEY", param, ctx)
-        return kind, key
 
 
 @click.command()
 @click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @click.option(
-    "--by", type=By(), metavar=By.name, default="step", help="What makes runs a step (default: their step label)."
-)
-@click.option(
-    "--steps", type=click.Path(path_type=Path), metavar="FILE", help="TOML file that says which runs make which step."
-)
-@click.option(
     "--calibrate", is_flag=True, help="Measure by how much repetitions in the store differ, and hold pairs against it."
 )
-@judging_options
+@step_options
+@analysis_options
 @source_options
 def compare(  # noqa: PLR0913 - click hands over one argument an option
     *,
     source: tuple[str, ...],
     form: str,
-    by: tuple[str, str],
-    steps: Path | None,
     calibrate: bool,
+    chain: StepOptions,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
+    prices: PriceOptions,
     config: Path | None,
     options: SourceOptions,
 ) -> int:
@@ -69,12 +49,12 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
     repeat each step three times to know more.
     """
-    asked = _Asked(form=form, select=select, ignore=ignore, config=config, options=options)
+    asked = _Asked(form=form, select=select, ignore=ignore, prices=prices, config=config, options=options)
     noise = _noise(asked) if calibrate else None
-    if noise is not None and not source and steps is None:
+    if noise is not None and not source and chain.steps is None:
         return _tell(noise)
-    found = _named(source, steps, by, options)
-    _several(found, by)
+    found = recordings(source, chain, options)
+    _several(found, chain)
     return _show(found, asked, noise)
 
 
@@ -85,32 +65,13 @@ class _Asked:
     form: str
     select: tuple[str, ...]
     ignore: tuple[str, ...]
+    prices: PriceOptions
     config: Path | None
     options: SourceOptions
 
     def analysed(self, found: Sequence["Recording"]) -> "Analysed":
         """Return runs with their analyses."""
-        return sources.analysed(found, self.select, self.ignore, self.config)
-
-
-def _named(
-    source: tuple[str, ...], steps: Path | None, by: tuple[str, str], options: SourceOptions
-) -> "list[Recording]":
-    """Return the runs with their steps, from the command line or from a file.
-
-    Raises:
-        UsageError: when there is neither, or both.
-    """
-    if (steps is None) == (not source):
-        msg = "name the runs, or a file of steps with --steps, and not both"
-        raise click.UsageError(msg, click.get_current_context())
-    if steps is None:
-        return _labelled(sources.recordings(source, options), by)
-    return [
-        replace(one, run=replace(one.run, step=step.label))
-        for step in step_file.read(steps)
-        for one in sources.recordings(step.runs, options)
-    ]
+        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
 
 
 def _noise(asked: _Asked) -> "Noise":
@@ -169,23 +130,7 @@ def _code(analysed: "Analysed", comparison: "Comparison") -> int:
     return _CANNOT_JUDGE
 
 
-def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Recording"]:
-    """Return the runs with what `--by` names as their step."""
-    kind, key = by
-    if kind == "step":
-        return list(found)
-    return [replace(one, run=replace(one.run, step=f"{key}={_value(one.run, kind, key)}")) for one in found]
-
-
-def _value(run: "Run", kind: str, key: str) -> str:
-    given = dict(run.params if kind == "param" else run.tags)
-    if key not in given:
-        known = f"it has {', '.join(sorted(given))}" if given else f"give it with --{kind} {key}=VALUE when ingesting"
-        raise SettingsError("--by", f"run {run.name} has no {kind} {key!r}", known)
-    return given[key]
-
-
-def _several(found: Sequence["Recording"], by: tuple[str, str]) -> None:
+def _several(found: Sequence["Recording"], chain: StepOptions) -> None:
     """Refuse what makes no pair of steps.
 
     Raises:
@@ -196,6 +141,5 @@ def _several(found: Sequence["Recording"], by: tuple[str, str]) -> None:
         raise click.UsageError(msg, click.get_current_context())
     steps = {one.run.step for one in found}
     if len(steps) == 1 and None not in steps:
-        label = by[0] if by[0] == "step" else f"{by[0]} {by[1]!r}"
-        msg = f"all {len(found)} runs are of one {label} ({found[0].run.step}), which leaves nothing to compare"
+        msg = f"all {len(found)} runs are of one {chain.label} ({found[0].run.step}), which leaves nothing to compare"
         raise click.UsageError(msg, click.get_current_context())

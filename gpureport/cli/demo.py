@@ -47,7 +47,7 @@ def _as_steps() -> SourceOptions:
         tag=(),
         work=_WORK,
         name=None,
-        step=None,
+        step=(),
         tz=None,
         gpus=None,
         columns=None,

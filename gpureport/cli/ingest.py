@@ -13,7 +13,7 @@ from gpureport.cli.verbosity import Verbosity, current
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from gpureport.importers import CutReading, Labels, Reading, TrackedReading
+    from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.store import Entry, Store
 
 _SOURCE = 3
@@ -47,7 +47,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         reading = waiting.popleft()
         try:
             with progress.shown(reading):
-                lines = _explained(reading, options) if explain else _stored(store, reading, options, force=force)
+                lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
@@ -68,17 +68,13 @@ def _explained(reading: "Reading | TrackedReading | CutReading", options: Source
     return list(explained(reading, options.kind))
 
 
-def _stored(
-    store: "Store", reading: "Reading | TrackedReading | CutReading", options: SourceOptions, *, force: bool
-) -> list[str]:
+def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> list[str]:
     """Return what was read and kept of a run that is in the store now."""
-    entry, done = _ingested(store, reading, options.labels(), force=force)
+    entry, done = _ingested(store, reading, force=force)
     return summary(entry.run, done)
 
 
-def _ingested(
-    store: "Store", reading: "Reading | TrackedReading | CutReading", labels: "Labels", *, force: bool
-) -> tuple["Entry", str]:
+def _ingested(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
     """Return the stored run, and what was done with it.
 
     A run that is there already keeps its labels, unless the options say otherwise.
@@ -93,7 +89,7 @@ def _ingested(
         return store.write(reading, IMPORTER_VERSION), ", was damaged, read again"
     if known is None:
         return store.write(reading, IMPORTER_VERSION), ""
-    run = labels.applied(known.run)
+    run = reading.labels.applied(known.run)
     if not store.intact(known):
         return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
     if force or known.stored.importer_version != IMPORTER_VERSION or _grown(known, reading):

@@ -1,29 +1,26 @@
 """Runs as a comparison takes them, several at a time."""
 
 import os
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpureport.analysis.base import Analysis
     from gpureport.comparison.sampled_run import SampledRun
     from gpureport.recording import Recording
 
 
-def measured(
-    runs: "Sequence[tuple[Recording, Analysis]]", key: str | None = None, prices: Sequence[float | None] = ()
-) -> "list[SampledRun]":
+def measured(runs: "Sequence[tuple[Recording, Analysis]]", key: str | None = None) -> "list[SampledRun]":
     """Return runs as a comparison takes them.
 
     Args:
         runs: recordings with their analyses.
         key: training metric that counts work, whatever its name.
-        prices: of a GPU-hour in each run, None where not known; nothing where none is.
     """
     from gpureport.comparison.sampled_run import sampled_run  # noqa: PLC0415 - loads numpy
 
-    each = [*prices] or [None] * len(runs)
     with ThreadPoolExecutor(min(len(runs), os.cpu_count() or 1) or 1) as pool:
         # NumPy lets go of the interpreter while it computes
-        return list(pool.map(lambda run, price: sampled_run(run[0], run[1], key, price), runs, each))
+        return list(pool.map(lambda run: sampled_run(run[0], run[1], key), runs))

@@ -1,7 +1,7 @@
 """Options that several commands share, and what they mean."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -30,7 +30,7 @@ class SourceOptions:
         tag: `KEY=VALUE` pairs.
         work: `N:UNIT`.
         name: name of the run.
-        step: label of its optimization step.
+        step: label of its optimization step: one for all sources, or one for each.
         tz: zone of the stamps.
         gpus: GPU indices, comma-separated.
         columns: query fields of a log without a header.
@@ -65,7 +65,7 @@ class SourceOptions:
     tag: tuple[tuple[str, str], ...]
     work: tuple[float, str] | None
     name: str | None
-    step: str | None
+    step: tuple[str, ...]
     tz: str | None
     gpus: tuple[int, ...] | None
     columns: tuple[str, ...] | None
@@ -166,21 +166,36 @@ class SourceOptions:
         }
         return next((name for name, value in given.items() if value is not None), None)
 
+    def each(self, sources: Sequence[str]) -> "list[tuple[str, SourceOptions]]":
+        """Return every source with the options for it: of several step labels its own.
+
+        Raises:
+            SettingsError: when there are several labels, and not as many as sources.
+        """
+        count = len(self.step)
+        if count > 1 and count != len(sources):
+            what = f"{count} labels for {len(sources)} source{'' if len(sources) == 1 else 's'}"
+            raise SettingsError("--step", what, "give one, or one for each source in their order")
+        labels = [(label,) for label in self.step] if count > 1 else [self.step] * len(sources)
+        return [(source, replace(self, step=label)) for source, label in zip(sources, labels, strict=True)]
+
     def labels(self) -> "Labels":
         """Return what the options say about a run.
 
         Raises:
-            SettingsError: when a key is given twice.
+            SettingsError: when a key is given twice, or one run several step labels.
         """
         for name, pairs in (("--param", self.param), ("--tag", self.tag)):
             keys = [key for key, _ in pairs]
             if len(set(keys)) < len(keys):
                 raise SettingsError(name, "a key is given twice", "give each key once")
+        if len(self.step) > 1:
+            raise SettingsError("--step", f"{len(self.step)} labels for one run", "give one")
         from gpureport.importers import Labels  # noqa: PLC0415 - importers load pyarrow
         from gpureport.recording import Work  # noqa: PLC0415 - loads pyarrow
 
         work = Work(amount=self.work[0], unit=self.work[1]) if self.work else None
-        return Labels(name=self.name, step=self.step, params=self.param, tags=self.tag, work=work)
+        return Labels(name=self.name, step=next(iter(self.step), None), params=self.param, tags=self.tag, work=work)
 
 
 def _once(_: click.Context, param: click.Parameter, values: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any option's value
@@ -208,7 +223,10 @@ _SOURCE_OPTIONS = (
     ),
     click.option("--name", multiple=True, callback=_once, help="Name of the run."),
     click.option(
-        "--step", metavar="LABEL", multiple=True, callback=_once, help="Optimization step the run belongs to."
+        "--step",
+        metavar="LABEL",
+        multiple=True,
+        help="Optimization step the run belongs to (repeatable: one for each source, in their order).",
     ),
     click.option(
         "--tz",
@@ -320,12 +338,6 @@ def analysis_options(command: Command) -> Command:
         return command(prices=PriceOptions(**taken), **given)
 
     added: Command = _added(wrapped, (*_KINDS, *_PRICES, config_option))
-    return added
-
-
-def judging_options(command: Command) -> Command:
-    """Add the options of the analysis that say what is judged, and by which limits."""
-    added: Command = _added(command, (*_KINDS, config_option))
     return added
 
 

@@ -37,8 +37,10 @@ def command() -> str:
     return shlex.join(["gpureport", *kept])
 
 
-def report(analysed: "Analysed", title: str | None = None) -> "Report":
-    """Return the content of the report of some runs."""
+def report(
+    analysed: "Analysed", title: str | None = None, *, grouped: str = "", throughput: str | None = None
+) -> "Report":
+    """Return the content of the report of some runs; `report.build` says what each argument means."""
     from gpureport.report import build  # noqa: PLC0415 - loads numpy
 
     return build(
@@ -49,6 +51,8 @@ def report(analysed: "Analysed", title: str | None = None) -> "Report":
         version=__version__,
         rules=analysed.rules,
         kinds=analysed.kinds,
+        grouped=grouped,
+        throughput=throughput,
     )
 
 

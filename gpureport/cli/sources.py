@@ -54,9 +54,9 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
     if options.as_one_run:
         yield from _logged(sources, options)
         return
-    for source in sources:
-        tracking = None if options.source_kind or options.columns else tracker(source)
-        yield from _logged([source], options) if tracking is None else _tracked(tracking, source, options)
+    for source, own in options.each(sources):
+        tracking = None if own.source_kind or own.columns else tracker(source)
+        yield from _logged([source], own) if tracking is None else _tracked(tracking, source, own)
 
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
@@ -144,11 +144,11 @@ def _found(sources: Sequence[str], options: "SourceOptions") -> list["Recording"
     if options.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
-    for source in sources:
+    for source, own in options.each(sources):
         if source == "-" or _exists(source) or _looks_like_path(source) or _names_tracker(source):
-            found += _read([source], options)
+            found += _read([source], own)
         else:
-            found.append(_stored(source, options))
+            found.append(_stored(source, own))
     return found
 
 

@@ -124,8 +124,7 @@ def sampled_run(
         recording: the run and its series.
         analysis: what was found out about it.
         key: training metric that counts its work, whatever its name.
-        preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
-        gpu_hour_price: what an hour of one of its GPUs costs; None where not known.
+        gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
     """
     cells = [one for gpu in recording.run.gpus if not gpu.mixed and len(one := cells_of(recording, gpu))]
     return SampledRun(
@@ -135,8 +134,15 @@ def sampled_run(
         training=training_figures(recording.training),
         start_celsius=_start_celsius(cells),
         preallocated=_preallocated(cells),
-        gpu_hour_price=gpu_hour_price,
+        gpu_hour_price=_price(analysis) if gpu_hour_price is None else gpu_hour_price,
     )
+
+
+def _price(analysis: Analysis) -> float | None:
+    """Return the mean price of its GPUs; None where one has none."""
+    stated = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
+    amounts = [amount for amount in stated if amount is not None]
+    return sum(amounts) / len(amounts) if amounts and len(amounts) == len(stated) else None
 
 
 def _preallocated(cells: "Sequence[Cells]") -> bool | None:

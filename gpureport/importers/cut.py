@@ -18,6 +18,7 @@ from gpureport.quality import LogGap, Quality, Rejected
 from gpureport.recording import Recording, Run, Source, Stage, arranged
 
 if TYPE_CHECKING:
+    from gpureport.importers.base import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.source_read import SourceRead
     from gpureport.importers.tracked import TrackedReading
@@ -161,6 +162,11 @@ class CutReading:
             whole = self._reading.recording()
             self._cut = cut(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
         return self._cut
+
+    @property
+    def labels(self) -> "Labels":
+        """What a person says about the run."""
+        return self._reading.labels
 
     @property
     def locator(self) -> str:

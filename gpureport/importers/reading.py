@@ -62,7 +62,7 @@ class Reading:
         self._files = [RawFile(each.path) for each in inputs]
         self._merged = as_one_run and len(inputs) > 1
         self._placement = placement
-        self._labels = labels
+        self.labels = labels
         self._extractions: list[Extraction] = []
         self._several: Merged | None = None
         self._hosts: SideBySide | None = None
@@ -215,7 +215,7 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained = [each.outcome.quality for each in self._trained]
-        labels, quality = self._labels, joined([*(outcome.quality for outcome in outcomes), *trained])
+        labels, quality = self.labels, joined([*(outcome.quality for outcome in outcomes), *trained])
         if not self._merged:
             said = time_bases.notes(self._inputs, outcomes, self._placement.tz)
             quality = replace(quality, notes=(*quality.notes, *said))

@@ -204,7 +204,7 @@ class TrackedReading:
         self._kind = kind
         self._of = run
         self._placement = placement
-        self._labels = labels
+        self.labels = labels
         self._strict = strict
         self._joined = joined
 
@@ -256,7 +256,7 @@ class TrackedReading:
     def run(self) -> Run:
         """Return what is known about the run."""
         tracked = self._tracked
-        return self._labels.applied(
+        return self.labels.applied(
             Run(
                 id=self.run_id,
                 name=tracked.name,

@@ -25,6 +25,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     version: str,
     rules: Sequence["Rule"] | None = None,
     kinds: Collection[str] | None = None,
+    grouped: str = "",
+    throughput: str | None = None,
 ) -> "Report":
     """Return the content of a report on one run, or on several in the order of their steps.
 
@@ -36,6 +38,8 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version: version of gpureport.
         rules: the rules the analyses were made with, for their limits; those that ship when None.
         kinds: kinds that were asked for; all that the rules know when None.
+        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        throughput: training metric that counts work, whatever its name.
     """
     from gpureport.report import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
 
@@ -47,4 +51,6 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         version=version,
         rules=rules,
         kinds=kinds,
+        grouped=grouped,
+        throughput=throughput,
     )

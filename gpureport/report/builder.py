@@ -11,6 +11,7 @@ from gpureport.report import (
     cards,
     chain,
     clock_table,
+    comparison_view,
     data_quality,
     display,
     gpu_table,
@@ -20,6 +21,7 @@ from gpureport.report import (
     spending,
     stage_table,
     step_table,
+    tiles,
     timeline,
     verdict,
 )
@@ -41,12 +43,14 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     version: str,
     rules: Sequence[Rule] | None = None,
     kinds: Collection[str] | None = None,
+    grouped: str = "",
+    throughput: str | None = None,
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
     runs = chain.named(spending.priced(runs, gpu_hour_price))
-    comparison = compare(chain.sampled(runs))
+    comparison = compare(chain.sampled(runs, throughput))
     inputs = chain.ordered(runs, comparison)
     found = cards.cards(inputs)
     findings = _findings(inputs, found, asked)
@@ -57,8 +61,9 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         subtitle=chain.subtitle(inputs),
         version=display.clean(version),
         verdict=verdict.verdict(comparison, findings),
-        tiles=verdict.tiles(comparison.steps[-1], findings),
+        tiles=tiles.tiles(comparison, findings),
         steps=step_table.table(comparison) if several else None,
+        comparison=comparison_view.part(comparison, inputs, found, grouped) if several else None,
         gpu_time=bars,
         gpu_time_table=gpu_time.table(bars) if bars else None,
         findings=found,
@@ -89,4 +94,4 @@ def _findings(inputs: Sequence[RunInput], found: tuple[FindingCard, ...], asked:
 
 
 def _title(runs: Sequence[RunInput]) -> str:
-    return display.shorten(", ".join(run.label for run in runs), 80) or "GPU report"
+    return display.shorten(", ".join(dict.fromkeys(run.step for run in runs)), 80) or "GPU report"

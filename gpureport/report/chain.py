@@ -27,9 +27,9 @@ def named(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, A
     return named
 
 
-def sampled(runs: Sequence[tuple[Recording, Analysis]]) -> list[SampledRun]:
-    """Return runs as a comparison takes them."""
-    return [sampled_run(recording, analysis) for recording, analysis in runs]
+def sampled(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
+    """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
+    return [sampled_run(recording, analysis, key) for recording, analysis in runs]
 
 
 def renamed(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:

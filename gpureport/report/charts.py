@@ -29,7 +29,7 @@ _LEFT, _LETTER = (70.0, 190.0), 6.5
 
 _RIGHT = 62.0
 _SMALL, _TEXT = 10.0, 11.0
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "gpureport",
     "text.parse_math": False,
@@ -39,6 +39,8 @@ _STYLE = {
     "font.sans-serif": ["DejaVu Sans"],
     "text.color": INK.stand_in,
 }
+"""Settings of matplotlib that every figure is drawn with."""
+
 _TICKS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400)
 _MOST_TICKS = 8
 _LABEL = 26
@@ -54,7 +56,7 @@ def time_bars(bars: Sequence[TimeBar], prefix: str) -> str:
     rows = _legend_rows(bars)
     top, row, bottom = 14.0 + 16.0 * rows, 30.0, 24.0
     height = top + row * len(bars) + bottom
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
         labels = [display.squeeze(bar.label, _LABEL) for bar in bars]
         figure, axes = _canvas(height, top, bottom, labels)
         axes.set(xlim=(0, 1), ylim=(len(bars) - 0.5, -0.5))
@@ -64,7 +66,7 @@ def time_bars(bars: Sequence[TimeBar], prefix: str) -> str:
         shares = [0, 0.2, 0.4, 0.6, 0.8, 1]
         axes.set_xticks(shares, [f"{share * 100:.0f} %" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
         _legend(axes, bars, rows)
-        return _svg(figure, prefix, f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}")
+        return finished(figure, prefix, f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}")
 
 
 def _bar(axes: Axes, position: int, bar: TimeBar) -> None:
@@ -126,7 +128,7 @@ def timeline(run: Timeline, prefix: str) -> str:
     """Return the strips of one run: utilisation as height, hatch without samples, a line under what findings mark."""
     row = next(height for most, height in _ROWS if len(run.strips) <= most)
     top, bottom = (event_marks.TOP if event_marks.placed(run) else 6.0), 36.0
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]  # as above
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
         labels = [display.squeeze(strip.label, _LABEL) for strip in run.strips]
         figure, axes = _canvas(top + row * len(run.strips) + bottom, top, bottom, labels)
         axes.set(xlim=(0, max(run.axis_seconds, 1e-3)), ylim=(len(run.strips), 0))
@@ -143,7 +145,7 @@ def timeline(run: Timeline, prefix: str) -> str:
         axes.set_axisbelow(True)
         event_marks.draw(axes, run, row=row, points=run.axis_seconds / (axes.get_position().width * WIDTH))
         label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.spoken(run)}"
-        return _svg(figure, prefix, label)
+        return finished(figure, prefix, label)
 
 
 def _by_card(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[Mark]]:
@@ -237,7 +239,8 @@ def _canvas(height: float, top: float, bottom: float, labels: Sequence[str]) -> 
     return figure, axes
 
 
-def _svg(figure: Figure, prefix: str, label: str) -> str:
+def finished(figure: Figure, prefix: str, label: str) -> str:
+    """Return a figure as an SVG element; `svg.slim` says what the other arguments mean."""
     stream = StringIO()
     with warnings.catch_warnings():
         # A font without a glyph only makes the measure of a label inexact: the reader's own font draws it.

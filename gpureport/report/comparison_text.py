@@ -1,10 +1,12 @@
 """A comparison of steps as text for a terminal or a pipe."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpureport.report import text_tables
-from gpureport.report.comparison_view import ComparisonView, LinkView
+from gpureport.report.comparison_parts import LinkView
+from gpureport.report.comparison_view import ComparisonView
 from gpureport.report.lines import Line, Page, finished
+from gpureport.report.parts import Fact, Table
 
 
 def render(view: ComparisonView, width: int = 80, *, colour: bool = False) -> str:
@@ -26,25 +28,27 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
         yield from page.wrapped(view.sentence, style="heading")
     for note in view.notes:
         yield from page.wrapped(note, 2)
-    if view.steps:
-        yield from page.heading("Steps")
-        yield from text_tables.grid(view.steps, page, whole=True)
-        if view.steps.note:
-            yield from page.wrapped(view.steps.note, 2, style="soft")
-    if view.since_first:
-        yield from page.heading("Since the first step")
-        yield from text_tables.facts(view.since_first, page)
-    if view.groups:
-        yield from page.heading("Steps as groups")
-        yield from text_tables.grid(view.groups, page, whole=True)
-    if view.across:
-        yield from page.heading("Over all steps")
-        yield from text_tables.facts(view.across, page)
-    if view.left:
-        yield from page.heading("Left in the last step")
-        yield from text_tables.facts(view.left, page)
+    yield from _table("Steps", view.steps, page)
+    yield from _facts("Since the first step", view.since_first, page)
+    yield from _table("Steps as groups", view.groups, page)
+    yield from _facts("What is still lost", view.remaining, page)
+    yield from _facts("Over all steps", view.across, page)
     for link in view.links:
         yield from _link(link, page)
+
+
+def _table(title: str, table: Table | None, page: Page) -> Iterator[Line]:
+    if table is not None:
+        yield from page.heading(title)
+        yield from text_tables.grid(table, page, whole=True)
+        if table.note:
+            yield from page.wrapped(table.note, 2, style="soft")
+
+
+def _facts(title: str, facts: Sequence[Fact], page: Page) -> Iterator[Line]:
+    if facts:
+        yield from page.heading(title)
+        yield from text_tables.facts(facts, page)
 
 
 def _link(link: LinkView, page: Page) -> Iterator[Line]:

@@ -10,13 +10,24 @@ from gpureport.comparison.comparing import compare
 from gpureport.comparison.links import Link, links
 from gpureport.comparison.noise import MetricNoise, Noise
 from gpureport.comparison.sampled_run import SampledRun
-from gpureport.comparison.steps import Comparison
+from gpureport.comparison.steps import Comparison, Delta
 from gpureport.comparison.trained import Trained
 from gpureport.recording import Recording
-from gpureport.report import chain, difference, display, fate_lines, group_view, left_view, step_table, verdict
+from gpureport.report import (
+    chain,
+    difference,
+    display,
+    fate_lines,
+    group_view,
+    remaining,
+    step_charts,
+    step_table,
+    verdict,
+)
+from gpureport.report.comparison_parts import ComparisonPart, LinkView
 from gpureport.report.difference import Shown
 from gpureport.report.inputs import RunInput
-from gpureport.report.parts import Cell, Fact, Row, Table
+from gpureport.report.parts import Cell, Fact, FindingCard, Row, Table
 
 _CHECKS = {
     "gpu_models": "GPU models",
@@ -47,35 +58,6 @@ _AGREE = {True: "yes", False: "doubtful", None: "unknown"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkView:
-    """One step against the step before it.
-
-    Attributes:
-        label: both labels.
-        changes: what was recorded not to be the same.
-        figures: before, after, difference and interval of every figure.
-        whole: the same over whole recordings; None where the figures are of those.
-        verdicts: what may be said of each figure.
-        training: loss and accuracy at the end of both.
-        findings: what became of findings, the fate as the name.
-        checks: both values of everything that must agree.
-        doubts: what makes the comparison doubtful.
-        unknown: what may make it so, but was not recorded; empty when nothing.
-    """
-
-    label: str
-    changes: tuple[Fact, ...]
-    figures: Table
-    whole: Table | None
-    verdicts: tuple[Fact, ...]
-    training: tuple[Fact, ...]
-    findings: tuple[Fact, ...]
-    checks: Table
-    doubts: tuple[str, ...]
-    unknown: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonView:
     """A whole comparison, in the order it is read.
 
@@ -87,8 +69,8 @@ class ComparisonView:
         links: every step against the one before.
         since_first: what may be said of steps between second and last against the first.
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
+        remaining: what the last step still loses, and the largest finding left.
         across: what all steps together say.
-        left: what is still lost in the last step.
     """
 
     subtitle: str
@@ -98,8 +80,8 @@ class ComparisonView:
     links: tuple[LinkView, ...]
     since_first: tuple[Fact, ...]
     groups: Table | None
+    remaining: tuple[Fact, ...]
     across: tuple[Fact, ...]
-    left: tuple[Fact, ...]
 
 
 def build(
@@ -124,16 +106,49 @@ def build(
         sentence=_sentence(comparison, found),
         notes=tuple(_notes(comparison, found, noise)),
         steps=step_table.overview(comparison) if several else None,
-        links=tuple(_link(link, inputs) for link in found),
+        links=views(comparison, found, inputs),
         since_first=tuple(_since_first(comparison)),
         groups=group_view.table(comparison.steps) if several else None,
+        remaining=tuple(_remaining(comparison, found, inputs)),
         across=tuple(group_view.facts(comparison.steps)),
-        left=tuple(left_view.facts(comparison.remaining, [run for run in inputs if run.step == _last(comparison)])),
     )
 
 
-def _last(comparison: Comparison) -> str:
-    return display.clean(comparison.steps[-1].label)
+def part(
+    comparison: Comparison, inputs: Sequence[RunInput], cards: tuple[FindingCard, ...], grouped: str
+) -> ComparisonPart:
+    """Return what a report says of its steps beside their table.
+
+    Args:
+        comparison: the steps.
+        inputs: the runs step by step.
+        cards: the findings of the report.
+        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+    """
+    found = links(comparison)
+    return ComparisonPart(
+        grouped=display.clean(grouped),
+        charts=step_charts.charts(comparison, grouped),
+        estimates=group_view.table(comparison.steps, bars=False),
+        links=views(comparison, found, inputs),
+        remaining=tuple(_remaining(comparison, found, inputs, cards)),
+        across=tuple(group_view.facts(comparison.steps)),
+    )
+
+
+def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInput]) -> tuple[LinkView, ...]:
+    """Return every step against the one before, and where that is another one against the first."""
+    first = comparison.steps[0].label
+    since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
+    return tuple(_link(link, inputs, deltas) for link, deltas in zip(found, since, strict=True))
+
+
+def _remaining(
+    comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInput], cards: tuple[FindingCard, ...] = ()
+) -> Iterator[Fact]:
+    """Yield what the last step still loses; nothing where it is too short to tell."""
+    if not found[-1].brief:
+        yield from remaining.facts(comparison, inputs[-1], cards)
 
 
 def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
@@ -148,9 +163,7 @@ def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -
         yield f"Less than a minute was recorded of {display.listing(list(short))}: too short to be set against another."
     if not any(link.comparable for link in found):
         return
-    aside = verdict.change(comparison)[1]
-    if aside:
-        yield aside
+    yield from verdict.change(comparison)[1]
     doubts = list(dict.fromkeys(_CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
         yield f"Not recorded alike, as said below: {display.listing(doubts)}."
@@ -193,12 +206,13 @@ def _doubts(link: Link) -> Iterator[Comparability]:
     return (check for check in link.comparability if check.comparable is False)
 
 
-def _link(link: Link, inputs: Sequence[RunInput]) -> LinkView:
+def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta]) -> LinkView:
     figures = step_table.compared(link.base, link.step, link.deltas)
     return LinkView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_change(change) for change in link.changes),
         figures=step_table.differences(figures),
+        effects=step_table.effects(figures, since),
         whole=step_table.whole(figures),
         verdicts=tuple(Fact(name=shown.title, text=difference.verdict(delta, shown)) for shown, delta in figures),
         training=tuple(_trained(entry) for entry in link.training),

@@ -16,6 +16,9 @@ _HOUR = 3600
 _TIMES = 2
 """Ratio from which it reads better as times than as per cent."""
 
+_FINEST = 1e-9
+"""Size below which a number is the rounding of a computation."""
+
 _MINUTE = 60
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|°C|GPU-h|[kMG]Hz|[KMG]iB|k?Wh?|ms|s|min|h)(?:\W|$))")
@@ -72,6 +75,14 @@ def number(value: float) -> str:
     return integer(value) if decimals == 0 else f"{value:.{decimals}f}"
 
 
+def fine(value: float) -> str:
+    """Return a number as `number` does, but one below 0.1 with three significant digits, as rates need them."""
+    size = abs(value)
+    if size >= 0.1 or size < _FINEST or not math.isfinite(value):  # noqa: PLR2004 - from where three decimals say enough
+        return number(value) if size >= _FINEST else "0"
+    return f"{value:.{2 - math.floor(math.log10(size))}f}"
+
+
 def _trimmed(text: str) -> str:
     return text.removesuffix(".0")
 
@@ -92,6 +103,9 @@ def points(ratio: float) -> str:
 
 
 def _signed(text: str) -> str:
+    """Return a number in words with its sign; one that rounds to nothing has none."""
+    if text.startswith("-") and not any(digit in "123456789" for digit in text):
+        return text[1:]
     return text if text.startswith("-") or text in {"0", "0.0"} else f"+{text}"
 
 
@@ -99,6 +113,11 @@ def signed(value: float) -> str:
     """Return a number with its sign; one too small to be shown is said to be that."""
     text = number(value)
     return "within ±0.001" if "<" in text else _signed(text)
+
+
+def finely_signed(value: float) -> str:
+    """Return a number with its sign, as `fine` prints it."""
+    return _signed(fine(value))
 
 
 def relative(difference: float, before: float | None) -> str:
@@ -156,7 +175,7 @@ def power(watts: float) -> str:
 def energy(joules: float) -> str:
     """Return an energy in kWh, or Wh below one kWh."""
     hours = joules / _HOUR
-    return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{number(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
+    return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{fine(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
 
 
 def money(amount: float, currency: str = "") -> str:

@@ -57,12 +57,16 @@ def unseen_ratio(analyses: Sequence[Analysis]) -> float:
 
 
 def bars(runs: Sequence[RunInput]) -> tuple[TimeBar, ...]:
-    """Return one bar a step, or for a single run one for all its GPUs and one for each."""
+    """Return one bar a step, a mean over its runs, or for a single run one for all its GPUs and one for each."""
     if len(runs) == 1:
         return tuple(_single(runs[0]))
     steps = dict.fromkeys(run.step for run in runs)
-    held = {step: [time for run in runs if run.step == step for time in run.analysis.gpu_time] for step in steps}
-    return tuple(_bar(step, held[step]) for step in steps if by_class(held[step]))
+    held = {step: [run.analysis.gpu_time for run in runs if run.step == step] for step in steps}
+    return tuple(
+        _bar(step, times, runs=len(each))
+        for step, each in held.items()
+        if by_class(times := [time for run in each for time in run])
+    )
 
 
 def _single(run: RunInput) -> Iterator[TimeBar]:
@@ -103,8 +107,10 @@ def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
     return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
 
 
-def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True) -> TimeBar:
-    seconds, causes = by_class(times), by_cause(times)
+def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:
+    """Return a bar of the time of GPUs; of several runs their mean."""
+    seconds = {name: amount / runs for name, amount in by_class(times).items()}
+    causes = {name: {cause: amount / runs for cause, amount in each.items()} for name, each in by_cause(times).items()}
     total = sum(seconds.values())
     seen = {name: amount for name, amount in seconds.items() if amount >= _UNSEEN * total}
     shown = sum(seen.values())

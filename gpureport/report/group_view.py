@@ -1,6 +1,8 @@
 """Steps as groups: means with their intervals, how work scales, and which batch fits."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from math import isfinite
 
 from gpureport.comparison.across_runs import BatchSize, Scaling, largest_batch, scaling
 from gpureport.comparison.groups import Mean, groups
@@ -12,22 +14,29 @@ from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
 _BAR = 20
+CUT = f"Intervals are cut at 0 and, of shares, at 100{display.GAP}%: no figure lies beyond."
+"""Said where an interval, which is symmetrical, reaches further."""
 
 
-def table(steps: Sequence[Step]) -> Table:
-    """Return one row a step: utilisation and work per GPU-hour with their intervals, and a bar of each."""
+def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
+    """Return one row a step: utilisation and work per GPU-hour with their intervals.
+
+    Args:
+        steps: the steps.
+        bars: whether each has a bar of characters beside it.
+    """
     found = groups(steps)
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
     best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(
-            head=Cell(text=display.squeeze(display.clean(group.label), _LABEL)),
+            head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
             cells=(
                 Cell(text=str(group.runs)),
-                *_shown(group.utilisation, display.percent, 1.0),
-                *(_shown(group.work_per_gpu_hour, display.number, best) if rates else ()),
-                *(_shown(group.cost_per_1000_work, display.number, dearest) if costs else ()),
+                *_shown(group.utilisation, display.percent, 1.0, limit=1.0),
+                *(_shown(group.work_per_gpu_hour, display.fine, best) if rates else ()),
+                *(_shown(group.cost_per_1000_work, display.fine, dearest) if costs else ()),
             ),
         )
         for group in found
@@ -35,7 +44,11 @@ def table(steps: Sequence[Step]) -> Table:
     interval = f"95{display.GAP}% interval"
     shown = ["GPU utilisation", *(["Work per GPU-hour"] if rates else []), *(_cost_title(steps) if costs else [])]
     names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
-    return Table(columns=names, numeric=(True, *(True, True, False) * len(shown)), rows=rows)
+    unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
+    cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
+    numeric = (True, *(True, True, False) * len(shown))
+    whole = Table(columns=names, numeric=numeric, rows=rows, note=CUT if cut else "")
+    return whole if bars else _without_bars(whole)
 
 
 def _cost_title(steps: Sequence[Step]) -> list[str]:
@@ -43,13 +56,49 @@ def _cost_title(steps: Sequence[Step]) -> list[str]:
     return [step_table.shown(COST_PER_WORK, units.pop() if len(units) == 1 else None).title]
 
 
-def _shown(mean: Mean | None, text: Callable[[float], str], most: float) -> Iterator[Cell]:
+def _without_bars(table: Table) -> Table:
+    """Return a table without its columns that have no title."""
+    kept = [place for place, name in enumerate(table.columns[1:]) if name]
+    return replace(
+        table,
+        columns=(table.columns[0], *(table.columns[place + 1] for place in kept)),
+        numeric=tuple(table.numeric[place] for place in kept),
+        rows=tuple(replace(row, cells=tuple(row.cells[place] for place in kept)) for row in table.rows),
+    )
+
+
+def _label(label: str) -> str:
+    """Return a name that leaves room for bars on a terminal."""
+    return display.squeeze(display.clean(label), _LABEL)
+
+
+def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
+    """Return the ends of an interval, cut at nothing and at the most that a figure can be; None without one.
+
+    Args:
+        mean: the figure.
+        most: what it cannot exceed; None where nothing bounds it.
+    """
+    if mean.interval is None or not all(map(isfinite, mean.interval)):
+        return None
+    low, high = mean.interval
+    return max(low, 0.0), high if most is None else min(high, most)
+
+
+def _cut(mean: Mean | None, most: float | None) -> bool:
+    return mean is not None and ends(mean, most) not in {None, mean.interval}
+
+
+def _shown(
+    mean: Mean | None, text: Callable[[float], str], most: float, *, limit: float | None = None
+) -> Iterator[Cell]:
     """Yield a mean, its interval, and a bar as long as its share of the most."""
     if mean is None:
         yield from (Cell(text=display.NOT_RECORDED), Cell(text=""), Cell(text=""))
         return
     yield Cell(text=text(mean.value), value=mean.value)
-    yield Cell(text=f"{text(mean.interval[0])} to {text(mean.interval[1])}" if mean.interval else "")
+    interval = ends(mean, limit)
+    yield Cell(text=f"{text(interval[0])} to {text(interval[1])}" if interval else "")
     yield Cell(text="█" * round(_BAR * min(mean.value / most, 1.0)) if most > 0 else "")
 
 

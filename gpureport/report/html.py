@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from gpureport import resources
 from gpureport.findings import Outcome, Practice
-from gpureport.report import charts
+from gpureport.report import charts, interval_charts
 from gpureport.report.model import Report
 
 TEMPLATE, STYLE = "report.html", "report.css"
@@ -58,6 +58,7 @@ def render(report: Report, templates: Path | None = None) -> str:
     pages = environment(templates)
     style = _compact(pages.get_template(STYLE).render())
     strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
+    panels = report.comparison.charts if report.comparison else ()
     return pages.get_template(TEMPLATE).render(
         report=report,
         headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", report.verdict.sentence),
@@ -66,6 +67,7 @@ def render(report: Report, templates: Path | None = None) -> str:
         style=_trusted(style),
         policy=policy(style),
         bars=_trusted(charts.time_bars(report.gpu_time, "bars")) if report.gpu_time else None,
+        panels=[(chart, _trusted(interval_charts.draw(chart, f"panel{at}"))) for at, chart in enumerate(panels)],
         timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, strips, strict=True)],
     )
 

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from gpureport.report import display
+from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.model import Report
 from gpureport.report.parts import FindingCard, Table
 
@@ -30,21 +31,14 @@ def _lines(report: Report) -> Iterator[str]:
     yield from _rows(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
     if report.steps:
         yield from ("", "## Step by step", "", *_table(report.steps), "", _safe(report.steps.note))
+    if report.comparison:
+        yield from _compared(report.comparison)
     if report.gpu_time:
         yield from ("", "## Where the GPU-hours went", "")
         bars = (bar for bar in report.gpu_time if bar.whole)
         parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
         yield from _rows(("Bar", "Class", "Share", "GPU time"), parts)
-    for run in report.stages:
-        label = f", {_safe(run.label)}" if len(report.quality) > 1 else ""
-        yield from ("", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note))
-    for clocks in report.clocks:
-        label = f", {_safe(clocks.label)}" if len(report.quality) > 1 else ""
-        yield from ("", f"## What held the clocks{label}", "", *_table(clocks.table), "", _safe(clocks.table.note))
-    for spent in report.spending:
-        label = f", {_safe(spent.label)}" if len(report.quality) > 1 else ""
-        yield from ("", f"## Energy and cost{label}", "")
-        yield from (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
+    yield from _tables(report)
     yield from ("", "## Findings", "", *([_safe(report.order), ""] if report.findings else []))
     for card in report.findings[:_LISTED]:
         yield from _card(card)
@@ -59,6 +53,32 @@ def _lines(report: Report) -> Iterator[str]:
         label = f"{asked.label}: " if len(report.answers) > 1 else ""
         yield from ("", _safe(f"{label}{asked.summary}."))
     yield from ("", f"gpureport {_safe(report.version)}, made with {_code(report.method.command)}")
+
+
+def _tables(report: Report) -> Iterator[str]:
+    """Yield stages, what held the clocks, and energy and cost, run by run."""
+    for run in report.stages:
+        label = f", {_safe(run.label)}" if len(report.quality) > 1 else ""
+        yield from ("", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note))
+    for clocks in report.clocks:
+        label = f", {_safe(clocks.label)}" if len(report.quality) > 1 else ""
+        yield from ("", f"## What held the clocks{label}", "", *_table(clocks.table), "", _safe(clocks.table.note))
+    for spent in report.spending:
+        label = f", {_safe(spent.label)}" if len(report.quality) > 1 else ""
+        yield from ("", f"## Energy and cost{label}", "")
+        yield from (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
+
+
+def _compared(part: ComparisonPart) -> Iterator[str]:
+    """Yield what all steps together say, what is still lost, and what became of findings."""
+    facts = [*part.across, *part.remaining]
+    if facts:
+        yield from ("", "## What is still lost", "")
+        yield from (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in facts)
+    if any(link.findings for link in part.links):
+        yield from ("", "## What became of findings", "")
+    for link in part.links:
+        yield from (f"- {_safe(f'{link.label}: {fact.name}: {fact.text}')}" for fact in link.findings)
 
 
 def _code(text: str) -> str:

@@ -6,6 +6,7 @@ otherwise; text holds no markup and no control characters.
 
 from dataclasses import dataclass
 
+from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.parts import Event, Fact, FindingCard, Table, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
@@ -181,6 +182,7 @@ class Report:
     verdict: Verdict
     tiles: tuple[Tile, ...]
     steps: Table | None
+    comparison: ComparisonPart | None
     gpu_time: tuple[TimeBar, ...]
     gpu_time_table: Table | None
     findings: tuple[FindingCard, ...]

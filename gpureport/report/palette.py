@@ -39,6 +39,10 @@ EVENT = Colour(stand_in="#01020c", fixed="#8a3fa0", css="event")
 """Marks of what the log says happened."""
 
 
+BAR = Colour(stand_in="#01020d", fixed="#9ccbe8", css="bar")
+"""Bars that an interval is drawn upon."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fill:
     """How a class of GPU time is drawn: colour, hatch and the colour of text on it."""
@@ -67,5 +71,5 @@ CLASSES = {
 OTHER = Fill(colour="#a9b1ba", hatch="//--")
 """Fill of a class without one of its own."""
 
-COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, *SEVERITY.values())
+COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, *SEVERITY.values())
 """Every colour that has a stand-in."""

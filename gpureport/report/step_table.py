@@ -16,11 +16,11 @@ _LABEL = 24
 
 
 def _hours(seconds: float) -> str:
-    return display.number(seconds / _HOUR)
+    return display.fine(seconds / _HOUR)
 
 
 def _hours_change(seconds: float) -> str:
-    return display.signed(seconds / _HOUR)
+    return display.finely_signed(seconds / _HOUR)
 
 
 def _power_change(watts: float) -> str:
@@ -32,7 +32,7 @@ def _energy_change(joules: float) -> str:
 
 
 def _rate_change(rate: float) -> str:
-    return display.signed(rate)
+    return display.finely_signed(rate)
 
 
 def _clock_change(hertz: float) -> str:
@@ -40,7 +40,7 @@ def _clock_change(hertz: float) -> str:
 
 
 _SHOWN: dict[str, Shown] = {
-    WORK_RATE: Shown(title="{unit} a second", value=display.number, change=_rate_change),
+    WORK_RATE: Shown(title="{unit} a second", value=display.fine, change=_rate_change),
     PER_WORK: Shown(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
     COST_PER_WORK: Shown(title="Cost per {batch}", value=display.number, change=display.signed),
     "gpu_seconds": Shown(title="GPU-hours", value=_hours, change=_hours_change),
@@ -71,25 +71,42 @@ def shown(metric: str, unit: str | None) -> Shown:
 
 
 def table(comparison: Comparison) -> Table:
-    """Return one row a step; the small line is the difference from the row above, the last column what may be said."""
+    """Return one row a step: what may be said against the row above and the first row, then figures and changes."""
     steps = comparison.steps
     figures = _figures(steps)
     links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
-    rows = [_row(steps[0], figures, (), "", settled)]
-    rows += [
-        _row(step, figures, link, comparison.primary, {delta.metric: delta.after for delta in link})
-        for step, link in zip(steps[1:], links, strict=True)
-    ]
-    title = _named(steps, (comparison.primary,))[comparison.primary].noun
+    several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
+    title = _named(steps, (comparison.primary,))[comparison.primary]
+    rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
+    for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
+        verdicts = [_verdict(comparison.judged(steps[place - 1].label, step.label))]
+        verdicts += [_verdict(comparison.judged(steps[0].label, step.label), title)] if several else []
+        rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
+    heads = ("Verdict", "Since first") if several else ("Verdict",)
     return Table(
-        columns=("Step", *(each.title for each in figures.values()), "Verdict"),
-        numeric=(*(True for _ in figures), False),
+        columns=("Step", *heads, *(each.title for each in figures.values())),
+        numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note="Figures are of whole recordings, or of what had settled where these do not tell. The small line is the "
-        f"difference from the row above, of what had settled where it had, with its 95{display.GAP}% interval. "
-        f"The verdict is on {title}.",
+        note=_note(title.noun, several=several),
     )
+
+
+def _note(title: str, *, several: bool) -> str:
+    against = "against the row above, then against the first row" if several else "against the row above"
+    return (
+        f"The verdict is on {title}, {against}. Figures are of whole recordings, or of what had settled where these do "
+        "not tell. The small line is the difference from the row above, of what had settled where it had, with its "
+        f"95{display.GAP}% interval."
+    )
+
+
+def _verdict(judged: Delta | None, shown: Shown | None = None) -> Cell:
+    """Return a verdict with what holds it back, and with the difference it is on where that is `shown`."""
+    if judged is None:
+        return Cell(text="")
+    texts = [held_back(judged), _small(judged, shown) if shown else ""]
+    return Cell(text=judged.verdict.value, small="; ".join(filter(None, texts)))
 
 
 def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Shown]:
@@ -153,6 +170,42 @@ def differences(figures: Sequence[tuple[Shown, Delta]]) -> Table:
     )
 
 
+def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = ()) -> Table:
+    """Return one row a figure: before, after, what changed and what may be said of it.
+
+    Args:
+        figures: of two neighbouring steps.
+        first: the later of them against the first step; empty where that is the earlier one.
+    """
+    since = {delta.metric: delta for delta in first}
+    heads = ("Since first", "Verdict since first") if since else ()
+    return Table(
+        columns=("", "Before", "After", "Difference", "Verdict", *heads),
+        numeric=(True, True, True, False, *((True, False) if since else ())),
+        rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
+        note=differences(figures).note,
+    )
+
+
+def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
+    values = [display.optional(value, shown.value) for value in (delta.before, delta.after)]
+    return Row(
+        head=Cell(text=shown.title),
+        cells=(
+            *(Cell(text=text) for text in values),
+            *_changed(delta, shown),
+            *(_changed(since, shown) if since else ()),
+        ),
+    )
+
+
+def _changed(delta: Delta, shown: Shown) -> tuple[Cell, Cell]:
+    """Return a difference with its interval, and what may be said of it."""
+    text = "" if delta.difference is None else shown.change(delta.difference) if delta.difference else "none"
+    change = Cell(text=text, small=interval(delta, shown), value=delta.difference)
+    return change, Cell(text=delta.verdict.value, small=held_back(delta))
+
+
 def _difference(shown: Shown, delta: Delta) -> Row:
     texts = [*_both(shown, delta.before, delta.after, delta.difference)[:3], interval(delta, shown)]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
@@ -188,19 +241,16 @@ def batch(units: set[str]) -> str:
 
 def _row(
     step: Step,
+    verdicts: Sequence[Cell],
     figures: Mapping[str, Shown],
     deltas: Sequence[Delta],
-    primary: str,
     settled: Mapping[str, float | None],
 ) -> Row:
     runs = len(step.analyses)
     changes = {delta.metric: delta for delta in deltas}
     cells = [_cell(step, metric, each, changes.get(metric), settled.get(metric)) for metric, each in figures.items()]
-    judged = changes.get(primary)
-    verdict = Cell(text=judged.verdict.value, small=held_back(judged)) if judged else Cell(text="first step")
-    return Row(
-        head=Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else ""), cells=(*cells, verdict)
-    )
+    head = Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else "")
+    return Row(head=head, cells=(*verdicts, *cells))
 
 
 def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None, settled: float | None) -> Cell:

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpureport.columns import FloatArray
 from gpureport.report import display, gpu_time, text_advice, text_tables
+from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.lines import Line, Page, finished
 from gpureport.report.model import NotJudgedLine, Report
 from gpureport.report.parts import FindingCard, Part, TimeBar, Timeline
@@ -68,6 +69,8 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     if report.steps:
         yield from page.heading("Step by step")
         yield from text_tables.blocks(report.steps, page)
+    if report.comparison:
+        yield from _compared(report.comparison, page)
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
         yield from _bars(report.gpu_time, page)
@@ -81,6 +84,19 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     yield from _quality(report, page)
     yield from _not_judged(report, page)
     yield from text_advice.answers(report.answers, page, full=full)
+
+
+def _compared(part: ComparisonPart, page: Page) -> Iterator[Line]:
+    """Yield what all steps together say, what is still lost, and what became of findings."""
+    for title, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
+        if facts:
+            yield from page.heading(title)
+            yield from text_tables.facts(facts, page)
+    for link in part.links:
+        yield from page.heading("What became of findings", link.label)
+        yield from text_tables.facts(link.findings, page)
+        if not link.findings:
+            yield from page.wrapped("Neither step has a finding.", 2)
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:

@@ -86,11 +86,11 @@ def test_the_odd_rank_of_a_hung_collective_is_named() -> None:
 @pytest.mark.parametrize(
     ("series", "cause"),
     [
-        ({"power": _HUNG, "memory_controller": 1, "core": 100}, "hang"),
-        ({"power": _HUNG, "memory_controller": 1, "core": 30}, None),
-        ({"power": _HUNG, "core": 100}, "hang"),
-        ({"power": _HUNG, "memory_controller": 9, "core": 100}, "launch-bound"),
-        ({"power": steps((330, 300), (150, 300), (330, 300)), "core": 100}, "launch-bound"),
+        ({"power": _HUNG, "memory_controller": 1, "host": {"core": np.full(900, 100.0)}}, "hang"),
+        ({"power": _HUNG, "memory_controller": 1, "host": {"core": np.full(900, 30.0)}}, None),
+        ({"power": _HUNG, "host": {"core": np.full(900, 100.0)}}, "hang"),
+        ({"power": _HUNG, "memory_controller": 9, "host": {"core": np.full(900, 100.0)}}, "launch-bound"),
+        ({"power": steps((330, 300), (150, 300), (330, 300)), "host": {"core": np.full(900, 100.0)}}, "launch-bound"),
     ],
     ids=["pegged core, no traffic", "core free", "pegged core, nearly no power", "traffic", "some power"],
 )

@@ -39,7 +39,7 @@ def test_an_idle_cpu_makes_it_sure() -> None:
         {"memory": 40.0},
         {"memory": steps((0, 5), (0.4, 595))},
         {"memory": _HELD, "cpu": steps((60, 300), (40, 300))},
-        {"memory": _HELD, "cpu": steps((60, 300), (5, 300)), "core": steps((90, 300), (99, 300))},
+        {"memory": _HELD, "cpu": steps((60, 300), (5, 300)), "host": {"core": steps((90, 300), (99, 300))}},
     ],
     ids=["released", "mostly released", "just ended", "was there before", "a context", "CPU busy", "a core busy"],
 )

@@ -49,3 +49,22 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     write(build(runs, title=None, command="gpureport report a b", gpu_hour_price=None, version="0.1.0"), path)
     return path
+
+
+@pytest.fixture(scope="session")
+def steps_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a report of three steps with all figures a table can have, one name long."""
+    from gpureport.recording import Work  # noqa: PLC0415 - only when a browser is there
+    from gpureport.report import build, write  # noqa: PLC0415 - as above
+    from tests.report import examples  # noqa: PLC0415 - as above
+
+    work = Work(amount=1000, unit="samples")
+    names = ("baseline", "mixed_precision_and_channels_last", "8 workers")
+    runs = [
+        examples.pair(examples.run(f"{name} {run}", step=name, work=work), (examples.idle_gap("gpu:0", 100, 160),))
+        for name in names
+        for run in range(3)
+    ]
+    path = tmp_path_factory.mktemp("steps") / "steps.html"
+    write(build(runs, title=None, command="gpureport report a b", gpu_hour_price=None, version="0.1.0"), path)
+    return path

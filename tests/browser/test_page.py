@@ -120,3 +120,41 @@ def test_a_card_shows_its_mark(browser: "Browser", page_file: Path, width: int) 
     stroke = page.evaluate("getComputedStyle(document.querySelector(':target > path, path:target')).stroke")
     assert stroke != "none"
     page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_verdicts_of_steps_are_on_the_page(browser: "Browser", steps_file: Path, width: int) -> None:
+    """What may be said of a step needs no scrolling, and on a wide page no figure does either."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(steps_file.as_uri())
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    cells = page.locator("#steps tbody tr:last-child td").all()
+    boxes = [box for cell in cells if cell.is_visible() and (box := cell.bounding_box())]
+    assert boxes[0]["x"] + boxes[0]["width"] <= width
+    tables = "[...document.querySelectorAll('#steps .scroll, #links .scroll')].filter(box => box.clientWidth)"
+    wide = page.evaluate(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length")
+    assert width < 1200 or wide == 0
+    page.close()
+
+
+@pytest.mark.parametrize(("width", "columns"), [(390, 1), (1200, 2)])
+def test_intervals_are_drawn_to_be_read(browser: "Browser", steps_file: Path, width: int, columns: int) -> None:
+    """Charts of steps stand beside each other or below each other, inside the page, with letters of a size."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(steps_file.as_uri())
+    boxes = [box for figure in page.locator(".panels svg").all() if (box := figure.bounding_box())]
+    assert len({round(box["x"]) for box in boxes}) == columns
+    assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+    heights = page.evaluate(
+        "[...document.querySelectorAll('.panels text')].map(text => text.getBoundingClientRect().height)"
+    )
+    assert min(heights) >= 11
+    overlaps = page.evaluate(
+        """[...document.querySelectorAll('.panels svg')].flatMap(svg => {
+             const boxes = [...svg.querySelectorAll('text')].map(text => text.getBoundingClientRect());
+             return boxes.flatMap((a, i) => boxes.slice(i + 1).filter(b => a.left < b.right && b.left < a.right
+               && a.top + 2 < b.bottom && b.top + 2 < a.bottom));
+           }).length"""
+    )
+    assert overlaps == 0
+    page.close()

@@ -63,10 +63,18 @@ CASES = {
     ("analyze", "good.csv", "--carbon-intensity", "-1"): (2, "Invalid value for '--carbon-intensity': '-1' is not"),
     ("analyze", "good.csv", "--param", "a=1", "--param", "a=2"): (2, "--param: a key is given twice; "),
     ("analyze", "good.csv", "--host", "cpu.csv", "--host", "cpu2.csv"): (3, "cpu.csv, cpu2.csv: several host logs for"),
-    ("analyze", "good.csv", "good.txt", "--step", "a", "--step", "b"): (
+    ("analyze", "good.csv", "good.txt", "--name", "a", "--name", "b"): (
         2,
-        "Invalid value for '--step': given more than once, but it applies to every source; ",
+        "Invalid value for '--name': given more than once, but it applies to every source; ",
     ),
+    ("analyze", "good.csv", "--step", "a", "--step", "b"): (2, "--step: 2 labels for 1 source; give one, or one for"),
+    ("analyze", "good.csv", "good.txt", "--as-one-run", "--step", "a", "--step", "b"): (
+        2,
+        "--step: 2 labels for one run; give one",
+    ),
+    ("report", "-o", "report.html"): (2, "name the runs, or a file of steps with --steps, and not both"),
+    ("report", "good.csv", "--by", "colour", "-o", "report.html"): (2, "Invalid value for '--by': 'colour' is none of"),
+    ("report", "good.csv", "--by", "param:lr", "-o", "report.html"): (2, "--by: run good has no param 'lr'; give it "),
     ("analyze", "good.csv", "good.txt", "--name", "a"): (2, "--name: one name for 2 runs; "),
     ("analyze", "good.csv", "--host", "late.csv"): (3, "late.csv: it covers another time than the GPU log; "),
     ("analyze", "n" * 300): (3, f"{'n' * 300}: no such file, and no such run in "),

@@ -22,7 +22,7 @@ def fits(*runs: SampledRun) -> tuple[MemoryFit, ...]:
 
 
 def test_the_worst_gpu_of_all_runs_decides() -> None:
-    """20 GiB on one of three GPUs fit an L4 of 21.95 GiB; at 21.5 less than 5 % is left, and an H100 is next."""
+    """20 GiB on one of three GPUs fit an L4 of 21.95 GiB; at 21.5 less than 5 % is left, and an RTX 3090 has more."""
     low = sampled("low", step="s", util=level(90, 300), memory=GROWING / 2)
     pair = np.stack([GROWING / 3, GROWING])
     high = sampled("high", step="s", util=np.stack([level(90, 300)] * 2), memory=pair)
@@ -35,7 +35,8 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
     assert {kind.model for kind in found.kinds} | set(found.unknown) == {gpu.model for gpu in gpus.table()}
     assert all(kind.source for kind in found.kinds)
     (fuller,) = fits(sampled("full", util=level(90, 300), memory=GROWING * 21.5 / 20))
-    assert [kind.fits for kind in fuller.kinds[:2]] == [False, True]
+    fitting = {kind.model: kind.fits for kind in fuller.kinds}
+    assert (fitting["L4"], fitting["RTX 3090"]) == (False, True)
 
 
 def test_nothing_is_said_from_a_preallocated_peak() -> None:
@@ -71,4 +72,5 @@ def test_the_finding_over_runs_has_every_kind_as_evidence() -> None:
     assert (found.finding.kind, found.finding.severity.value, found.steps) == (GPU_KINDS, "info", ("a",))
     assert "would fit L4" in found.finding.summary
     assert found.finding.evidence[0].observed == 20 * 2**30
-    assert {each.relation for each in found.finding.evidence[1:]} == {">="}
+    # of 5 % that are to be left: enough on an L4, not on a T4, which has less than the peak
+    assert {each.relation for each in found.finding.evidence[1:]} == {">=", "<"}

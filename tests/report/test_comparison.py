@@ -170,7 +170,7 @@ def test_cost_per_unit_of_work_is_shown_where_prices_are_known() -> None:
 def test_what_is_left_is_said_of_the_last_step() -> None:
     """Its GPU time and classes lost, and the finding that lost most, of all its GPUs."""
     view = comparison_view.build(chain("a", "b"))
-    said = {fact.name: fact.text.replace(GAP, " ") for fact in view.left}
-    assert said["Lost"] == "0.033 GPU-h of 0.333 GPU-h a run: 10 % idle"
-    assert said["Largest"].startswith("Idle gaps, GPU 0: 1 finding, up to ")
-    assert "LEFT IN THE LAST STEP" in comparison_text.render(view)
+    said = {fact.name: fact.text.replace(GAP, " ") for fact in view.remaining}
+    assert said["Still lost"] == "Up to 10 % of 0.333 GPU-h in b: all of it idle. In a it was 20 %."
+    assert said["Largest left"].startswith("Idle gaps, GPU 0: up to ")
+    assert "WHAT IS STILL LOST" in comparison_text.render(view)

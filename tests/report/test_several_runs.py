@@ -47,7 +47,9 @@ def test_three_steps_are_set_side_by_side() -> None:
     assert [row.head.text for row in table.rows] == ["baseline", "bf16", "8 workers"]
     idle = table.columns.index("Idle share") - 1
     assert plain(table.rows[1].cells[idle].small) == "no change (-0.8 to +0.8 points)"
-    assert [row.cells[-1].text for row in table.rows] == ["first step", *["no difference shown"] * 2]
+    assert table.columns[:3] == ("Step", "Verdict", "Since first")
+    assert [row.cells[0].text for row in table.rows] == ["first step", *["no difference shown"] * 2]
+    assert [row.cells[1].text for row in table.rows] == ["first step", *["no difference shown"] * 2]
     assert [bar.label for bar in content.gpu_time] == ["baseline", "bf16", "8 workers"]
     assert "better" not in repr(content)
     assert "worse" not in repr(content)

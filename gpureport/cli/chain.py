@@ -1,0 +1,114 @@
+"""Which runs make which step: by their labels, by a param or tag, or as a file says."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gpureport.cli import sources, step_file
+from gpureport.errors import SettingsError
+
+if TYPE_CHECKING:
+    from gpureport.cli.options import SourceOptions
+    from gpureport.recording import Recording, Run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class By(click.ParamType[tuple[str, str]]):
+    """`step`, `param:KEY` or `tag:KEY`."""
+
+    name = "step|param:KEY|tag:KEY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
+        """Take what is read and its key apart."""
+        if isinstance(value, tuple):
+            return value
+        kind, _, key = str(value).partition(":")
+        if (kind, bool(key)) not in {("step", False), ("param", True), ("tag", True)}:
+            self.fail(f"{value!r} is none of step, param:KEY and tag:KEY", param, ctx)
+        return kind, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOptions:
+    """What makes runs a step.
+
+    Attributes:
+        by: `step`, `param` or `tag`, and the key of the latter two.
+        steps: file that says which runs make which step.
+    """
+
+    by: tuple[str, str]
+    steps: Path | None
+
+    @property
+    def label(self) -> str:
+        """What runs are told apart by, in words: `step`, `param 'batch_size'`."""
+        kind, key = self.by
+        return kind if kind == "step" else f"{kind} {key!r}"
+
+    @property
+    def grouped(self) -> str:
+        """The param or tag that makes runs groups beside each other; empty where they are steps of a chain."""
+        return "" if self.by[0] == "step" else self.by[1]
+
+
+def step_options(command: Command) -> Command:
+    """Add the options that say what makes a step; the command gets them as one `chain`."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+        return command(chain=StepOptions(by=given.pop("by"), steps=given.pop("steps")), **given)
+
+    by = click.option(
+        "--by", type=By(), metavar=By.name, default="step", help="What makes runs a step (default: their step label)."
+    )
+    steps = click.option(
+        "--steps",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file that says which runs make which step.",
+    )
+    added: Any = by(steps(wrapped))
+    return added  # type: ignore[no-any-return]  # click keeps the kind of what it decorates
+
+
+def recordings(source: tuple[str, ...], chain: StepOptions, options: "SourceOptions") -> "list[Recording]":
+    """Return the runs with their steps, from the command line or from a file.
+
+    Raises:
+        UsageError: when there is neither, or both.
+        SettingsError: when a run lacks the param or tag, or steps are named twice over.
+    """
+    if (chain.steps is None) == (not source):
+        msg = "name the runs, or a file of steps with --steps, and not both"
+        raise click.UsageError(msg, click.get_current_context())
+    if chain.steps is None:
+        return _labelled(sources.recordings(source, options), chain.by)
+    if options.step:
+        raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
+    return [
+        replace(one, run=replace(one.run, step=step.label))
+        for step in step_file.read(chain.steps)
+        for one in sources.recordings(step.runs, options)
+    ]
+
+
+def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Recording"]:
+    """Return the runs with what `--by` names as their step."""
+    kind, key = by
+    if kind == "step":
+        return list(found)
+    return [replace(one, run=replace(one.run, step=f"{key}={_value(one.run, kind, key)}")) for one in found]
+
+
+def _value(run: "Run", kind: str, key: str) -> str:
+    given = dict(run.params if kind == "param" else run.tags)
+    if key not in given:
+        known = f"it has {', '.join(sorted(given))}" if given else f"give it with --{kind} {key}=VALUE when ingesting"
+        raise SettingsError("--by", f"run {run.name} has no {kind} {key!r}", known)
+    return given[key]

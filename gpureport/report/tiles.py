@@ -1,0 +1,107 @@
+"""The four figures at the head of a report, of its last step; of repeated steps they are means over the runs."""
+
+from collections.abc import Sequence
+
+from gpureport.analysis.base import Analysis
+from gpureport.comparison.measures import PER_WORK, idle_ratio
+from gpureport.comparison.steps import Comparison, Step
+from gpureport.report import display, gpu_time, loss, spending, verdict
+from gpureport.report.inputs import models
+from gpureport.report.model import Tile
+from gpureport.report.step_table import batch
+from gpureport.report.verdict import Findings
+
+_HOUR = 3600.0
+_CANNOT = "cannot be told"
+
+
+def tiles(comparison: Comparison, findings: Findings) -> tuple[Tile, ...]:
+    """Return GPU-hours, idle share, GPU-hours lost and open findings of the last step."""
+    step = comparison.steps[-1]
+    return (
+        _hours_tile(comparison),
+        _idle_tile(step.analyses, findings),
+        _lost_tile(step, findings),
+        _findings_tile(step, findings),
+    )
+
+
+def _mean_of(step: Step) -> str:
+    """Return that a figure is a mean, as the end of a sentence; empty for a single run."""
+    runs = len(step.analyses)
+    return f", a mean of {runs} runs" if runs > 1 else ""
+
+
+def _hours_tile(comparison: Comparison) -> Tile:
+    step = comparison.steps[-1]
+    held = gpu_time.held_seconds(step.analyses)
+    gpus = models(step.analyses[0].run.gpus) or "no GPU"
+    per_work = _per_work(comparison)
+    if per_work is not None and step.work_unit:
+        label = f"GPU-hours per {batch({step.work_unit})}"
+        spent = loss.hours(held, len(step.analyses))
+        return Tile(label=label, value=display.fine(per_work / _HOUR), context=f"{spent} on {gpus}{_mean_of(step)}")
+    unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
+    value = display.fine(held / _HOUR / len(step.analyses)) if held else unheld
+    return Tile(label="GPU-hours", value=value, context=f"{gpus}{_mean_of(step)}; work done not given")
+
+
+def _per_work(comparison: Comparison) -> float | None:
+    """Return GPU-seconds for a batch of work, of what had settled where only training metrics tell."""
+    last = comparison.steps[-1]
+    value = last.value(PER_WORK)
+    if value is None and len(comparison.steps) > 1:
+        deltas = comparison.between(comparison.steps[-2].label, last.label)
+        value = next((delta.after for delta in deltas if delta.metric == PER_WORK), None)
+    return value
+
+
+def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
+    label, idle = "Idle share", idle_ratio(analyses)
+    gpus = any(analysis.run.gpus for analysis in analyses)
+    if findings.too_short and gpus:
+        return Tile(label=label, value=_CANNOT, context="the recording is too short")
+    if idle is None:
+        context = "no utilisation was recorded" if gpus else "no GPU was recorded"
+        return Tile(label=label, value=display.NOT_RECORDED, context=context)
+    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less"
+    return Tile(label=label, value=display.percent(idle), context=context)
+
+
+def _lost_tile(step: Step, findings: Findings) -> Tile:
+    label, analyses = "GPU-hours lost", step.analyses
+    if not any(analysis.run.gpus for analysis in analyses):
+        return Tile(label=label, value=display.NOT_RECORDED, context="no GPU was recorded")
+    if verdict.untold(step, findings):
+        context = "the recording is too short" if findings.too_short else "no utilisation was recorded"
+        return Tile(label=label, value=_CANNOT, context=context)
+    held, lost = gpu_time.held_seconds(analyses), sum(gpu_time.lost_seconds(analyses).values())
+    if not lost and loss.bound(analyses) == "at least":
+        return Tile(label=label, value="not known", context="some was lost to throttling")
+    hours = lost / _HOUR / len(analyses)
+    context = f"{loss.bound(analyses)} {display.percent(lost / held)} of all GPU-hours{_mean_of(step)}"
+    amount = spending.lost_cost(analyses)
+    if amount is not None:
+        currency = next((analysis.cost.currency for analysis in analyses if analysis.cost), "")
+        price = spending.same_price(analyses)
+        costs = display.money(amount / len(analyses), currency)
+        context += f"; costs {costs}" + (f" at {price} a GPU-hour" if price else "")
+    return Tile(label=label, value=display.number(hours), context=context)
+
+
+def _findings_tile(step: Step, findings: Findings) -> Tile:
+    # repetitions show one finding several times: it counts once, at its highest severity
+    worst: dict[str, str] = {}
+    for card in sorted(findings.open, key=lambda card: card.severity == "problem"):
+        worst[card.title] = card.severity
+    count = list(worst.values())
+    parts = [f"{display.plural(count.count(name), name)}" for name in ("problem", "warning") if name in count]
+    besides = {card.title for card in findings.cards if card.is_open and card.severity == "info"} - set(worst)
+    called = {card.title for card in findings.cards if card.is_open and card.severity != "info"} - set(worst)
+    facts = [f"{len(besides)} for information besides"] if besides else []
+    facts += [f"{len(called)} {'follows' if len(called) == 1 else 'follow'} from another"] if called else []
+    runs = [f"in any of {len(step.analyses)} runs"] if len(step.analyses) > 1 and parts else []
+    kinds = display.plural(findings.missing, "kind") if findings.missing else ""
+    missing = f"{kinds} could not be judged" if kinds else "every kind could be judged"
+    context = "; ".join([*([" ".join([display.listing(parts), *runs])] if parts else []), *facts, missing])
+    return Tile(label="Open findings", value=str(len(count)), context=context)

@@ -1,0 +1,75 @@
+"""`gpureport report` on several steps: repetitions as files, a file of steps, params and tags."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Program
+from tests.importers.logs import log
+
+NAMES = ("old-1", "old-2", "new-1", "new-2")
+FILES = tuple(f"{name}.csv" for name in NAMES)
+
+
+@pytest.fixture
+def four(tmp_path: Path) -> Path:
+    """Lay out two repetitions of two steps."""
+    for place, name in enumerate(NAMES):
+        (tmp_path / f"{name}.csv").write_text(log(120 + place))
+    return tmp_path
+
+
+def labels(folder: Path) -> list[tuple[str, str]]:
+    """Return the steps of the report written, each with how many runs it has."""
+    document: Any = json.loads((folder / "report.json").read_text())
+    return [(row["head"]["text"], row["head"]["small"]) for row in document["steps"]["rows"]]
+
+
+def test_repetitions_given_as_files(gpureport: Program, four: Path) -> None:
+    """--step once a source labels each in order; once in all it labels every one."""
+    steps = [word for step in ("old", "old", "new", "new") for word in ("--step", step)]
+    assert gpureport("report", *FILES, *steps, "-o", "report.json").code == 0
+    assert labels(four) == [("old", "2 runs"), ("new", "2 runs")]
+    gpureport("report", *FILES, "--step", "same", "-o", "report.json")
+    assert json.loads((four / "report.json").read_text())["steps"] is None
+    document = json.loads(gpureport("compare", *FILES, *steps, "--format", "json").out)
+    assert [len(step["runs"]) for step in document["steps"]] == [2, 2]
+    assert document["remaining"]["step"] == "new"
+    assert document["remaining"]["runs"] == 2
+    assert {"held_gpu_seconds", "unseen_gpu_seconds", "lost_gpu_seconds", "largest"} < set(document["remaining"])
+
+
+def test_a_label_a_source_when_ingesting(gpureport: Program, four: Path) -> None:
+    """The store keeps each with its own."""
+    del four
+    assert gpureport("ingest", "old-1.csv", "new-1.csv", "--step", "old", "--step", "new").code == 0
+    shown = [json.loads(gpureport("runs", "show", name).out)["run"]["step"] for name in ("old-1", "new-1")]
+    assert shown == ["old", "new"]
+
+
+def test_a_file_of_steps(gpureport: Program, four: Path) -> None:
+    """--steps says which files are which step; a label beside it is a contradiction."""
+    (four / "steps.toml").write_text(
+        '[[step]]\nlabel = "old"\nruns = ["old-1.csv", "old-2.csv"]\n[[step]]\nlabel = "new"\nruns = ["new-1.csv"]\n'
+    )
+    assert gpureport("report", "--steps", "steps.toml", "-o", "report.json").code == 0
+    assert labels(four) == [("old", "2 runs"), ("new", "")]
+    outcome = gpureport("report", "--steps", "steps.toml", "--step", "a", "-o", "report.json")
+    assert outcome.code == 2
+    assert outcome.err.startswith("gpureport: --step: steps.toml says which step each run belongs to; ")
+
+
+def test_groups_by_param(gpureport: Program, four: Path) -> None:
+    """--by makes groups of what runs were configured with, and the page says by what."""
+    for name in NAMES:
+        gpureport("ingest", f"{name}.csv", "--name", name, "--param", f"framework={name[:3]}", "--work", "1000:steps")
+    outcome = gpureport("report", *NAMES, "--by", "param:framework", "-o", "report.json", "-o", "report.html")
+    assert outcome.code == 0
+    assert labels(four) == [("framework=old", "2 runs"), ("framework=new", "2 runs")]
+    document: Any = json.loads((four / "report.json").read_text())
+    assert [chart["form"] for chart in document["comparison"]["charts"]] == ["bars", "bars"]
+    page = (four / "report.html").read_text()
+    assert "<h2>Groups by framework</h2>" in page
+    assert page.count("<figcaption>") == 2

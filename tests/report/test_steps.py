@@ -1,0 +1,203 @@
+"""What a report says of steps beside their table: intervals, effects since the first step, and what is left."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpureport.comparison.comparing import compare
+from gpureport.comparison.measures import PER_WORK
+from gpureport.comparison.step_means import per_work_mean
+from gpureport.recording import Work
+from gpureport.report import build, markdown, terminal
+from gpureport.report.comparison_parts import ComparisonPart
+from gpureport.report.display import GAP
+from gpureport.report.model import Report
+from gpureport.report.parts import Table
+from tests.report import examples
+
+STEPS = (("old", 0.6), ("mid", 0.5), ("new", 0.9))
+SECONDS = {"old": 900, "mid": 700, "new": 400}
+
+
+def plain(text: str) -> str:
+    """Return text with ordinary spaces."""
+    return text.replace(GAP, " ")
+
+
+def busy(name: str, level: float, step: str, seconds: int = 900) -> examples.Pair:
+    """Return a run of two GPUs at a level of utilisation that did a thousand steps; a tenth of its time was idle."""
+    info = examples.run(name, seconds=seconds, step=step, work=Work(amount=1000, unit="steps"))
+    scatter = np.random.default_rng(len(name) + ord(name[-1])).normal(0, 0.01, (2, seconds + 1))
+    gap = examples.idle_gap("gpu:0", 100, 100 + seconds / 10)
+    levels = list(np.round(np.clip(level + scatter, 0, 1), 2))
+    return examples.recording(info, levels), examples.analysis(info, findings=(gap,), idle=seconds / 10)
+
+
+def chain(*, runs: int = 3, by: str = "") -> Report:
+    """Return the report of three steps with repetitions, one of them slower to use its GPUs and faster in all."""
+    named = [
+        busy(f"{step}{run}", level + run / 200, f"{by}={step}" if by else step, SECONDS[step] + 3 * run)
+        for step, level in STEPS
+        for run in range(runs)
+    ]
+    return build(named, title=None, command="", gpu_hour_price=2.5, version="0", grouped=by)
+
+
+def compared(report: Report) -> ComparisonPart:
+    """Return what the report says of its steps."""
+    assert report.comparison is not None
+    return report.comparison
+
+
+def column(table: Table, name: str) -> list[str]:
+    """Return the cells of a column."""
+    return [plain(row.cells[table.columns.index(name) - 1].text) for row in table.rows]
+
+
+@pytest.fixture(scope="module")
+def repeated() -> Report:
+    """Return the report of three steps of three runs."""
+    return chain()
+
+
+def test_tiles_of_repeated_steps_are_means(repeated: Report) -> None:
+    """What the table says of the last step, its tile says as well, and it is one run's, not the sum of three."""
+    assert repeated.steps is not None
+    assert repeated.tiles[0].value == column(repeated.steps, "GPU-hours per 1000 steps")[-1] == "0.224"
+    assert plain(repeated.tiles[0].context).startswith("0.224 GPU-h a run on 2 ")
+    assert repeated.tiles[0].context.endswith(", a mean of 3 runs")
+    assert (repeated.tiles[2].value, plain(repeated.tiles[2].context)) == (
+        "0.022",
+        "up to 10 % of all GPU-hours, a mean of 3 runs; costs 0.056 at 2.50 a GPU-hour",
+    )
+    assert [plain(bar.total) for bar in repeated.gpu_time] == ["0.502 GPU-h", "0.391 GPU-h", "0.224 GPU-h"]
+    assert repeated.title == "old, mid, new"
+
+
+def test_a_finding_of_every_repetition_is_open_once(repeated: Report) -> None:
+    """Three runs that show one gap each have one open finding."""
+    assert [card.run for card in repeated.findings if card.is_open] == ["new, new2", "new, new1", "new, new0"]
+    assert repeated.tiles[3].value == "1"
+    assert repeated.tiles[3].context == "1 warning in any of 3 runs; every kind could be judged"
+
+
+def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
+    """Besides the figure that counts, others that got better or worse; not those that say the same of equal work."""
+    headline = plain(repeated.verdict.sentence)
+    assert headline.startswith("From old to new, GPU-hours per 1000 steps went from 0.502 to 0.224: better (-0.278, ")
+    assert headline.endswith(" Besides, better: GPU utilisation.")
+    assert "steps a second" not in headline
+    steps = [line for line in repeated.verdict.details if line.startswith("Step by step")]
+    assert steps == ["Step by step: mid, better; new, better."]
+
+
+def test_what_is_proven_worse_is_in_the_headline() -> None:
+    """A faster step that uses its GPUs less is said to do so."""
+    runs = [
+        busy(f"{step}{run}", level + run / 200, step, SECONDS[step]) for step, level in STEPS[:2] for run in range(3)
+    ]
+    content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
+    assert plain(content.verdict.sentence).endswith(" Besides, worse: GPU utilisation.")
+
+
+def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: Report) -> None:
+    """From the second link on; the table of steps has both verdicts at its left."""
+    first, second = compared(repeated).links
+    assert first.effects.columns == ("", "Before", "After", "Difference", "Verdict")
+    assert second.effects.columns == (*first.effects.columns, "Since first", "Verdict since first")
+    place = [row.head.text for row in second.effects.rows].index("GPU utilisation")
+    cells = [plain(cell.text) for cell in second.effects.rows[place].cells]
+    assert cells == ["50 %", "90 %", "+40.0 points", "better", "+30.0 points", "better"]
+    assert " to " in second.effects.rows[place].cells[4].small
+    assert [row.cells[3].text for row in first.effects.rows if row.head.text == "GPU utilisation"] == ["worse"]
+    assert repeated.steps is not None
+    assert column(repeated.steps, "Since first") == ["first step", "better", "better"]
+
+
+def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
+    """The figure that the chain is judged by, then utilisation, of what had settled."""
+    per_work, used = compared(repeated).charts
+    assert (per_work.title, per_work.form, per_work.share) == ("GPU-hours per 1000 steps", "dots", False)
+    assert (used.title, used.form, used.share) == ("Mean GPU utilisation", "dots", True)
+    assert [row.label for row in used.rows] == ["old (3 runs)", "mid (3 runs)", "new (3 runs)"]
+    for row, level in zip(used.rows, (0.605, 0.505, 0.905), strict=True):
+        assert row.value == pytest.approx(level, abs=0.002)
+        assert row.interval is not None
+        assert row.interval[0] < level < row.interval[1]
+    assert plain(used.rows[0].text).startswith("60.5 % (")
+    assert per_work.rows[0].value == pytest.approx(0.5017, abs=1e-4)
+
+
+def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
+    """Of several runs their geometric mean; of one without a training log it has no interval."""
+    pairs = [busy(f"r{run}", 0.6, "s", 400 * 2**run) for run in range(3)]
+    (step,) = compare(examples.sampled(*(analysis for _, analysis in pairs))).steps
+    mean = per_work_mean(step)
+    assert mean is not None
+    assert mean.value == pytest.approx(1600)
+    assert mean.interval is not None
+    assert mean.interval[0] * mean.interval[1] == pytest.approx(1600**2)
+    (lone,) = compare(examples.sampled(pairs[0][1])).steps
+    alone = per_work_mean(lone)
+    assert alone is not None
+    assert alone.interval is None
+    assert alone.value == pytest.approx(lone.value(PER_WORK)) == 800
+
+
+def test_no_interval_leaves_what_a_share_can_be() -> None:
+    """Repetitions near 100 % have an interval that reaches further; it is cut, and the note says so."""
+    runs = [busy(f"{step}{run}", level, step) for step in ("a", "b") for run, level in enumerate((0.97, 1.0))]
+    part = compared(build(runs, title=None, command="", gpu_hour_price=None, version="0"))
+    ends = [row.interval for row in part.charts[-1].rows]
+    assert [end and end[1] for end in ends] == [1.0, 1.0]
+    assert "101" not in repr(part.estimates)
+    assert plain(part.estimates.note) == "Intervals are cut at 0 and, of shares, at 100 %: no figure lies beyond."
+    assert compared(chain()).estimates.note == ""
+
+
+def test_groups_have_bars_and_a_table() -> None:
+    """Values of a param beside each other: utilisation and work per GPU-hour, without the param's name at each."""
+    part = compared(chain(by="framework"))
+    assert [(chart.title, chart.form) for chart in part.charts] == [
+        ("Mean GPU utilisation", "bars"),
+        ("Steps per GPU-hour", "bars"),
+    ]
+    assert [row.label for row in part.charts[0].rows] == ["old (3 runs)", "mid (3 runs)", "new (3 runs)"]
+    assert part.estimates.columns == (
+        "Step",
+        "Runs",
+        "GPU utilisation",
+        f"95{GAP}% interval",
+        "Work per GPU-hour",
+        f"95{GAP}% interval",
+        "Cost per 1000 steps",
+        f"95{GAP}% interval",
+    )
+    assert column(part.estimates, "Work per GPU-hour") == ["1993", "2560", "4467"]
+
+
+def test_what_is_still_lost_and_what_costs_most(repeated: Report) -> None:
+    """Amounts of a run, and the card of the finding that costs most."""
+    assert [(fact.name, plain(fact.text)) for fact in compared(repeated).remaining] == [
+        ("Still lost", "Up to 10 % of 0.224 GPU-h a run in new: all of it idle. In old it was 10 %."),
+        ("Largest left", "F1: Idle gaps, GPU 0: up to 0.011 GPU-h a run (5.0 %), in 3 of 3 runs."),
+    ]
+    for text in (terminal.render(repeated), markdown.render(repeated)):
+        assert "still lost" in text.lower()
+        assert "F1: Idle gaps, GPU 0: up to 0.011" in " ".join(plain(text).split())
+        assert "Persisting" in text
+
+
+def test_the_largest_is_no_consequence_of_another() -> None:
+    """What follows from another finding is not looked at first, however much it costs; nor what costs nothing."""
+    cause, follows = examples.throttling("gpu:1", 0, 300), examples.idle_gap("gpu:0", 100, 400)
+    free = replace(examples.idle_gap("gpu:1", 1, 2), kind="mem_prealloc", lost_gpu_seconds=None)
+    info = examples.run("a")
+    found = (replace(cause, consequences=(follows.fingerprint,)), follows, free)
+    left = compare(examples.sampled(examples.analysis(info, findings=found))).remaining
+    assert left.largest is not None
+    assert (left.largest.kind, left.largest.lost_gpu_seconds) == ("thermal_throttle", 60.0)
+    assert left.lost_gpu_seconds == (("idle", 120.0),)
+    assert left.held_gpu_seconds == 1200.0
+    assert compare(examples.sampled(examples.analysis(info, findings=(free,)))).remaining.largest is None
