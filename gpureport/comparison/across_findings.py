@@ -12,6 +12,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Severity
 SCALING, BATCH_SIZE, GPU_KINDS = "scaling", "batch_size", "gpu_kinds"
 """Kinds of findings over several runs."""
 
+_NAMED = 3
+"""Kinds of GPU that are named, the smallest of those which would do."""
 _MEMORY = "gpu_memory_used_bytes"
 _SCALE = (
     "Compare the cost per unit of work: fewer GPUs may be cheaper and hardly slower. Where more are needed, look at "
@@ -135,7 +137,8 @@ def _fitting(found: MemoryFit) -> Finding:
         for kind in found.kinds
     ]
     fitting = [kind.model for kind in found.kinds if kind.fits]
-    said = f"would fit {', '.join(fitting)}" if fitting else "would fit no kind whose memory is known"
+    more = f" and {len(fitting) - _NAMED} kinds with more" if len(fitting) > _NAMED else ""
+    said = f"would fit {', '.join(fitting[:_NAMED])}{more}" if fitting else "would fit no kind whose memory is known"
     return _finding(
         GPU_KINDS,
         Confidence.MEDIUM,
