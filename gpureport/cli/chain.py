@@ -1,4 +1,4 @@
-"""Which runs make which step: by their labels, by a param or tag, or as a file says."""
+"""Which runs make which step: by their labels, by a param or tag, by their kind of GPU, or as a file says."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,17 +19,17 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class By(click.ParamType[tuple[str, str]]):
-    """`step`, `param:KEY` or `tag:KEY`."""
+    """`step`, `gpu`, `param:KEY` or `tag:KEY`."""
 
-    name = "step|param:KEY|tag:KEY"
+    name = "step|gpu|param:KEY|tag:KEY"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
         """Take what is read and its key apart."""
         if isinstance(value, tuple):
             return value
         kind, _, key = str(value).partition(":")
-        if (kind, bool(key)) not in {("step", False), ("param", True), ("tag", True)}:
-            self.fail(f"{value!r} is none of step, param:KEY and tag:KEY", param, ctx)
+        if (kind, bool(key)) not in {("step", False), ("gpu", False), ("param", True), ("tag", True)}:
+            self.fail(f"{value!r} is none of step, gpu, param:KEY and tag:KEY", param, ctx)
         return kind, key
 
 
@@ -38,7 +38,7 @@ class StepOptions:
     """What makes runs a step.
 
     Attributes:
-        by: `step`, `param` or `tag`, and the key of the latter two.
+        by: `step`, `gpu`, `param` or `tag`, and the key of the latter two.
         steps: file that says which runs make which step.
     """
 
@@ -49,12 +49,13 @@ class StepOptions:
     def label(self) -> str:
         """What runs are told apart by, in words: `step`, `param 'batch_size'`."""
         kind, key = self.by
-        return kind if kind == "step" else f"{kind} {key!r}"
+        return f"{kind} {key!r}" if key else kind
 
     @property
     def grouped(self) -> str:
-        """The param or tag that makes runs groups beside each other; empty where they are steps of a chain."""
-        return "" if self.by[0] == "step" else self.by[1]
+        """What makes runs groups beside each other; empty where they are steps of a chain."""
+        kind, key = self.by
+        return "" if kind == "step" else key or kind
 
 
 def step_options(command: Command) -> Command:
@@ -103,10 +104,12 @@ def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Record
     kind, key = by
     if kind == "step":
         return list(found)
-    return [replace(one, run=replace(one.run, step=f"{key}={_value(one.run, kind, key)}")) for one in found]
+    return [replace(one, run=replace(one.run, step=f"{key or kind}={_value(one.run, kind, key)}")) for one in found]
 
 
 def _value(run: "Run", kind: str, key: str) -> str:
+    if kind == "gpu":
+        return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
     given = dict(run.params if kind == "param" else run.tags)
     if key not in given:
         known = f"it has {', '.join(sorted(given))}" if given else f"give it with --{kind} {key}=VALUE when ingesting"

@@ -1,6 +1,7 @@
 """`gpureport report` on several steps: repetitions as files, a file of steps, params and tags."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,22 @@ def test_a_file_of_steps(gpureport: Program, four: Path) -> None:
     outcome = gpureport("report", "--steps", "steps.toml", "--step", "a", "-o", "report.json")
     assert outcome.code == 2
     assert outcome.err.startswith("gpureport: --step: steps.toml says which step each run belongs to; ")
+
+
+def test_groups_by_kind_of_gpu(gpureport: Program, four: Path) -> None:
+    """The model tells runs apart, with what a unit of work costs on each where prices are stated."""
+    for name in NAMES[1:3]:
+        content = (four / f"{name}.csv").read_text()
+        (four / f"{name}-h100.csv").write_text(re.sub(r"NVIDIA [^,]*", "NVIDIA H100 80GB HBM3", content))
+    sources = (f"{NAMES[1]}.csv", f"{NAMES[1]}-h100.csv", f"{NAMES[2]}-h100.csv")
+    outcome = gpureport(
+        *("compare", *sources, "--by", "gpu", "--work", "1000:steps"),
+        *("--gpu-hour-price", "2", "--format", "json"),
+    )
+    groups = json.loads(outcome.out)["groups"]
+    assert [(group["label"].partition("=")[0], group["runs"]) for group in groups] == [("gpu", 1), ("gpu", 2)]
+    assert groups[1]["label"] == "gpu=NVIDIA H100 80GB HBM3"
+    assert all(group["cost_per_1000_work"]["value"] > 0 for group in groups)
 
 
 def test_groups_by_param(gpureport: Program, four: Path) -> None:
