@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli import sources
+from gpureport.cli import measuring, sources
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 
 
@@ -36,10 +36,18 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     """
     analysed = sources.analysed(sources.recordings(source, options), select, ignore, config, prices)
     if form == "json":
-        from gpureport.report import analysis_json  # noqa: PLC0415 - loads numpy
-
-        click.echo(analysis_json.render([analysis for _, analysis in analysed.runs]), nl=False)
+        click.echo(_json(analysed, options), nl=False)
         return
     from gpureport.cli.output import report, terminal  # noqa: PLC0415 - loads the report
 
     terminal(report(analysed), full=detail == "full")
+
+
+def _json(analysed: "sources.Analysed", options: SourceOptions) -> str:
+    """Return the analyses as JSON, with what several runs say together."""
+    from gpureport.comparison.steps import steps_of  # noqa: PLC0415 - loads numpy
+    from gpureport.report import analysis_json  # noqa: PLC0415 - as above
+
+    several = len(analysed.runs) > 1
+    measured = measuring.measured(analysed.runs, options.throughput) if several else []
+    return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(steps_of(measured)))

@@ -21,19 +21,26 @@ from gpureport.analysis.base import (
     MetricSummary,
     ThrottleEntry,
 )
+from gpureport.comparison.steps import Step
 from gpureport.findings import Answer, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent, Quality
 from gpureport.recording import Run
+from gpureport.report.across_json import across_json
 from gpureport.report.evidence_json import evidence_of
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def render(analyses: Sequence[Analysis]) -> str:
-    """Return the analyses as JSON text, one a run."""
+def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
+    """Return the analyses as JSON text, one a run.
+
+    Args:
+        analyses: of each run.
+        steps: the same runs by step, for findings over several of them.
+    """
     runs = [_analysis(analysis) for analysis in analyses]
-    content = {"schema": SCHEMA, "runs": runs, "across_runs": [], "advice": _advice(analyses)}
+    content = {"schema": SCHEMA, "runs": runs, "across_runs": across_json(steps), "advice": _advice(analyses)}
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from tests.cli.program import Program
-from tests.importers.logs import HEADER, log, row
+from tests.importers.logs import HEADER, log, row, stamp
 
 
 def with_gap(zone: str = "") -> str:
@@ -198,3 +198,18 @@ def test_a_part_of_a_log_and_of_a_stored_run_are_judged_alike(gpureport: Program
         assert run["run"]["started"] == "2026-03-14T09:02:30.000"
         assert "idle_gap" not in {finding["kind"] for finding in run["findings"]}
         assert run["quality"]["rejected"] == [{"reason": "outside --from and --to", "rows": 150, "first_line": None}]
+
+
+def test_several_runs_say_more_together(gpureport: Program, tmp_path: Path) -> None:
+    """Findings over several runs stand beside those of each; a single run has none."""
+    fields = ("timestamp", "index", "name", "utilization.gpu [%]", "memory.used [MiB]", "memory.total [MiB]")
+    for size, peak in ((8, 9), (16, 12), (32, 18)):
+        held = [min(second, 100) * peak * 10 for second in range(300)]
+        rows = [f"{stamp(at)}, 0, NVIDIA L4, 95 %, {memory} MiB, 23034 MiB" for at, memory in enumerate(held)]
+        (tmp_path / f"{size}.csv").write_text("\n".join([", ".join(fields), *rows, ""]))
+        gpureport("ingest", f"{size}.csv", "--name", f"b{size}", "--param", f"batch_size={size}")
+    alone = json.loads(gpureport("analyze", "b8", "--format", "json").out)
+    several = json.loads(gpureport("analyze", "b8", "b16", "b32", "--format", "json").out)
+    assert alone["across_runs"] == []
+    assert {"gpu_kinds", "batch_size"} <= {finding["kind"] for finding in several["across_runs"]}
+    assert all(finding["summary"] and finding["steps"] for finding in several["across_runs"])

@@ -258,6 +258,8 @@ def _not_judged(content: str, extension: str) -> str:
         content = json.dumps(json.loads(content)["judgement"], ensure_ascii=False)
     elif extension == ".html":
         section = content.partition('<section id="not-judged">')[2].partition("</section>")[0]
+        # folded away stands every kind, judged or not
+        section = re.sub(r"<details>.*?</details>", "", section, flags=re.DOTALL)
         content = html.unescape(re.sub(r"<[^>]+>", "", section))
     else:
         content = content[content.lower().rindex("what could not be judged") :]

@@ -7,6 +7,8 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.importers import BESIDE, IMPORTERS, find
 from gpureport.importers.base import HEAD_BYTES
+from gpureport.importers.delimited.pieces import head
+from gpureport.importers.raw import RawFile
 from tests.importers.logs import log, read
 
 HOST = "timestamp,cpu_percent\n2026-03-14T09:00:00.000,50\n2026-03-14T09:00:01.000,52\n"
@@ -21,8 +23,8 @@ def refused(path: Path) -> str:
 
 def test_one_importer_a_source() -> None:
     """No two importers claim the same first bytes."""
-    for head in (log().encode(), HOST.encode(), b"\x89PNG\r\n\x1a\n", b"a,b\n1,2\n"):
-        assert sum(importer.identify(head) for importer in (*IMPORTERS, *BESIDE)) <= 1
+    for begins in (log().encode(), HOST.encode(), b"\x89PNG\r\n\x1a\n", b"a,b\n1,2\n"):
+        assert sum(importer.identify(begins) for importer in (*IMPORTERS, *BESIDE)) <= 1
 
 
 def test_no_sample_is_claimed_twice() -> None:
@@ -30,7 +32,7 @@ def test_no_sample_is_claimed_twice() -> None:
     samples = Path(__file__).parents[2] / "sample_logs"
     claims = {
         path.relative_to(samples).as_posix(): [
-            each.kind for each in (*IMPORTERS, *BESIDE) if each.identify(path.read_bytes()[:HEAD_BYTES])
+            each.kind for each in (*IMPORTERS, *BESIDE) if each.identify(head(RawFile(path), HEAD_BYTES))
         ]
         for path in samples.rglob("*")
         if path.is_file()
