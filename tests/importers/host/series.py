@@ -50,6 +50,15 @@ class Read:
         times = columns.integers(self.table.column("timestamp")) - (0 if self.outcome.timezone else LOCAL)
         return float(np.nanmean(self.column(name)[(times >= start) & (times <= end)]))
 
+    def over(self, name: str, start: int, end: int) -> float:
+        """Return the mean of a metric over exactly the time between two moments in UTC; a row covers what is before."""
+        times = columns.integers(self.table.column("timestamp")) - (0 if self.outcome.timezone else LOCAL)
+        known = ~np.isnan(self.column(name))
+        at, value = times[known].astype(np.float64), self.column(name)[known]
+        whole = np.concatenate([[0.0], np.cumsum(value[1:] * np.diff(at))])
+        first, last = np.interp([start, end], at, whole)
+        return float(last - first) / (end - start)
+
 
 def read(path: Path, placement: Placement | None = None) -> Read:
     """Return a host log, after checking that every line is accounted for."""
