@@ -139,14 +139,7 @@ class CpuBoundSingle:
 
     def _evidence(self, metric: str, cost: Wait, core: float, cpu: float) -> tuple[Evidence, ...]:
         return (
-            Evidence(
-                metric=UTILISATION,
-                statistic="mean",
-                observed=cost.gpu,
-                unit="1",
-                threshold=self.gpu,
-                relation="<" if cost.gpu < self.gpu.value else "",
-            ),
+            waiting.used_in(cost, self.gpu),
             Evidence(
                 metric=metric,
                 statistic="median",

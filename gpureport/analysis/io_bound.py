@@ -101,14 +101,7 @@ class IoBound:
             devices=devices,
             intervals=intervals.intervals(cost.spans),
             evidence=(
-                Evidence(
-                    metric=UTILISATION,
-                    statistic="mean",
-                    observed=cost.gpu,
-                    unit="1",
-                    threshold=self.gpu,
-                    relation="<" if cost.gpu < self.gpu.value else "",
-                ),
+                waiting.used_in(cost, self.gpu),
                 Evidence(
                     metric=IOWAIT,
                     statistic="mean",

@@ -13,7 +13,7 @@ from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import UTILISATION
 from gpureport.analysis.thresholds import literature
 from gpureport.columns import FloatArray
-from gpureport.findings import Interval
+from gpureport.findings import Evidence, Interval, Threshold
 
 CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
@@ -188,3 +188,30 @@ def unused_seconds(context: Context, cells: Cells, spans: Spans) -> float:
     start, end = cells.tiles(context.whole)
     unused = 1 - np.clip(cells.values(UTILISATION), 0, 1)
     return float(np.nansum(unused * intervals.overlap(start, end, spans)))
+
+
+def depth(low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
+    """Return how low the use was: the lowest rolling mean against its limit, and the mean of all episodes."""
+    return (
+        Evidence(
+            metric=UTILISATION,
+            statistic=f"lowest mean over {wording.duration(low.mean_seconds)}",
+            observed=low.lowest,
+            unit="1",
+            threshold=enter,
+            relation="<=",
+        ),
+        Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
+    )
+
+
+def length(found: Figures, shortest: Threshold) -> Evidence:
+    """Return how long the episodes lasted, against what one must last."""
+    return Evidence(
+        metric="duration",
+        statistic="sum of episodes of one GPU",
+        observed=found.seconds,
+        unit="s",
+        threshold=shortest,
+        relation=">=",
+    )

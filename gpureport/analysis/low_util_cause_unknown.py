@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpureport.analysis import answering, certainty, intervals, low_use, wording
+from gpureport.analysis import answering, certainty, intervals, low_use
 from gpureport.analysis.base import Context
 from gpureport.analysis.low_use import Figures, LowUse
 from gpureport.analysis.phases import UTILISATION
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "low_util_cause_unknown"
 _ADVICE = f"Log the CPU beside the GPU to learn why: {answering.recording([low_use.CPU])}."
@@ -71,25 +71,7 @@ class LowUtilCauseUnknown:
             ),
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
-            evidence=(
-                Evidence(
-                    metric=UTILISATION,
-                    statistic=f"lowest mean over {wording.duration(low.mean_seconds)}",
-                    observed=low.lowest,
-                    unit="1",
-                    threshold=self.enter,
-                    relation="<=",
-                ),
-                Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
-                Evidence(
-                    metric="duration",
-                    statistic="sum of episodes of one GPU",
-                    observed=found.seconds,
-                    unit="s",
-                    threshold=self.over,
-                    relation=">=",
-                ),
-            ),
+            evidence=(*low_use.depth(low, found, self.enter), low_use.length(found, self.over)),
             lost_gpu_seconds=found.lost,
             samples=found.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),

@@ -139,14 +139,7 @@ class TransferBound:
             devices=(device,),
             intervals=intervals.intervals(cost.spans),
             evidence=(
-                Evidence(
-                    metric=UTILISATION,
-                    statistic="mean",
-                    observed=cost.gpu,
-                    unit="1",
-                    threshold=self.gpu,
-                    relation="<" if cost.gpu < self.gpu.value else "",
-                ),
+                waiting.used_in(cost, self.gpu),
                 Evidence(
                     metric="PCIe traffic",
                     statistic="mean of the busier direction, of what the link carries",

@@ -288,6 +288,18 @@ def ruled_out(what: str, against: Compared) -> tuple[str, ...]:
     return ("start-up and tail of the job", *([said] if against.done else []))
 
 
+def used_in(cost: Wait, limit: Threshold) -> Evidence:
+    """Return how much the GPUs worked meanwhile, against what they must stay below."""
+    return Evidence(
+        metric=UTILISATION,
+        statistic="mean",
+        observed=cost.gpu,
+        unit="1",
+        threshold=limit,
+        relation="<" if cost.gpu < limit.value else "",
+    )
+
+
 def length_of(cost: Wait, shortest: Threshold) -> Evidence:
     """Return how long episodes lasted, against what one must last."""
     return Evidence(
