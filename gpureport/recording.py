@@ -6,6 +6,7 @@ local time of the recording machine kept as if it were UTC, and are printed with
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -241,13 +242,17 @@ class Recording:
 
     def of(self, device: str) -> "pa.Table":
         """Return the rows of one device, in time order."""
+        return self.by_device().get(device, self.series.slice(0, 0))
+
+    def by_device(self) -> "dict[str, pa.Table]":
+        """Return the rows of each device that has any, in time order, keyed by device id."""
         chunks: list[Any] = self.series.column("device").unify_dictionaries().chunks
-        names = chunks[0].dictionary.to_pylist() if chunks else []
-        if device not in names:
-            return self.series.slice(0, 0)
-        codes = np.concatenate([columns.integers(chunk.indices) for chunk in chunks])
-        rows = np.flatnonzero(codes == names.index(device))
-        return self.series.slice(int(rows[0]), len(rows)) if len(rows) else self.series.slice(0, 0)
+        if not len(self.series):
+            return {}
+        names = chunks[0].dictionary.to_pylist()
+        codes = np.concatenate([columns.codes(chunk.indices) for chunk in chunks])
+        starts = [0, *(np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist(), len(codes)]
+        return {names[codes[start]]: self.series.slice(start, stop - start) for start, stop in pairwise(starts)}
 
     def to_pandas(self) -> "pd.DataFrame":
         """Return the series as a pandas frame."""

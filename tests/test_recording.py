@@ -5,7 +5,8 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.metrics import METRICS
 from gpureport.quality import Quality, Rejected
-from gpureport.recording import SCHEMA, arranged
+from gpureport.recording import SCHEMA, Recording, arranged
+from tests.builders import recording
 
 
 def test_every_metric_has_a_column() -> None:
@@ -20,6 +21,20 @@ def test_names_end_in_their_unit() -> None:
     for metric in METRICS:
         assert metric.name.endswith(suffixes.get(metric.unit, ""))
         assert metric.brief.endswith(".")
+
+
+def test_rows_are_found_by_device() -> None:
+    """Each device has its rows, however the table is cut; one without rows has none."""
+    ids = pa.array(["gpu:1", "gpu:1", "gpu:0"]).dictionary_encode()
+    parts = [pa.table({"device": ids.slice(0, 1), "row": [0]}), pa.table({"device": ids.slice(1), "row": [1, 2]})]
+    run = Recording(run=recording(util=[50.0]).run, series=pa.concat_tables(parts))
+    assert {device: rows.column("row").to_pylist() for device, rows in run.by_device().items()} == {
+        "gpu:1": [0, 1],
+        "gpu:0": [2],
+    }
+    assert run.of("gpu:0").column("row").to_pylist() == [2]
+    assert len(run.of("host")) == 0
+    assert Recording(run=run.run, series=run.series.slice(0, 0)).by_device() == {}
 
 
 def test_arranged_joins_what_differs() -> None:

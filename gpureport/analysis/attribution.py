@@ -93,7 +93,9 @@ def gpu_time(
     for name, when in (("low_use", low), ("short_pauses", ledger.left)):
         ledger.add(name, _weighed(unused, start, end, when))
     working = intervals.union(np.concatenate([*(when for _, when in waits), low, ledger.left]))
-    ledger.add("throttled", _weighed(np.minimum(_clock_loss(cells, slowed), used), start, end, working))
+    lost = _clock_loss(cells, slowed)
+    if lost is not None:
+        ledger.add("throttled", _weighed(np.minimum(lost, used), start, end, working))
     return _balanced(device, window, ledger)
 
 
@@ -102,7 +104,7 @@ def _where(start: IntArray, end: IntArray, rows: BoolArray) -> Spans:
 
 
 def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
-    return float(np.nansum(weight * intervals.overlap(start, end, when)))
+    return float(np.nansum(weight * intervals.overlap(start, end, when))) if len(when) else 0.0
 
 
 def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
@@ -138,12 +140,11 @@ def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, S
             yield min(lost / held, 1.0) if held else 1.0, intervals.spans(found.intervals)
 
 
-def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray:
-    """Return the share of each row's time that throttled clocks cost, 0 where it is not known."""
-    lost = None
-    if slowed is not None and slowed.rows.any():
-        lost = clock_signals.lost_ratio(cells, clock_signals.signals(cells), slowed)
-    return np.zeros(len(cells)) if lost is None else lost
+def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray | None:
+    """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
+    if slowed is None or not slowed.rows.any():
+        return None
+    return clock_signals.lost_ratio(cells, clock_signals.signals(cells), slowed)
 
 
 def _balanced(device: str, window: Interval, ledger: _Ledger) -> GpuTime:

@@ -1,15 +1,16 @@
 """The types every rule and every reader of an analysis shares."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from gpureport.analysis.cells import Cells
 from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
 
+T = TypeVar("T")
 _HOUR = 3600
 
 
@@ -296,6 +297,16 @@ class Context:
     active: dict[str, Interval]
     window: Interval | None
     found: tuple[Finding, ...] = ()
+    _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
+        for known, made in self._made:
+            if known == key:
+                found: T = made
+                return found
+        self._made.append((key, make()))
+        return self.once(key, make)
 
     @property
     def whole(self) -> Interval:

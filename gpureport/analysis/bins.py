@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from gpureport.analysis import intervals
 from gpureport.analysis.cells import Cells
@@ -34,10 +36,12 @@ class Grid:
 
     def places(self, times: IntArray) -> IntArray:
         """Return the bin each time lies in; a time in a removed stretch lies where that was."""
-        before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
-        index = np.searchsorted(self.removed[:, 0], times, side="right")
-        inside = np.where(index > 0, self.removed[index - 1, 1] - times if len(self.removed) else 0, 0)
-        left: IntArray = times - before[index] + np.maximum(inside, 0)
+        left = times
+        if len(self.removed):
+            before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
+            index = np.searchsorted(self.removed[:, 0], times, side="right")
+            inside = np.where(index > 0, self.removed[index - 1, 1] - times, 0)
+            left = times - before[index] + np.maximum(inside, 0)
         return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
 
     def rows(self, start: int, end: int) -> slice:
@@ -53,21 +57,39 @@ class Grid:
         return np.asarray(times + before[passed], dtype=np.int64)
 
     def mean(self, cells: Cells, metric: str) -> FloatArray:
-        """Return the mean of a device's values in each bin over time, NaN in bins without any.
+        """Return the mean of a device's values in each bin over time, NaN in bins without any; not to be written to.
 
         A value is placed at the middle of the time it covers, not at its stamp.
         """
-        return self.average(cells, cells.values(metric))
+        return cells.kept(("mean", metric, self._key), lambda: self.average(cells, cells.values(metric)))
 
     def average(self, cells: Cells, values: FloatArray) -> FloatArray:
         """Return the mean in each bin of a value for each row of a device, as `mean` does for a metric."""
-        places = self.places(cells.times - cells.shift)
-        inside = (places >= 0) & (places < self.count) & ~np.isnan(values)
-        seconds = cells.seconds[inside] if cells.seconds.sum() > 0 else np.ones(int(inside.sum()))
-        sums = np.bincount(places[inside], weights=values[inside] * seconds, minlength=self.count)
-        covered = np.bincount(places[inside], weights=seconds, minlength=self.count)
+        rows, places, seconds = cells.kept(("places", self._key), lambda: self._placed(cells))
+        values = values[rows]
+        known = ~np.isnan(values)
+        if known.all():
+            covered = cells.kept(("covered", self._key), lambda: self._sums(places, seconds))
+        else:
+            places, seconds, values = places[known], seconds[known], values[known]
+            covered = self._sums(places, seconds)
         with np.errstate(invalid="ignore"):
-            return np.asarray(sums / covered, dtype=np.float64)
+            return np.asarray(self._sums(places, values * seconds) / covered, dtype=np.float64)
+
+    @property
+    def _key(self) -> tuple[int, float, int, bytes]:
+        """What tells a grid from others."""
+        return self.start, self.width, self.count, self.removed.tobytes()
+
+    def _placed(self, cells: Cells) -> tuple[slice, IntArray, FloatArray]:
+        """Return the rows of a device that lie in bins, which bin each lies in, and its weight: time, if any has."""
+        places = self.places(cells.times - cells.shift)
+        rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
+        seconds = cells.seconds if cells.seconds.sum() > 0 else np.ones(len(cells))
+        return rows, places[rows], seconds[rows]
+
+    def _sums(self, places: IntArray, weights: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(places, weights=weights, minlength=self.count), dtype=np.float64)
 
     def mask(self, first: IntArray, stop: IntArray) -> BoolArray:
         """Return which bins lie in runs given by first and past-the-end bin."""
@@ -105,13 +127,43 @@ def middle(series: list[FloatArray]) -> FloatArray:
     return np.where(known > 0, (low + high) / 2, np.nan)
 
 
-def rolling_mean(values: FloatArray, length: int) -> FloatArray:
-    """Return the mean over `length` bins centred on each, NaN values left out; shorter at both ends."""
+def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
+    """Return the mean over `length` bins centred on each, NaN values left out; shorter at both ends.
+
+    Args:
+        values: one value a bin, or one truth, of which the mean is the share that is true.
+        length: bins.
+    """
+    if values.dtype == np.bool_:
+        return np.asarray(_around(_counted(values), length) / _number(len(values), length), dtype=np.float64)
     known = ~np.isnan(values)
-    sums = np.concatenate([[0.0], np.cumsum(np.where(known, values, 0.0))])
-    counts = np.concatenate([[0], np.cumsum(known)])
-    rows = np.arange(len(values))
-    first = np.maximum(rows - length // 2, 0)
-    stop = np.minimum(rows - length // 2 + length, len(values))
-    number = counts[stop] - counts[first]
-    return np.where(number > 0, (sums[stop] - sums[first]) / np.maximum(number, 1), np.nan)
+    if not known.any():
+        return np.full(len(values), np.nan)
+    if known.all():
+        return np.asarray(_around(np.cumsum(values), length) / _number(len(values), length), dtype=np.float64)
+    number = _around(_counted(known), length)
+    sums = _around(np.cumsum(np.where(known, values, 0.0)), length)
+    return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
+
+
+def _counted(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return how many are true up to each; whole numbers are counted many times faster than floats are added."""
+    return np.cumsum(truths, dtype=np.int32)
+
+
+@lru_cache(8)
+def _number(count: int, length: int) -> IntArray:
+    """Return how many bins lie around each of so many, for GPUs that share them."""
+    first = np.arange(count) - length // 2
+    return np.minimum(first + length, count) - np.maximum(first, 0)
+
+
+def _around(sums: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """Return the sum over `length` values centred on each, from the sums up to each."""
+    if len(sums) == 0:
+        return sums
+    behind = min(length // 2 + 1, len(sums))
+    ahead = min(length - length // 2, len(sums))
+    around = np.concatenate([sums[ahead - 1 :], np.repeat(sums[-1:], ahead - 1)])
+    around[behind:] -= sums[: len(sums) - behind]
+    return around

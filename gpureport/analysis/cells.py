@@ -1,7 +1,8 @@
 """The series of one device with the stretch of time each sample speaks for."""
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from gpureport.recording import Device, Recording
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+T = TypeVar("T")
 
 WINDOW_SHIFT_SECONDS = 0.5
 """Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
@@ -55,10 +58,22 @@ class Cells:
     _widths: list[FloatArray] = field(default_factory=list, repr=False, compare=False)
     _refreshes: dict[str, Refresh] = field(default_factory=dict, repr=False, compare=False)
     _shares: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self.times)
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what is made of this device alone, the same that was made for a key before; not to be written to."""
+        if key not in self._kept:
+            made = make()
+            for array in made if isinstance(made, tuple) else (made,):
+                if isinstance(array, np.ndarray):
+                    array.flags.writeable = False
+            self._kept[key] = made
+        found: T = self._kept[key]
+        return found
 
     @property
     def seconds(self) -> FloatArray:
@@ -83,8 +98,11 @@ class Cells:
     def recorded(self, metric: str) -> bool:
         """Whether the metric holds any value for this device."""
         if metric not in self._recorded:
-            known = metric in self.series.column_names and len(self) > 0
-            self._recorded[metric] = known and not bool(np.isnan(self.values(metric)).all())
+            known = metric in self.series.column_names and self.series.column(metric).null_count < len(self)
+            # most hold a value from the first row on
+            self._recorded[metric] = known and not (
+                np.isnan(self.values(metric)[0]) and bool(np.isnan(self.values(metric)).all())
+            )
         return self._recorded[metric]
 
     def values(self, metric: str) -> FloatArray:
@@ -112,7 +130,9 @@ class Cells:
 
         As measured, and where the changes do not tell, as NVIDIA documents it.
         """
-        return self.measured(metric) or refresh.documented(metric, self.device.model)
+        return self.kept(
+            ("period", metric), lambda: self.measured(metric) or refresh.documented(metric, self.device.model)
+        )
 
     def resolution(self, metric: str) -> float:
         """Return the seconds below which nothing can be told apart: the interval, or the period where it is longer."""
@@ -128,8 +148,11 @@ class Cells:
     def tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
         """Return start and end of what each averaged value covers, within a window of the run.
 
-        The first and last sample reach the ends of the window where these are near.
+        The first and last sample reach the ends of the window where these are near. Not to be written to.
         """
+        return self.kept(("tiles", window), lambda: self._tiles(window))
+
+    def _tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
         start, end = self.start - self.shift, self.end - self.shift
         if len(start):
             near = round(_NEAR * self.interval * 1e6) + self.shift
@@ -149,8 +172,10 @@ def _sides(times: IntArray, interval: float) -> tuple[IntArray, IntArray, IntArr
     steps = np.diff(times)
     gaps = np.flatnonzero(steps > gap_seconds(interval) * 1e6)
     edge, cap = round(interval * 5e5), round(interval * _CAP * 1e6)
-    right = np.append(np.minimum(steps // 2, cap), edge)
-    left = np.insert(np.minimum(steps - steps // 2, cap), 0, edge)
+    half = steps >> 1
+    left, right = np.full((2, len(times)), edge, dtype=np.int64)
+    np.minimum(half, cap, out=right[:-1])
+    np.minimum(steps - half, cap, out=left[1:])
     right[gaps] = edge
     left[gaps + 1] = edge
     return left, right, gaps + 1
@@ -158,10 +183,13 @@ def _sides(times: IntArray, interval: float) -> tuple[IntArray, IntArray, IntArr
 
 def cells_of(recording: Recording, device: Device) -> Cells:
     """Return the cells of one device of a recording."""
-    series = recording.of(device.id)
+    return _cells(device, recording.of(device.id))
+
+
+def _cells(device: Device, series: "pa.Table") -> Cells:
     times = columns.integers(series.column("timestamp"))
     steps = np.diff(times)
-    moved = steps[steps > 0]
+    moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
     interval = float(np.median(moved)) / 1e6 if len(moved) else _LONE_SECONDS
     if len(moved) == 0:
         left = right = np.zeros(len(times), dtype=np.int64)
@@ -181,4 +209,6 @@ def cells_of(recording: Recording, device: Device) -> Cells:
 
 def cells_by_device(recording: Recording) -> dict[str, Cells]:
     """Return the cells of every device, keyed by device id, in the order of the run."""
-    return {device.id: cells_of(recording, device) for device in recording.run.devices}
+    rows = recording.by_device()
+    none = recording.series.slice(0, 0)
+    return {device.id: _cells(device, rows.get(device.id, none)) for device in recording.run.devices}

@@ -56,13 +56,21 @@ class Limits:
 def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
     used = bins.mean(cells, UTILISATION)
-    used[bins.average(cells, _explained(cells, scale, limits).astype(np.float64)) > 0] = 0.0
+    explained = _explained(cells, scale, limits)
+    if explained.any():
+        used = np.where(bins.average(cells, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / bins.width), round(limits.rows))
-    full = np.where(np.isnan(used), np.nan, used >= limits.busy)
+    full = used >= limits.busy
+    if np.isnan(used).any():
+        full = np.where(np.isnan(used), np.nan, full)
     claimed = rolling_mean(full, length) >= limits.busy_share
+    if not claimed.any():
+        return intervals.NONE
     share, active, dram = _series(bins, cells, scale)
     low = _low(_at_most(share, length), _at_most(active, length), rolling_mean(dram, length), limits)
-    near = rolling_mean((claimed & low).astype(np.float64), length) > 0
+    if not (claimed & low).any():
+        return intervals.NONE
+    near = rolling_mean(claimed & low, length) > 0
     own = near & ~(used < limits.busy) & (_low(share, active, dram, limits) | np.isnan(used))
     shortest = max(limits.shortest, limits.shortest_rows * cells.interval)
     held = bins.spans(own, max(limits.over, 2 * bins.width), shortest)
@@ -81,9 +89,12 @@ def _at_most(values: FloatArray, length: int) -> FloatArray:
 
     Where a sensor sees a moment of each step, power comes in two levels, and a few samples of them make no mean.
     """
+    known = ~np.isnan(values)
+    if not known.any():
+        return values
     mean = rolling_mean(values, length)
     spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
-    number = rolling_mean((~np.isnan(values)).astype(np.float64), length) * length
+    number = rolling_mean(known, length) * length
     return np.asarray(mean + 2 * np.sqrt(spread / np.maximum(number - 1, 1)), dtype=np.float64)
 
 

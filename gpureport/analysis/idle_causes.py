@@ -77,7 +77,8 @@ def of_gaps(
         return [Cause(name="unused")] * len(gaps)
     around = _around(context, device)
     near = [each for each in said if _coincides(each, gaps, around.near, limits)]
-    return [_cause(gap, near, around, limits) for gap in gaps]
+    went_on = _went_on(around.others, gaps, limits)
+    return [_cause(gap, near, around, limits, others=others) for gap, others in zip(gaps, went_on, strict=True)]
 
 
 def _around(context: Context, device: str) -> _Around:
@@ -99,8 +100,8 @@ def _usual(host: Cells, metric: str, job: Interval) -> float:
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _cause(gap: Interval, said: Sequence[Moments], around: _Around, limits: Limits) -> Cause:
-    found = _peers(around.others, gap, limits) if around.others and gap.seconds >= limits.hang.value else None
+def _cause(gap: Interval, said: Sequence[Moments], around: _Around, limits: Limits, *, others: bool) -> Cause:
+    found = _peers(around.others, gap, limits) if others else None
     told = next((each for each in said if len(each.times[_inside(each, gap, around.near)])), None)
     if found is None and told is not None:
         what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
@@ -108,10 +109,29 @@ def _cause(gap: Interval, said: Sequence[Moments], around: _Around, limits: Limi
     return found or _host(gap, around.hosts, limits) or Cause(name="unknown")
 
 
-def _peers(others: Sequence[Cells], gap: Interval, limits: Limits) -> Cause | None:
-    """Return whether the other GPUs went on, and whether as ranks do that wait in a collective."""
-    if not any(_busy_seconds(one, gap, limits.still.value) >= limits.peers.value * gap.seconds for one in others):
-        return None
+def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], limits: Limits) -> list[bool]:
+    """Return which gaps are long and had another GPU at work."""
+    start = np.array([gap.start for gap in gaps], dtype=np.int64)
+    end = np.array([gap.end for gap in gaps], dtype=np.int64)
+    busy = [intervals.overlap(start, end, _busy(one, limits.still.value)) for one in others]
+    seconds = np.array([gap.seconds for gap in gaps])
+    worked = np.max(busy, axis=0, initial=-1.0) if busy else np.full(len(gaps), -1.0)
+    found: list[bool] = ((seconds >= limits.hang.value) & (worked >= limits.peers.value * seconds)).tolist()
+    return found
+
+
+def _busy(cells: Cells, still: float) -> intervals.Spans:
+    """Return when a GPU worked."""
+
+    def find() -> intervals.Spans:
+        rows = cells.values(UTILISATION) > still
+        return intervals.union(np.column_stack([cells.start[rows], cells.end[rows]]) - cells.shift)
+
+    return cells.kept(("busy", still), find)
+
+
+def _peers(others: Sequence[Cells], gap: Interval, limits: Limits) -> Cause:
+    """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
     means = [_mean(one, UTILISATION, gap) for one in others]
     used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
     # one whose power is not known leaves open what it did
@@ -142,9 +162,11 @@ def _peers(others: Sequence[Cells], gap: Interval, limits: Limits) -> Cause | No
 def _power_ratio(cells: Cells, gap: Interval) -> float:
     """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
     power, used = cells.values(POWER), cells.values(UTILISATION)
-    outside = np.ones(len(cells), dtype=np.bool_)
-    outside[_rows(cells, gap)] = False
-    working = power[outside & (used > 0.5) & (power > 0)]  # noqa: PLR2004 - more at work than not
+    # more at work than not
+    rows = cells.kept("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
+    inside = _rows(cells, gap)
+    first, stop = np.searchsorted(rows, [inside.start, inside.stop]).tolist()
+    working = power[np.concatenate([rows[:first], rows[stop:]])]
     return _mean(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
 
 
@@ -194,13 +216,3 @@ def _mean(cells: Cells, metric: str, gap: Interval) -> float:
     values = cells.values(metric)[_rows(cells, gap)]
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")
-
-
-def _busy_seconds(cells: Cells, gap: Interval, still: float) -> float:
-    """Return how long a GPU worked during the gap of another."""
-    # no cell reaches further than this from its stamp; a day has thousands of gaps, and few rows lie in each
-    reach = round(2e6 * cells.interval) + cells.shift
-    rows = cells.rows(gap.start - reach, gap.end + reach)
-    start, end = cells.start[rows] - cells.shift, cells.end[rows] - cells.shift
-    inside = intervals.overlap(start, end, intervals.spans([gap]))
-    return float(inside[cells.values(UTILISATION)[rows] > still].sum())

@@ -75,29 +75,32 @@ class _Known:
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     values = cells.values(_UTILISATION)
-    rows = np.flatnonzero(~np.isnan(values))
-    times = cells.times[rows]
-    gap = np.zeros(len(cells), dtype=np.int64)
-    gap[cells.gap_rows] = 1
-    segment = np.cumsum(gap)[rows]
+    rows, times = np.arange(len(values)), cells.times
+    unknown = np.isnan(values)
+    if unknown.any():
+        rows = np.flatnonzero(~unknown)
+        times, values = times[rows], values[rows]
     longest = limits.null_seconds + cells.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
-    breaks[1:] = (np.diff(segment) > 0) | (np.diff(times) > max(longest, 3.5 * cells.interval) * 1e6)
-    job = (times >= window.start) & (times <= window.end + cells.shift)
-    return _Known(rows=rows, times=times, values=values[rows], breaks=breaks, job=job)
+    np.greater(np.diff(times), max(longest, 3.5 * cells.interval) * 1e6, out=breaks[1:])
+    behind_gaps = np.searchsorted(rows, cells.gap_rows)
+    breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
+    job = np.zeros(len(rows), dtype=np.bool_)
+    job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
+    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
 
 
 def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
     """Join runs parted by a moment of little work, such as one stray kernel."""
     interval = cells.interval
     repeats = cells.resolution(_UTILISATION) / interval
-    if len(first) == 0:
+    if len(first) < 2:  # noqa: PLR2004 - it takes two to be joined
         return first, stop
     between = first[1:] - stop[:-1]
     work = np.concatenate([[0.0], np.cumsum(known.values)])
     busy = work[first[1:]] - work[stop[:-1]]
-    breaks = np.cumsum(known.breaks)
-    whole = breaks[first[1:]] == breaks[stop[:-1] - 1]
+    breaks = np.flatnonzero(known.breaks)
+    whole = np.searchsorted(breaks, first[1:], side="right") == np.searchsorted(breaks, stop[:-1])
     length = stop - first
     # work that recurs, such as requests to a service, is no stray: with half of both runs little enough must run
     spanned = between + (length[1:] + length[:-1]) / 2
@@ -186,7 +189,9 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         return ()
     raw = hysteresis(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
     first, stop = _bridged(known, *raw, cells, limits)
-    active = known.values[known.values > limits.still]
+    if len(first) == 0:
+        return ()
+    active = known.values[np.flatnonzero(known.values > limits.still)]
     level = float(np.median(active)) / 2 if len(active) else _ACTIVE
     chance = None
     if window_seconds(cells) < cells.interval:

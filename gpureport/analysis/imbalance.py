@@ -77,17 +77,18 @@ class Imbalance:
     def _among(
         self, context: Context, peers: dict[str, Cells], bins: Grid, length: int, needed: float
     ) -> Iterator[Finding]:
-        aside = {name: _explained(context, bins, name, self.after) for name in peers}
+        numbers = np.arange(bins.count)
+        starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
+        held = {name: intervals.of_kinds(context.found, name, self.after) for name in peers}
+        aside = {name: intervals.overlap(starts, ends, spans) > 0 for name, spans in held.items()}
         used = _means(bins, peers, UTILISATION, aside, length)
-        uneven = {name: _odd(used, name, self.differs.value, self.agree.value, relative=False) for name in peers}
+        uneven = _uneven(used, self.differs.value, self.agree.value, relative=False)
         yield from self._named(context, peers, bins, uneven, needed, "utilisation")
         power = _means(bins, peers, _POWER, aside, length)
         full = np.all([series >= self.busy.value for series in used.values()], axis=0)
         even = ~np.any(list(uneven.values()), axis=0)
-        loads = {
-            name: _odd(power, name, self.power_differs.value, self.power_agree.value, relative=True) & full & even
-            for name in peers
-        }
+        odd = _uneven(power, self.power_differs.value, self.power_agree.value, relative=True)
+        loads = {name: rows & full & even for name, rows in odd.items()}
         yield from self._named(context, peers, bins, loads, needed, "power")
 
     def _named(  # noqa: PLR0913, PLR0917 - what a finding is made of
@@ -161,18 +162,24 @@ def _alike(context: Context) -> Iterator[dict[str, Cells]]:
     yield from (peers for peers in models.values() if len(peers) >= _PAIR)
 
 
-def _explained(context: Context, bins: Grid, device: str, kinds: Sequence[str]) -> BoolArray:
-    numbers = np.arange(bins.count)
-    held = intervals.of_kinds(context.found, device, kinds)
-    return intervals.overlap(bins.edges(numbers, "right"), bins.edges(numbers + 1, "left"), held) > 0
-
-
 def _means(
     bins: Grid, peers: Mapping[str, Cells], metric: str, aside: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
     means = {name: np.where(aside[name], np.nan, bins.mean(one, metric)) for name, one in peers.items()}
     return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+
+
+def _uneven(means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool) -> dict[str, BoolArray]:
+    """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
+    series = list(means.values())
+    lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
+    apart = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
+    near = {name: one[apart] for name, one in means.items()}
+    odd = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
+    for name, rows in odd.items():
+        rows[apart] = _odd(near, name, differs, agree, relative=relative)
+    return odd
 
 
 def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool) -> BoolArray:

@@ -97,25 +97,43 @@ def difference(left: Spans, right: Spans) -> Spans:
 
 def overlap(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
     """Return how many seconds of each cell [start, end) the stretches cover."""
-    if len(stretches) == 0:
+    if len(stretches) == 0 or len(starts) == 0:
         return np.zeros(len(starts))
-    lengths = stretches[:, 1] - stretches[:, 0]
-    before = np.concatenate([[0], np.cumsum(lengths)])
+    if len(stretches) >= len(starts) or _falls(starts) or _falls(ends):
+        return np.asarray((_covered(stretches, ends) - _covered(stretches, starts)) / 1e6, dtype=np.float64)
+    # cells in order are many beside few stretches: those before the first and after the last are passed over
+    rows = slice(
+        int(np.searchsorted(ends, stretches[0, 0], side="right")),
+        int(np.searchsorted(starts, stretches[-1, 1], side="left")),
+    )
+    found = np.zeros(len(starts))
+    if rows.start < rows.stop:
+        found[rows] = (_covered_in_order(stretches, ends[rows]) - _covered_in_order(stretches, starts[rows])) / 1e6
+    return found
 
-    def covered(times: IntArray) -> IntArray:
-        begun = _begun(stretches, times)
-        unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
-        return before[begun] - np.where(begun > 0, unfinished, 0)
 
-    return (covered(ends) - covered(starts)) / 1e6
+def _falls(times: IntArray) -> bool:
+    return bool((times[1:] < times[:-1]).any())
 
 
-def _begun(stretches: Spans, times: IntArray) -> IntArray:
-    """Return for each moment how many stretches begin no later; moments in order are counted, others looked up."""
-    if len(stretches) >= len(times) or (times[1:] < times[:-1]).any():
-        return np.searchsorted(stretches[:, 0], times, side="right")
+def _before(stretches: Spans) -> IntArray:
+    """Return the time that is covered before each stretch, and by all."""
+    return np.concatenate([[0], np.cumsum(stretches[:, 1] - stretches[:, 0])])
+
+
+def _covered(stretches: Spans, times: IntArray) -> IntArray:
+    """Return how much time the stretches cover before each moment, in microseconds."""
+    begun = np.searchsorted(stretches[:, 0], times, side="right")
+    unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
+    return np.asarray(_before(stretches)[begun] - np.where(begun > 0, unfinished, 0), dtype=np.int64)
+
+
+def _covered_in_order(stretches: Spans, times: IntArray) -> IntArray:
+    """Return the same for moments that never fall: between two stretches they are alike, and need no look-up."""
     first = np.searchsorted(times, stretches[:, 0], side="left")
-    return np.repeat(np.arange(len(stretches) + 1), np.diff(first, prepend=0, append=len(times)))
+    alike = np.diff(first, prepend=0, append=len(times))
+    until = np.repeat(np.append(times[:1], stretches[:, 1]), alike)
+    return np.asarray(np.repeat(_before(stretches), alike) - np.maximum(until - times, 0), dtype=np.int64)
 
 
 def runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:

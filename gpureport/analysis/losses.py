@@ -40,11 +40,15 @@ class Loss:
 
 
 def answering(cells: Cells) -> IntArray:
-    """Return the times at which a GPU answered with any value."""
-    known = np.zeros(len(cells), dtype=np.bool_)
-    for metric in ANSWERS:
-        known |= ~np.isnan(cells.values(metric))
-    return cells.times[known]
+    """Return the times at which a GPU answered with any value; not to be written to."""
+
+    def find() -> IntArray:
+        known = np.zeros(len(cells), dtype=np.bool_)
+        for metric in ANSWERS:
+            known |= ~np.isnan(cells.values(metric))
+        return cells.times[known]
+
+    return cells.kept("answering", find)
 
 
 def told(context: Context) -> Iterator[Loss]:

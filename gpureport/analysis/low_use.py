@@ -13,7 +13,7 @@ from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import UTILISATION
 from gpureport.analysis.thresholds import literature
 from gpureport.columns import FloatArray
-from gpureport.findings import Evidence, Interval, Threshold
+from gpureport.findings import Evidence, Threshold
 
 CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
@@ -97,6 +97,11 @@ def needed_seconds(context: Context, limits: Limits) -> float:
 
 def find(context: Context, limits: Limits) -> LowUse:
     """Return the episodes of the GPUs that work, taken together by their median."""
+    explained = tuple(found for found in context.found if found.kind in EXPLAINED)
+    return context.once((LowUse, limits, explained), lambda: _find(context, limits))
+
+
+def _find(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
     if context.window is None:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
@@ -111,11 +116,12 @@ def find(context: Context, limits: Limits) -> LowUse:
     episodes = intervals.intersection(episodes, intervals.spans([context.window]))
     coarse = bins.width > waiting.COARSE_SECONDS
     own = {name: _own(context, one, episodes) for name, one in working.items()}
+    held = [intervals.overlap(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]
+    long = np.max(held, axis=0, initial=0.0) >= limits.over if held else np.zeros(len(episodes), dtype=np.bool_)
     kept = [
-        Interval(int(start), int(end))
-        for start, end in episodes
-        if max((_within(spans, int(start), int(end)) for spans in own.values()), default=0.0) >= limits.over
-        if not coarse or waiting.certain(used[bins.rows(int(start), int(end))], limits.gpu)
+        part
+        for part in intervals.intervals(episodes[long])
+        if not coarse or waiting.certain(used[bins.rows(part.start, part.end)], limits.gpu)
     ]
     spans = {name: intervals.intersection(one, intervals.spans(kept)) for name, one in own.items()}
     return LowUse(
@@ -137,17 +143,17 @@ def _used(context: Context, bins: Grid, working: dict[str, Cells]) -> FloatArray
     return middle(series)
 
 
-def _within(spans: Spans, start: int, end: int) -> float:
-    return float(intervals.overlap(np.array([start]), np.array([end]), spans)[0])
-
-
 def _own(context: Context, cells: Cells, episodes: Spans) -> Spans:
     """Return the sampled part of the episodes that nothing else explains."""
+    left = intervals.intersection(episodes, cells.kept(("sampled", context.whole), lambda: _sampled(context, cells)))
+    return intervals.difference(left, intervals.of_kinds(context.found, cells.device.id, EXPLAINED))
+
+
+def _sampled(context: Context, cells: Cells) -> Spans:
+    """Return when the utilisation of a GPU was sampled."""
     start, end = cells.tiles(context.whole)
     known = ~np.isnan(cells.values(UTILISATION))
-    sampled = intervals.union(np.column_stack([start[known], end[known]]))
-    left = intervals.intersection(episodes, sampled)
-    return intervals.difference(left, intervals.of_kinds(context.found, cells.device.id, EXPLAINED))
+    return intervals.union(np.column_stack([start[known], end[known]]))
 
 
 def watched(context: Context, limits: Limits, device: str, spans: Spans) -> bool:

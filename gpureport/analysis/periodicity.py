@@ -53,23 +53,29 @@ def find(starts: IntArray, limits: Limits) -> Period | None:
     tolerance = limits.loose if len(starts) >= limits.many else limits.strict
     ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
     tried = [found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit(apart, one, tolerance))]
-    best = max(tried, key=lambda found: (found.agreeing, found.seconds), default=None)
-    return best if best is not None and best.agreeing >= limits.agree else None
+    agreeing, seconds = max(tried, default=(0.0, 0.0))
+    if not tried or agreeing < limits.agree:
+        return None
+    fits = _fits(apart, seconds, tolerance)
+    return Period(seconds=seconds, agreeing=agreeing, members=np.append(fits, False) | np.insert(fits, 0, False))
 
 
-def _fit(apart: FloatArray, seconds: float, tolerance: float) -> Period | None:
-    """Return how well distances fit a period near `seconds`, None where most that do are several of it long."""
+def _fit(apart: FloatArray, seconds: float, tolerance: float) -> tuple[float, float] | None:
+    """Return the share of distances that fit a period near `seconds`, and that period.
+
+    None where most that do are several of it long.
+    """
     if seconds <= 0:
         return None
     fits = _fits(apart, seconds, tolerance)
-    seconds = float(apart[fits].sum() / np.round(apart[fits] / seconds).sum())
+    seconds = float(apart[fits].sum() / np.rint(apart[fits] / seconds).sum())
     fits = _fits(apart, seconds, tolerance)
-    if not fits.any() or np.mean(np.round(apart[fits] / seconds) == 1) < _SINGLE:
+    fitting = np.count_nonzero(fits)
+    if not fitting or np.count_nonzero(np.rint(apart[fits] / seconds) == 1) / fitting < _SINGLE:
         return None
-    members = np.append(fits, False) | np.insert(fits, 0, False)
-    return Period(seconds=seconds, agreeing=float(fits.mean()), members=members)
+    return fitting / len(fits), seconds
 
 
 def _fits(apart: FloatArray, seconds: float, tolerance: float) -> BoolArray:
-    times = np.round(apart / seconds)
+    times = np.rint(apart / seconds)
     return np.asarray((times >= 1) & (np.abs(apart - times * seconds) <= tolerance * seconds), dtype=np.bool_)

@@ -6,12 +6,15 @@ import numpy as np
 
 from gpureport.analysis.base import Phase
 from gpureport.analysis.cells import Cells
+from gpureport.columns import BoolArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
 from gpureport.recording import Run
 
 UTILISATION = "gpu_utilization_ratio"
 _FINE_SECONDS = 2.0
+_LOOKED_AT = 4_096
+"""Samples looked at together."""
 
 ACTIVE = Threshold(
     value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="above the utilisation that stray kernels cause"
@@ -48,16 +51,33 @@ def activity(cells: Cells) -> Interval | None:
     times, active = cells.times[known], values[known] > ACTIVE.value
     share = SHARE.value if cells.interval <= _FINE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
-    begun = np.concatenate([[0], np.cumsum(active)])
-    rows = np.arange(len(times))
-    ahead = np.searchsorted(times, times + reach, side="right")
-    behind = np.searchsorted(times, times - reach, side="left")
-    starts = active & (begun[ahead] - begun[rows] >= share * np.maximum(ahead - rows, 2))
-    ends = active & (begun[rows + 1] - begun[behind] >= share * np.maximum(rows + 1 - behind, 2))
-    if not starts.any() or not ends.any():
+    begin = _sustained(times, active, reach, share)
+    # the same from the end on, with time running backwards
+    end = _sustained(-times[::-1], active[::-1], reach, share)
+    if begin is None or end is None:
         return None
-    first, last = np.flatnonzero(known)[[np.argmax(starts), len(ends) - 1 - np.argmax(ends[::-1])]]
+    first, last = np.flatnonzero(known)[[begin, len(times) - 1 - end]]
     return Interval(int(cells.start[first]) - cells.shift, max(int(cells.end[last] - cells.shift), int(times[0]) + 1))
+
+
+def _sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
+    """Return the first active sample with enough active ones in the time ahead, None where there is none.
+
+    Args:
+        times: stamps in microseconds, never falling.
+        active: which samples are active.
+        reach: the time ahead.
+        share: share of the samples in it that must be active, itself included and of no fewer than two.
+    """
+    rows = np.flatnonzero(active)
+    # most jobs show it at once, and a log may hold days
+    for part in np.array_split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
+        ahead = np.searchsorted(times, times[part] + reach, side="right")
+        number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
+        found = part[number >= share * np.maximum(ahead - part, 2)]
+        if len(found):
+            return int(found[0])
+    return None
 
 
 def activities(cells: Mapping[str, Cells]) -> dict[str, Interval]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import gpus
+from gpureport import columns, gpus
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import FloatArray, IntArray
 from gpureport.metrics import Metric, MetricKind, Scope
@@ -68,10 +68,18 @@ def measure(metric: Metric, times: IntArray, values: FloatArray, interval: float
         interval: seconds between samples.
     """
     known = ~np.isnan(values)
-    held, stamps = (values, times) if known.all() else (values[known], times[known])
-    at = stamps[1:][held[1:] != held[:-1]]
-    sensed = metric.kind is MetricKind.GAUGE and metric.scope is Scope.GPU and metric.unit in _SENSED
-    return Refresh(rows=len(held), changes=len(at), seconds=period(np.diff(at) / 1e6, interval) if sensed else None)
+    rows = slice(None) if known.all() else np.flatnonzero(known)
+    held = values[rows]
+    moved = held[1:] != held[:-1]
+    seconds = None
+    if metric.kind is MetricKind.GAUGE and metric.scope is Scope.GPU and metric.unit in _SENSED and _fine(interval):
+        seconds = period(np.diff(times[rows][np.flatnonzero(moved) + 1]) / 1e6, interval)
+    return Refresh(rows=len(held), changes=int(np.count_nonzero(moved)), seconds=seconds)
+
+
+def _fine(interval: float) -> bool:
+    """Whether samples so many seconds apart can show any period."""
+    return RESOLVED.value * interval <= LONGEST.value * (1 + _JITTER)
 
 
 def period(apart: FloatArray, interval: float) -> float | None:
@@ -81,9 +89,9 @@ def period(apart: FloatArray, interval: float) -> float | None:
         apart: seconds from each change to the next.
         interval: seconds between samples.
     """
-    longest = LONGEST.value * (1 + _JITTER)
-    if RESOLVED.value * interval > longest:
+    if not _fine(interval):
         return None
+    longest = LONGEST.value * (1 + _JITTER)
     found = _commonest(np.sort(apart[(apart > 0) & (apart <= longest)]))
     if len(found) < FEWEST.value:
         return None
@@ -140,6 +148,6 @@ def readings(seconds: FloatArray, period: float | None) -> FloatArray:
         period: seconds from reading to reading; None where it is not known.
     """
     if period is None or seconds.sum() <= 0:
-        return np.ones(len(seconds))
+        return columns.same(1.0, len(seconds))
     shares: FloatArray = np.minimum(seconds / period, 1.0)
     return shares

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pyarrow as pa
 
 from gpureport.analysis import counters
 from gpureport.analysis.base import DeviceStatistics, MetricSummary
@@ -31,16 +32,21 @@ class _Levels:
 
 def _levels(values: FloatArray, seconds: FloatArray, unit: str) -> _Levels:
     """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise."""
-    if values.min() == values.max():
+    least, most = values.min(), values.max()
+    if least == most:
         values, seconds = values[:1], seconds.sum(keepdims=True)
-    steps = values / _QUANTUM[unit]
-    whole = np.rint(steps)
-    low = whole.min()
-    if whole.max() - low < _MOST_LEVELS and np.abs(steps - whole).max() < 1e-2:  # noqa: PLR2004 - float32 noise
-        weights = np.bincount((whole - low).astype(np.int64), weights=seconds)
-        return _Levels(
-            values=(np.arange(len(weights)) + low) * _QUANTUM[unit], seconds=np.asarray(weights, dtype=np.float64)
-        )
+    quantum = _QUANTUM[unit]
+    low = np.rint(least / quantum)
+    if np.rint(most / quantum) - low < _MOST_LEVELS:
+        steps = values / quantum
+        whole = np.rint(steps)
+        steps -= whole
+        if max(steps.max(), -steps.min()) < 1e-2:  # noqa: PLR2004 - float32 noise
+            whole -= low
+            weights = np.bincount(whole.astype(np.int64), weights=seconds)
+            return _Levels(
+                values=(np.arange(len(weights)) + low) * quantum, seconds=np.asarray(weights, dtype=np.float64)
+            )
     order = np.argsort(values)
     return _Levels(values=values[order], seconds=seconds[order])
 
@@ -62,30 +68,38 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     values, seconds = cells.values(metric.name), cells.seconds
     known = ~np.isnan(values)
     refresh = cells.refresh(metric.name)
-    every = bool(known.all())
-    effective = max(cells.readings(metric.name, slice(None) if every else known), refresh.changes + 1)
-    if not every:
-        values, seconds = values[known], seconds[known]
+    if known.all():
+        effective = cells.readings(metric.name, slice(None))
+    else:
+        rows = np.flatnonzero(known)
+        effective = cells.readings(metric.name, rows)
+        values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
-    p5, p50, p95 = _quantiles(_levels(values, weights, metric.unit))
-    whole = float(weights.sum())
+    least, most = float(values.min()), float(values.max())
+    # most bits are never set
+    whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
+    if cells.series.schema.field(metric.name).type == pa.bool_():
+        levels = _Levels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
+    else:
+        levels = _levels(values, weights, metric.unit)
+    p5, p50, p95 = _quantiles(levels)
     limits = BELOW if metric.name == "gpu_utilization_ratio" else ()
     return MetricSummary(
         metric=metric.name,
-        mean=float((values * weights).sum()) / whole,
-        sample_mean=float(values.mean()),
+        mean=weighted / whole,
+        sample_mean=float(values.mean()) if least or most else 0.0,
         p5=p5,
         p50=p50,
         p95=p95,
-        max=float(values.max()),
-        min=float(values.min()),
+        max=most,
+        min=least,
         seconds=float(seconds.sum()),
         samples=refresh.rows,
         changes=refresh.changes,
         repeated_ratio=refresh.repeated_ratio,
         refresh_seconds=refresh.seconds,
-        effective_samples=effective,
-        below=tuple((limit, float(weights[values < limit - 1e-6].sum()) / whole) for limit in limits),
+        effective_samples=max(effective, refresh.changes + 1),
+        below=tuple((limit, float(weights[np.flatnonzero(values < limit - 1e-6)].sum()) / whole) for limit in limits),
     )
 
 
@@ -99,7 +113,7 @@ def _idle_seconds(cells: Cells) -> float | None:
     if not cells.recorded("gpu_utilization_ratio"):
         return None
     idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
-    return float(cells.seconds[idle].sum())
+    return float(cells.seconds[np.flatnonzero(idle)].sum())
 
 
 def memory_peak(cells: Cells) -> int | None:

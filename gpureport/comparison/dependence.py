@@ -16,6 +16,9 @@ _NONE = 1e-24
 _QUIET = 2.0
 """Standard errors below which Politis and White take a correlation for none."""
 
+_LONG = 16_384
+"""Samples from twice which on neighbours are taken together: a transform of all of them costs more than the rest."""
+
 _FEWEST_LAGS = 5
 """Correlations in a row that must be none before the rest is taken for none."""
 
@@ -74,6 +77,13 @@ def block_length(covariance: FloatArray) -> float:
 
 
 def batch_length(values: FloatArray) -> float:
-    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times."""
+    """Return how many samples a batch must hold: by Politis and White, and no less than four correlation times.
+
+    Of a long series the means of a few samples each are looked at. What depends for longer shows in them as well, and
+    a batch that holds four of them is still one of thousands.
+    """
+    every = -(-len(values) // _LONG) if len(values) >= 2 * _LONG else 1
+    if every > 1:
+        values = values[: len(values) // every * every].reshape(-1, every).mean(axis=1)
     covariance = autocovariance(values)
-    return max(block_length(covariance), _BATCH * correlation_time(covariance))
+    return every * max(block_length(covariance), _BATCH * correlation_time(covariance))

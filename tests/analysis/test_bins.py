@@ -1,10 +1,14 @@
 """Bins over a window with long stretches that nobody sampled."""
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from gpureport.analysis import analyze
-from gpureport.analysis.bins import grid
+from gpureport.analysis.bins import grid, rolling_mean
 from gpureport.analysis.cells import cells_by_device
+from gpureport.columns import FloatArray
 from gpureport.findings import Interval
 from tests.builders import recording, steps
 
@@ -37,3 +41,44 @@ def test_findings_after_a_pause_are_where_they_were() -> None:
     start = run.run.started + (10 * DAY + 300) * 1_000_000
     assert abs(when.start - start) < 30_000_000
     assert abs(when.end - start - 600_000_000) < 30_000_000
+
+
+_series = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, float("nan")]), max_size=30).map(np.array)
+
+
+@given(_series, st.integers(1, 40))
+def test_a_rolling_mean_is_that_of_the_bins_around(values: FloatArray, length: int) -> None:
+    """Bin by bin it is the mean of what is known of `length` bins, fewer at both ends, NaN where nothing is."""
+    parts = [values[max(row - length // 2, 0) : row - length // 2 + length] for row in range(len(values))]
+    means = [float(np.mean(known)) if len(known := part[~np.isnan(part)]) else float("nan") for part in parts]
+    assert rolling_mean(values, length).tolist() == pytest.approx(means, nan_ok=True)
+    full = values > 0.4
+    assert rolling_mean(full, length).tolist() == rolling_mean(full.astype(np.float64), length).tolist()
+
+
+def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
+    """Rows before and after the window are left out, rows without a value count for nothing."""
+    run = recording(util=[10, 20, np.nan, 40, 50, 60, np.nan, 80], times=[0, 1, 1.5, 2, 3, 4, 5, 6])
+    (cells,) = cells_by_device(run).values()
+    begin = run.run.started
+    bins = grid(Interval(begin + 500_000, begin + 4_500_000), [cells])
+    places = bins.places(cells.times - cells.shift).tolist()
+    values, seconds = cells.values("gpu_utilization_ratio"), cells.seconds
+    for number, mean in enumerate(bins.mean(cells, "gpu_utilization_ratio").tolist()):
+        rows = [row for row, place in enumerate(places) if place == number and not np.isnan(values[row])]
+        weighed = (
+            sum(values[row] * seconds[row] for row in rows) / sum(seconds[row] for row in rows) if rows else np.nan
+        )
+        assert mean == pytest.approx(weighed, nan_ok=True)
+
+
+def test_bins_of_one_metric_are_made_once_for_each_grid() -> None:
+    """Rules share them and cannot write to them; another window has bins of its own."""
+    run = recording(util=steps((50, 60)))
+    (cells,) = cells_by_device(run).values()
+    whole = Interval(run.run.started, run.run.ended)
+    first = grid(whole, [cells]).mean(cells, "gpu_utilization_ratio")
+    assert grid(whole, [cells]).mean(cells, "gpu_utilization_ratio") is first
+    assert len(grid(Interval(whole.start, whole.end - 30_000_000), [cells]).mean(cells, "gpu_utilization_ratio")) == 29
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0.0

@@ -1,8 +1,10 @@
 """The stretch of time each sample speaks for."""
 
 import numpy as np
+import pytest
 
 from gpureport.analysis.cells import cells_by_device
+from gpureport.columns import IntArray
 from gpureport.findings import Interval
 from gpureport.quality import gap_seconds
 from tests.builders import START, at, recording, steps
@@ -60,3 +62,20 @@ def test_rows_are_chosen_by_stamp() -> None:
     """Rows from start up to, not including, end."""
     cells = cells_by_device(recording(util=steps((50, 10))))["gpu:0"]
     assert cells.rows(START, at(3)) == slice(0, 3)
+
+
+def test_what_is_made_of_a_device_is_made_once() -> None:
+    """What several rules ask for is the same array, which none of them can write to."""
+    cells = cells_by_device(recording(util=steps((50, 10))))["gpu:0"]
+    made: list[int] = []
+
+    def make() -> IntArray:
+        made.append(1)
+        return cells.times + 1
+
+    first = cells.kept("later", make)
+    assert cells.kept("later", make) is first
+    assert made == [1]
+    assert cells.kept("much later", lambda: cells.times + 2) is not first
+    with pytest.raises(ValueError, match="read-only"):
+        first[0] = 0

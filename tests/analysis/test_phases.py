@@ -1,6 +1,12 @@
 """The job window."""
 
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
 from gpureport.analysis import analyze
+from gpureport.analysis.cells import cells_of
+from gpureport.analysis.phases import activity
 from gpureport.recording import Recording
 from tests.builders import START, recording, steps
 
@@ -31,3 +37,25 @@ def test_coarse_sampling_of_a_stalling_job_begins_with_its_first_samples() -> No
     """With point samples, every other one idle is work."""
     values = [0, 0, 0, *[95, 0] * 30]
     assert _window(recording(util=values, every=30.0)) == (74.5, 1844.5)
+
+
+_use = st.lists(st.sampled_from([0.0, 5.0, 95.0, np.nan]), min_size=2, max_size=40)
+
+
+@given(_use)
+def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[float]) -> None:
+    """Sample by sample: an active one, with three of five active from it on, or up to it, in three seconds."""
+    run = recording(util=use)
+    cells = cells_of(run, run.run.devices[0])
+    known = [(second, value > 12) for second, value in enumerate(use) if not np.isnan(value)]
+    ahead = [[one for at, one in known if second <= at <= second + 3] for second, _ in known]
+    behind = [[one for at, one in known if second - 3 <= at <= second] for second, _ in known]
+    begun, ended = (
+        [at for (at, one), near in zip(known, beside, strict=True) if one and sum(near) >= 0.6 * max(len(near), 2)]
+        for beside in (ahead, behind)
+    )
+    found = activity(cells)
+    assert (found is None) == (not begun or not ended)
+    if found is not None:
+        assert found.start == cells.start[begun[0]] - cells.shift
+        assert found.end == max(cells.end[ended[-1]] - cells.shift, cells.times[known[0][0]] + 1)
