@@ -51,32 +51,38 @@ _LABEL_FITS = 0.05
 _NAMED_MARKS = 3
 
 
-def time_bars(bars: Sequence[TimeBar], prefix: str) -> str:
-    """Return the bars of GPU time, one above the other, each 100 % wide."""
-    rows = _legend_rows(bars)
+def time_bars(bars: Sequence[TimeBar], prefix: str, width: float = WIDTH) -> str:
+    """Return the bars of GPU time, one above the other, each 100 % wide; a page takes a narrower figure."""
+    label = f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}"
+    return finished(bars_figure(bars, width), prefix, label)
+
+
+def bars_figure(bars: Sequence[TimeBar], width: float = WIDTH) -> Figure:
+    """Return the bars of GPU time, drawn as wide as said, in points."""
+    rows = _legend_rows(bars, width)
     top, row, bottom = 14.0 + 16.0 * rows, 30.0, 24.0
     height = top + row * len(bars) + bottom
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
         labels = [display.squeeze(bar.label, _LABEL) for bar in bars]
-        figure, axes = _canvas(height, top, bottom, labels)
+        figure, axes = _canvas(height, top, bottom, labels, width)
         axes.set(xlim=(0, 1), ylim=(len(bars) - 0.5, -0.5))
         for position, bar in enumerate(bars):
-            _bar(axes, position, bar)
+            _bar(axes, position, bar, _LABEL_FITS * WIDTH / width)
         axes.set_yticks(range(len(bars)), labels, fontsize=_TEXT, color=INK.stand_in)
         shares = [0, 0.2, 0.4, 0.6, 0.8, 1]
         axes.set_xticks(shares, [f"{share * 100:.0f} %" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
         _legend(axes, bars, rows)
-        return finished(figure, prefix, f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}")
+    return figure
 
 
-def _bar(axes: Axes, position: int, bar: TimeBar) -> None:
+def _bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
     left = 0.0
     for part in bar.parts:
         fill = CLASSES.get(part.key, OTHER)
         shape = Rectangle((left, position - 0.36), part.ratio, 0.72, facecolor=fill.colour, linewidth=0)
         shape.set(hatch=fill.hatch or None, edgecolor=(0.08, 0.09, 0.11, 0.28))
         axes.add_artist(shape)
-        if part.ratio >= _LABEL_FITS:
+        if part.ratio >= fits:
             _label(axes, (left + part.ratio / 2, position), part.text, fill)
         left += part.ratio
     axes.text(1.008, position, bar.total.split(display.GAP)[0], va="center", fontsize=_SMALL, color=MUTED.stand_in)
@@ -88,10 +94,10 @@ def _label(axes: Axes, place: tuple[float, float], text: str, fill: Fill) -> Non
     axes.text(*place, text, ha="center", va="center", fontsize=_SMALL, color=fill.text, fontweight="bold", bbox=box)
 
 
-def _legend_rows(bars: Sequence[TimeBar]) -> int:
+def _legend_rows(bars: Sequence[TimeBar], width: float) -> int:
     """Return how many rows the legend needs, by the length of its names."""
     names = gpu_time.legend(bars).values()
-    return int(sum(_SMALL * 0.57 * len(name) + 34 for name in names) / (WIDTH - _LEFT[1] - _RIGHT)) + 1
+    return int(sum(_SMALL * 0.57 * len(name) + 34 for name in names) / (width - _LEFT[1] - _RIGHT)) + 1
 
 
 def _legend(axes: Axes, bars: Sequence[TimeBar], rows: int) -> None:
@@ -124,13 +130,19 @@ def _spoken(bar: TimeBar) -> str:
     return f"{bar.label} " + ", ".join(f"{part.label} {part.text}" for part in bar.parts)
 
 
-def timeline(run: Timeline, prefix: str) -> str:
+def timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     """Return the strips of one run: utilisation as height, hatch without samples, a line under what findings mark."""
+    label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.spoken(run)}"
+    return finished(timeline_figure(run, width=width), prefix, label)
+
+
+def timeline_figure(run: Timeline, *, width: float = WIDTH) -> Figure:
+    """Return the strips of one run, drawn as wide as said, in points."""
     row = next(height for most, height in _ROWS if len(run.strips) <= most)
     top, bottom = (event_marks.TOP if event_marks.placed(run) else 6.0), 36.0
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
         labels = [display.squeeze(strip.label, _LABEL) for strip in run.strips]
-        figure, axes = _canvas(top + row * len(run.strips) + bottom, top, bottom, labels)
+        figure, axes = _canvas(top + row * len(run.strips) + bottom, top, bottom, labels, width)
         axes.set(xlim=(0, max(run.axis_seconds, 1e-3)), ylim=(len(run.strips), 0))
         shared = Counter(card for strip in run.strips for card in {mark.card for mark in strip.marks})
         for position, strip in enumerate(run.strips):
@@ -143,9 +155,8 @@ def timeline(run: Timeline, prefix: str) -> str:
         axes.set_xlabel("since the first sample, h:min:s", fontsize=_SMALL, color=MUTED.stand_in, labelpad=3)
         axes.grid(axis="x", color=GRID.stand_in, linewidth=0.6)
         axes.set_axisbelow(True)
-        event_marks.draw(axes, run, row=row, points=run.axis_seconds / (axes.get_position().width * WIDTH))
-        label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.spoken(run)}"
-        return finished(figure, prefix, label)
+        event_marks.draw(axes, run, row=row, points=run.axis_seconds / (axes.get_position().width * width))
+    return figure
 
 
 def _by_card(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[Mark]]:
@@ -225,13 +236,13 @@ def _ticks(seconds: float) -> FloatArray:
     return ticks
 
 
-def _canvas(height: float, top: float, bottom: float, labels: Sequence[str]) -> tuple[Figure, Axes]:
+def _canvas(height: float, top: float, bottom: float, labels: Sequence[str], width: float) -> tuple[Figure, Axes]:
     """Return a figure with one plain axes, its margins from the labels, so that no layout has to be computed."""
     left = min(max(_LETTER * max(len(label) for label in labels) + 16, _LEFT[0]), _LEFT[1])
-    figure = Figure(figsize=(WIDTH / 72, height / 72))
+    figure = Figure(figsize=(width / 72, height / 72))
     FigureCanvasSVG(figure)
     figure.patch.set_visible(False)
-    inner = (left / WIDTH, bottom / height, (WIDTH - left - _RIGHT) / WIDTH, (height - top - bottom) / height)
+    inner = (left / width, bottom / height, (width - left - _RIGHT) / width, (height - top - bottom) / height)
     axes = figure.add_axes(inner)
     axes.patch.set_visible(False)
     axes.spines[:].set_visible(False)
@@ -242,7 +253,7 @@ def _canvas(height: float, top: float, bottom: float, labels: Sequence[str]) -> 
 def finished(figure: Figure, prefix: str, label: str) -> str:
     """Return a figure as an SVG element; `svg.slim` says what the other arguments mean."""
     stream = StringIO()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
         # A font without a glyph only makes the measure of a label inexact: the reader's own font draws it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})

@@ -40,16 +40,21 @@ def draw(chart: IntervalChart, prefix: str) -> str:
         chart: the figure of every step.
         prefix: begins every id, unlike that of any other figure of the page.
     """
+    return charts.finished(figure(chart), prefix, f"{chart.title}: {'; '.join(_spoken(row) for row in chart.rows)}")
+
+
+def figure(chart: IntervalChart) -> Figure:
+    """Return a chart, drawn."""
     low, high = _span(chart)
     height = _TOP + _ROW * len(chart.rows) + _BOTTOM
     with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
-        figure, axes = _canvas(height)
+        drawn, axes = _canvas(height)
         axes.set(xlim=(low, high), ylim=(_ROW * len(chart.rows), 0))
         _axis(axes, chart, low, high)
         for position, row in enumerate(chart.rows):
             _row(axes, position * _ROW, row, chart)
         _reference(axes, chart)
-        return charts.finished(figure, prefix, f"{chart.title}: {'; '.join(_spoken(row) for row in chart.rows)}")
+    return drawn
 
 
 def _spoken(row: IntervalRow) -> str:

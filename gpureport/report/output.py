@@ -17,11 +17,12 @@ FORMATS = {
     ".html": "gpureport.report.html",
     ".json": "gpureport.report.json",
     ".md": "gpureport.report.markdown",
+    ".pdf": "gpureport.report.pdf",
     ".txt": "gpureport.report.terminal",
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
 
-_THEMED = {".html"}
+_THEMED = {".html", ".pdf"}
 """Formats whose templates a person can replace."""
 
 

@@ -20,7 +20,8 @@ def test_every_format_is_written_and_repeatable(extension: str, hostile: Report,
     write(hostile, second)
     assert first.read_bytes() == second.read_bytes()
     assert sorted(path.name for path in first.parent.iterdir()) == [first.name, second.name]
-    assert b"\x1b" not in first.read_bytes()
+    if extension != ".pdf":  # whose bytes are packed; what it says is looked at in test_pdf.py
+        assert b"\x1b" not in first.read_bytes()
 
 
 def test_unknown_extension_names_the_known_ones(report: Report, tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""What Poppler's tools read in a PDF file; tests that need them are skipped where they are not installed."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+TOOLS = ("pdffonts", "pdfimages", "pdfinfo", "pdftohtml", "pdftotext")
+
+needs_poppler = pytest.mark.skipif(
+    any(shutil.which(tool) is None for tool in TOOLS), reason="needs the tools of poppler-utils"
+)
+
+
+def _said(*command: str | Path) -> str:
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=True).stdout
+
+
+def text(path: Path, page: int | None = None) -> str:
+    """Return the text of all pages or of one, its lines joined by single spaces."""
+    pages = ["-f", str(page), "-l", str(page)] if page else []
+    return " ".join(_said("pdftotext", *pages, path, "-").split())
+
+
+def info(path: Path) -> dict[str, str]:
+    """Return the properties of the file by name."""
+    lines = (line.partition(":") for line in _said("pdfinfo", path).splitlines())
+    return {name: value.strip() for name, _, value in lines}
+
+
+def metadata(path: Path) -> str:
+    """Return the metadata stream, in which standards are claimed."""
+    return _said("pdfinfo", "-meta", path)
+
+
+def structure(path: Path) -> list[str]:
+    """Return the names of all tags, in reading order."""
+    return re.findall(r"^ *([A-Z][A-Za-z0-9]*)\b", _said("pdfinfo", "-struct", path), re.MULTILINE)
+
+
+def fonts(path: Path) -> list[tuple[str, str]]:
+    """Return the fonts, each with `yes` or `no` for whether it is embedded."""
+    rows = [line.split() for line in _said("pdffonts", path).splitlines()[2:]]
+    return [(row[0].partition("+")[2], row[-5]) for row in rows]
+
+
+def images(path: Path) -> list[str]:
+    """Return a line for each raster image."""
+    return _said("pdfimages", "-list", path).splitlines()[2:]
+
+
+def outline(path: Path) -> list[str]:
+    """Return the titles of the outline."""
+    return re.findall(r"<item page=[^>]*>(.*?)</item>", _said("pdftohtml", "-xml", "-i", "-stdout", path))
+
+
+def links(path: Path) -> list[str]:
+    """Return the text of links within the file."""
+    found = re.findall(r'<a href="[^"]*#\d+">(.*?)</a>', _said("pdftohtml", "-xml", "-i", "-stdout", path))
+    return [re.sub(r"<[^>]*>", "", each) for each in found]
+
+
+def right_edges(path: Path) -> list[float]:
+    """Return where each word ends, in points from the left edge of its page."""
+    return [float(edge) for edge in re.findall(r'xMax="([^"]*)"', _said("pdftotext", "-bbox", path, "-"))]
