@@ -217,3 +217,42 @@ class ChecklistEntry:
     state: Practice
     reason: str
     recording: str = ""
+
+
+class CheckOutcome(StrEnum):
+    """What became of a limit that a person set, the gravest first."""
+
+    BROKEN = "broken"
+    CANNOT_JUDGE = "cannot judge"
+    ACKNOWLEDGED = "acknowledged"
+    NOT_APPLIED = "does not apply"
+    PASSED = "passed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A limit that a person set, held against a run.
+
+    Attributes:
+        limit: the limit in words, as it can be written again.
+        run: name of the run, or of the step for a change; the source as named where it could not be read.
+        outcome: what became of it.
+        observed: what was found, in words; empty where nothing is known.
+        reason: why it cannot be judged, what was acknowledged, or what else a reader must know; empty where nothing is.
+        origin: where the limit is stated (`gpureport.toml:4`, `--fail-on`).
+        metric: name of what is limited, for machines.
+        value: what was found, in `unit`; None where nothing is known.
+        unit: base unit of the value: `points` and `%` for changes, `findings` for a count of them.
+        bounds: the lowest and the highest it can be; None where the value is exact.
+    """
+
+    limit: str
+    run: str
+    outcome: CheckOutcome
+    observed: str = ""
+    reason: str = ""
+    origin: str = ""
+    metric: str = ""
+    value: float | None = None
+    unit: str = ""
+    bounds: tuple[float, float] | None = None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli import measuring, sources
+from gpureport.cli import gate, measuring, sources
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 
 
@@ -17,6 +17,7 @@ from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options,
     default="short",
     help="Text with the titles of the steps to take, or with the steps in full and every kind's answer.",
 )
+@gate.fail_on
 @analysis_options
 @source_options
 def analyze(  # noqa: PLR0913 - click hands over one argument an option
@@ -24,23 +25,27 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     source: tuple[str, ...],
     form: str,
     detail: str,
+    fail_on: tuple[str, ...],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     prices: PriceOptions,
     config: Path | None,
     options: SourceOptions,
-) -> None:
+) -> int:
     """Say where the GPU time of a run went, and why.
 
     A SOURCE is a log, a folder of logs, or a run of the store.
     """
+    policy = gate.alone(config, fail_on)
     analysed = sources.analysed(sources.recordings(source, options), select, ignore, config, prices)
     if form == "json":
         click.echo(_json(analysed, options), nl=False)
-        return
+        return gate.failed(gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE))
     from gpureport.cli.output import report, terminal  # noqa: PLC0415 - loads the report
 
-    terminal(report(analysed), full=detail == "full")
+    checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
+    terminal(report(analysed, checks=checks), full=detail == "full")
+    return gate.failed(checks)
 
 
 def _json(analysed: "sources.Analysed", options: SourceOptions) -> str:

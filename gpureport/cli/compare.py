@@ -75,16 +75,10 @@ class _Asked:
 
 
 def _noise(asked: _Asked) -> "Noise":
-    """Return what repetitions in the store differ by; its runs are read one after another."""
-    from gpureport.comparison.calibration import alike, calibrated  # noqa: PLC0415 - loads numpy
+    """Return what repetitions in the store differ by."""
+    from gpureport.cli.repetitions import noise  # noqa: PLC0415 - loads numpy
 
-    place = sources.store(asked.options)
-    entries = [entry for entry in place.entries() if entry.run.step is not None]
-    groups = [alike(entry.run) for entry in entries]
-    repeated = [entry for entry, group in zip(entries, groups, strict=True) if groups.count(group) > 1]
-    key = asked.options.throughput
-    runs = [run for entry in repeated for run in measuring.measured(asked.analysed([place.read(entry)]).runs, key)]
-    return calibrated(runs)
+    return noise(asked.options, asked.analysed)
 
 
 def _tell(noise: "Noise") -> int:

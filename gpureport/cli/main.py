@@ -20,6 +20,8 @@ COMMANDS = {
     "analyze": "Say where the GPU time of a run went, and why.",
     "compare": "Set runs side by side, step by step.",
     "report": "Write the report of one or more runs.",
+    "check": "Hold runs against limits: the gate of a pipeline.",
+    "baseline": "Set, list or remove named baselines.",
     "publish": "Put a report where people look.",
     "explain": "Explain a kind, a metric, or what to record.",
     "demo": "Analyse the sample logs: the first thing to run.",

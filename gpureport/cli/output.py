@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
     from gpureport.comparison.noise import Noise
     from gpureport.comparison.sampled_run import SampledRun
+    from gpureport.findings import Check
     from gpureport.report.model import Report
     from gpureport.report.parts import Explanation
 
@@ -38,7 +39,12 @@ def command() -> str:
 
 
 def report(
-    analysed: "Analysed", title: str | None = None, *, grouped: str = "", throughput: str | None = None
+    analysed: "Analysed",
+    title: str | None = None,
+    *,
+    grouped: str = "",
+    throughput: str | None = None,
+    checks: "Sequence[Check]" = (),
 ) -> "Report":
     """Return the content of the report of some runs; `report.build` says what each argument means."""
     from gpureport.report import build  # noqa: PLC0415 - loads numpy
@@ -53,6 +59,7 @@ def report(
         kinds=analysed.kinds,
         grouped=grouped,
         throughput=throughput,
+        checks=checks,
     )
 
 

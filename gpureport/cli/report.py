@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli import output, sources
+from gpureport.cli import gate, output, sources
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 
@@ -25,6 +25,7 @@ from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options,
 @click.option(
     "--templates", type=click.Path(path_type=Path), metavar="DIR", help="Templates that replace the shipped ones."
 )
+@gate.fail_on
 @step_options
 @analysis_options
 @source_options
@@ -34,21 +35,26 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     outputs: tuple[Path, ...],
     title: str | None,
     templates: Path | None,
+    fail_on: tuple[str, ...],
     chain: StepOptions,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     prices: PriceOptions,
     config: Path | None,
     options: SourceOptions,
-) -> None:
+) -> int:
     """Write the report of one run, or of several as steps in the order given.
 
     A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it; a run without
-    a step label is a step of its own.
+    a step label is a step of its own. Limits of the settings ([[policy]]) are printed with what became of them; a
+    broken one of --fail-on ends it with 1.
     """
     output.check(outputs)
+    policy = gate.alone(config, fail_on)
     found = recordings(source, chain, options)
     output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
     analysed = sources.analysed(found, select, ignore, config, prices)
-    content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput)
+    checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
+    content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
     output.write(content, outputs, templates)
+    return gate.failed(checks)

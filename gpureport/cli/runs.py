@@ -11,10 +11,11 @@ from gpureport.errors import StoreError
 from gpureport.store import Entry, Store
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STORE = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
+STORE = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
+"""The option that names the store."""
 
 
-def _store(folder: Path | None) -> Store:
+def store_of(folder: Path | None) -> Store:
     """Return the store a person named, else the nearest one."""
     if folder is None:
         above = click.get_current_context().find_root().params.get("store")
@@ -28,7 +29,7 @@ def _store(folder: Path | None) -> Store:
 
 
 @click.group(invoke_without_command=True)
-@_STORE
+@STORE
 @click.pass_context
 def runs(ctx: click.Context, *, store: Path | None) -> None:
     """List, show, label, export or remove stored runs."""
@@ -37,10 +38,10 @@ def runs(ctx: click.Context, *, store: Path | None) -> None:
 
 
 @runs.command("list")
-@_STORE
+@STORE
 def list_runs(*, store: Path | None) -> None:
     """List the runs, oldest first."""
-    place = _store(store)
+    place = store_of(store)
     entries = place.entries()
     for folder in place.damaged():
         click.echo(
@@ -63,19 +64,19 @@ def list_runs(*, store: Path | None) -> None:
 
 @runs.command()
 @click.argument("run")
-@_STORE
+@STORE
 def show(*, store: Path | None, run: str) -> None:
     """Show what is known about a run, as JSON."""
-    click.echo((_store(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
+    click.echo((store_of(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
 
 
 @runs.command()
 @click.argument("run")
 @click.argument("label")
-@_STORE
+@STORE
 def step(*, store: Path | None, run: str, label: str) -> None:
     """Say which optimization step a run belongs to."""
-    place = _store(store)
+    place = store_of(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, step=label)))
 
@@ -83,10 +84,10 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 @runs.command()
 @click.argument("run")
 @click.argument("name")
-@_STORE
+@STORE
 def rename(*, store: Path | None, run: str, name: str) -> None:
     """Give a run another name."""
-    place = _store(store)
+    place = store_of(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, name=name)))
 
@@ -94,19 +95,19 @@ def rename(*, store: Path | None, run: str, name: str) -> None:
 @runs.command()
 @click.argument("run")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Parquet file.")
-@_STORE
+@STORE
 def export(*, store: Path | None, run: str, output: Path) -> None:
     """Copy the series of a run to a Parquet file."""
-    place = _store(store)
+    place = store_of(store)
     place.export(place.named(run), output)
 
 
 @runs.command()
 @click.argument("run", nargs=-1, required=True)
-@_STORE
+@STORE
 def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
     """Remove runs."""
-    place = _store(store)
+    place = store_of(store)
     for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
         place.remove(entry)
         _echo(entry, "removed ")

@@ -13,7 +13,7 @@ import click
 from gpureport.cli import progress
 from gpureport.cli.account import summary
 from gpureport.cli.verbosity import detail, note
-from gpureport.errors import SettingsError, SourceError
+from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
@@ -145,7 +145,7 @@ def _found(sources: Sequence[str], options: "SourceOptions") -> list["Recording"
         return _read(sources, options)
     found: list[Recording] = []
     for source, own in options.each(sources):
-        if source == "-" or _exists(source) or _looks_like_path(source) or _names_tracker(source):
+        if names_source(source):
             found += _read([source], own)
         else:
             found.append(_stored(source, own))
@@ -160,6 +160,19 @@ def _read(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]
             found.append(reading.recording())
         detail(summary(found[-1].run))
     return found
+
+
+def names_source(source: str) -> bool:
+    """Return whether a word names a file, a folder or a tracker; what does not is looked up in the store."""
+    return source == "-" or _exists(source) or _looks_like_path(source) or _names_tracker(source)
+
+
+def stored(name: str, options: "SourceOptions") -> bool:
+    """Return whether the store holds one run of a name."""
+    try:
+        return bool(store(options).named(name))
+    except StoreError:
+        return False
 
 
 def _exists(source: str) -> bool:

@@ -1,5 +1,6 @@
 """The values that options take, read from what was typed."""
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -99,3 +100,19 @@ class Price(click.ParamType[float]):
         if not 0 <= price < float("inf"):
             self.fail(f"{value!r} is not a price", param, ctx)
         return price
+
+
+class Export(click.ParamType[tuple[str, Path]]):
+    """`FORMAT=FILE`."""
+
+    name = "format=file"
+    formats = ("benchmark-smaller", "benchmark-bigger", "bencher", "openmetrics")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Path]:  # noqa: ANN401 - click's signature
+        """Take format and file apart."""
+        if isinstance(value, tuple):
+            return value
+        form, _, file = str(value).partition("=")
+        if form not in self.formats or not file:
+            self.fail(f"{value!r} is not FORMAT=FILE with one of {', '.join(self.formats)}", param, ctx)
+        return form, Path(file)

@@ -10,6 +10,7 @@ from gpureport.report.output import FORMATS, render, write
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
+    from gpureport.findings import Check
     from gpureport.recording import Recording
     from gpureport.report.model import Report
 
@@ -27,6 +28,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     kinds: Collection[str] | None = None,
     grouped: str = "",
     throughput: str | None = None,
+    checks: Sequence["Check"] = (),
 ) -> "Report":
     """Return the content of a report on one run, or on several in the order of their steps.
 
@@ -40,6 +42,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         kinds: kinds that were asked for; all that the rules know when None.
         grouped: param or tag whose values the steps are; empty where they are steps of a chain.
         throughput: training metric that counts work, whatever its name.
+        checks: limits a person set, and what became of them.
     """
     from gpureport.report import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
 
@@ -53,4 +56,5 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         kinds=kinds,
         grouped=grouped,
         throughput=throughput,
+        checks=checks,
     )

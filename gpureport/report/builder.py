@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from gpureport.analysis import RULES
 from gpureport.analysis.base import Analysis, Rule
 from gpureport.comparison.comparing import compare
+from gpureport.findings import Check
 from gpureport.recording import Recording
 from gpureport.report import (
     answers,
@@ -18,6 +19,7 @@ from gpureport.report import (
     gpu_time,
     judgement,
     method,
+    policy_table,
     spending,
     stage_table,
     step_table,
@@ -45,6 +47,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     kinds: Collection[str] | None = None,
     grouped: str = "",
     throughput: str | None = None,
+    checks: Sequence[Check] = (),
 ) -> Report:
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
@@ -78,6 +81,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         spending=spending.spending(inputs),
         answers=answers.matrices(inputs, found),
         checklists=answers.checklists(inputs),
+        policy=policy_table.table(checks),
     )
 
 

@@ -28,6 +28,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield from (f"# {_safe(report.verdict.sentence)}", "", f"{_safe(report.title)} · {_safe(report.subtitle)}", "")
     yield from (f"- {_safe(detail)}" for detail in report.verdict.details)
     yield ""
+    if report.policy:
+        yield from ("## Limits", "", *_table(report.policy), "", _safe(report.policy.note), "")
     yield from _rows(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
     if report.steps:
         yield from ("", "## Step by step", "", *_table(report.steps), "", _safe(report.steps.note))

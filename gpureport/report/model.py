@@ -197,4 +197,5 @@ class Report:
     spending: tuple[Spending, ...] = ()
     answers: tuple[Answers, ...] = ()
     checklists: tuple[Checklist, ...] = ()
+    policy: Table | None = None
     schema: str = SCHEMA

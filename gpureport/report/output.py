@@ -72,12 +72,20 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None) 
         return
     target = Path(path)
     check(target)
-    content = render(report, target.suffix, templates)
+    put(target, render(report, target.suffix, templates))
+
+
+def put(target: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and the folders it lies in.
+
+    Raises:
+        RenderError: when it cannot be written.
+    """
     try:
         _replace(target, content)
     except OSError as error:
         hint = "choose a folder that can be written, or another name"
-        raise RenderError(str(path), f"cannot be written ({error.strerror})", hint) from error
+        raise RenderError(str(target), f"cannot be written ({error.strerror})", hint) from error
 
 
 def _replace(target: Path, content: bytes) -> None:

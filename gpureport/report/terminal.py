@@ -66,6 +66,9 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
     longest = max(len(tile.label) for tile in report.tiles) + 1
     for tile in report.tiles:
         yield from page.wrapped(f"{tile.value} ({tile.context})", 0, tile.label.ljust(longest))
+    if report.policy:
+        yield from page.heading("Limits")
+        yield from text_tables.blocks(report.policy, page)
     if report.steps:
         yield from page.heading("Step by step")
         yield from text_tables.blocks(report.steps, page)

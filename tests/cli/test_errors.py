@@ -115,7 +115,7 @@ def test_without_a_command_the_help_is_shown(gpureport: Program) -> None:
     """The bare program shows its commands, readable, and that something was missing."""
     outcome = gpureport()
     assert outcome.code == 2
-    assert "\n  ingest   Read logs into the store" in outcome.err
+    assert "\n  ingest    Read logs into the store" in outcome.err
 
 
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """How sure the mean of one run is."""
 
-import time
-import timeit
 
 import numpy as np
 import pytest
@@ -41,14 +39,6 @@ def test_a_long_series_is_cut_as_all_its_samples_ask_for(process: Process) -> No
     every = max(dependence.block_length(covariance), 4 * dependence.correlation_time(covariance))
     assert dependence.batch_length(values) > 0.8 * every
     assert batch_means(values).degrees + 1 == np.clip(len(values) // every, 6, 30)
-
-
-def test_an_interval_costs_little_more_than_mean_and_deviation() -> None:
-    """Of a million samples; it was a hundred times that with a transform of all of them."""
-    values = autoregressive(1_000_000, 0.9, 1.0, np.random.default_rng(5))
-    plain = min(timeit.repeat(lambda: (values.mean(), values.std()), number=1, repeat=7, timer=time.process_time))
-    taken = min(timeit.repeat(lambda: batch_means(values), number=1, repeat=7, timer=time.process_time))
-    assert taken <= 3 * plain
 
 
 def test_block_length_grows_with_dependence() -> None:

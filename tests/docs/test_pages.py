@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from gpureport import settings
 from gpureport.analysis import RULES
 from gpureport.cli.main import COMMANDS
+from gpureport.nightly.limit import parse
+from gpureport.nightly.policy_file import stated
 from gpureport.report.explained_recording import gpu_command
 from gpureport.report.host_logger import PROGRAM
 
@@ -95,6 +98,18 @@ def test_settings_example_is_accepted(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gpureport", "analyze", str(log), "--config", str(settings)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_policy_example_is_accepted(tmp_path: Path) -> None:
+    """The policy of the guide to gates is valid, and every limit its table names is one."""
+    guide = ROOT / "docs" / "how-to" / "gates.md"
+    (example,) = blocks(guide, "toml")
+    (tmp_path / "gpureport.toml").write_text(example, encoding="utf-8")
+    assert len(stated(settings.read(tmp_path / "gpureport.toml")).entries) == 3
+    cells = [line.split("|")[1] for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    limits = [text for cell in cells for text in re.findall(r"`([^`]+)`", cell) if " " in text or text == "problem"]
+    named = [parse(text).words for text in limits if not text.startswith("--")]
+    assert len(named) >= 15
 
 
 TUTORIAL = ROOT / "docs" / "tutorial" / "first-report.md"

@@ -15,7 +15,7 @@ from gpureport.comparison.groups import Group
 from gpureport.comparison.memory_fit import MemoryFit
 from gpureport.comparison.remaining import Remaining
 from gpureport.comparison.steps import Delta, Verdict
-from gpureport.findings import Answer, ChecklistEntry
+from gpureport.findings import Answer, Check, ChecklistEntry, CheckOutcome
 from gpureport.metrics import METRICS
 from gpureport.quality import Quality
 from tests.docs import pages
@@ -53,6 +53,14 @@ def test_every_part_of_an_analysis_is_described() -> None:
     described = {name for line in page.splitlines() if line.startswith("| `") for name in line.split("|")[1].split("`")}
     names = {field.name for kind in (Answer, ChecklistEntry) for field in fields(kind)} | set(GPU_TIME_CLASSES)
     assert names - described == set()
+
+
+def test_every_part_of_a_check_is_described() -> None:
+    """Each field of a check has a row in the page on its JSON, and each outcome is named."""
+    page = (REFERENCE / "check-json.md").read_text(encoding="utf-8")
+    described = {line.split("`")[1] for line in page.splitlines() if line.startswith("| `")}
+    assert {field.name for field in fields(Check)} - described == set()
+    assert [outcome.value for outcome in CheckOutcome if f"`{outcome.value}`" not in page] == []
 
 
 def test_every_metric_has_a_row() -> None:

@@ -1,0 +1,202 @@
+"""`gpureport check`: the gate of a pipeline."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli import gate, measuring, sources
+from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.values import Export
+from gpureport.cli.verbosity import note
+from gpureport.errors import SettingsError, SourceError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpureport.cli.sources import Analysed
+    from gpureport.comparison.sampled_run import SampledRun
+    from gpureport.findings import Check
+    from gpureport.nightly.changes import Against
+    from gpureport.nightly.policy import Policy
+    from gpureport.recording import Recording
+
+_FILE = click.Path(path_type=Path)
+_REPEATED = 20
+"""Runs of the store, the newest, that noise is measured from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outputs:
+    """Files a person asked for."""
+
+    junit: Path | None
+    summary: Path | None
+    exports: tuple[tuple[str, Path], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What was asked for besides the runs."""
+
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    prices: PriceOptions
+    config: Path | None
+    options: SourceOptions
+
+    def analysed(self, found: "Sequence[Recording]") -> "Analysed":
+        """Return runs with their analyses."""
+        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
+
+
+@click.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--baseline", metavar="NAME|SOURCE", help="Baseline that changes are held against.")
+@click.option(
+    "--policy", type=_FILE, metavar="FILE", help="File with the limits (default: [[policy]] of the settings)."
+)
+@gate.fail_on
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
+@click.option("--notify", is_flag=True, help="Print the result in one line, for a chat.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write the checks as JUnit XML.")
+@click.option("--summary", type=_FILE, metavar="FILE", help="Write the checks as Markdown, such as for a job summary.")
+@click.option("--export", "exports", type=Export(), multiple=True, help="Write figures for another program.")
+@analysis_options
+@source_options
+def check(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    baseline: str | None,
+    policy: Path | None,
+    fail_on: tuple[str, ...],
+    form: str,
+    notify: bool,
+    junit: Path | None,
+    summary: Path | None,
+    exports: tuple[tuple[str, Path], ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    prices: PriceOptions,
+    config: Path | None,
+    options: SourceOptions,
+) -> int:
+    """Hold runs against limits, and end with 0 when all are kept.
+
+    It ends with 1 when a limit is broken, and with 4 when one cannot be judged: a source is missing, too short, or
+    lacks what a limit is on. Limits stand as [[policy]] in gpureport.toml, in the file of --policy, or after
+    --fail-on. A SOURCE is a log, a folder of logs, or a run of the store; runs of one step are repetitions.
+    """
+    wanted = gate.policy(policy or config, fail_on)
+    if not wanted.entries:
+        where = str(policy or config or "gpureport.toml")
+        raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
+    asked = _Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    found, unread = _read(source, options)
+    analysed = asked.analysed(found)
+    against, why = _against(wanted, baseline, analysed, asked)
+    checks = (*unread, *gate.checks(wanted, analysed, against, why))
+    _write(checks, analysed, asked, _Outputs(junit=junit, summary=summary, exports=exports))
+    return _show(checks, form, notify=notify)
+
+
+def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Recording], list[Check]]":
+    """Return the runs that could be read, and a check for each source that could not."""
+    from gpureport.findings import Check, CheckOutcome  # noqa: PLC0415 - only where something runs
+
+    found, unread = [], []
+    asked = [(list(source), options)] if options.as_one_run else [([n], own) for n, own in options.each(source)]
+    for names, own in asked:
+        try:
+            found += sources.recordings(names, own)
+        except (SourceError, StoreError) as error:
+            reason = f"{error.what}; {error.hint}"
+            limit, where = "the source can be read", ", ".join(names)
+            unread.append(Check(limit=limit, run=where, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason))
+    if options.name and len(found) > 1:
+        raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
+    return found, unread
+
+
+def _against(
+    wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: _Asked
+) -> "tuple[dict[str, Against], str]":
+    """Return each step set against the baseline, and why there is nothing to set it against."""
+    if not wanted.compares or baseline is None or not analysed.runs:
+        return {}, ""
+    try:
+        return _compared(baseline, analysed, asked), ""
+    except (SourceError, StoreError) as error:
+        return {}, f"{error.where}: {error.what}; {error.hint}"
+
+
+def _compared(baseline: str, analysed: "Analysed", asked: _Asked) -> "dict[str, Against]":
+    """Return each step set against the baseline, by what repetitions in the store differ by."""
+    from gpureport.cli.repetitions import noise  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.calibration import alike  # noqa: PLC0415 - as above
+    from gpureport.nightly.changes import against  # noqa: PLC0415 - as above
+    from gpureport.nightly.checking import step_of  # noqa: PLC0415 - as above
+
+    key = asked.options.throughput
+    before = measuring.measured(asked.analysed(_baseline(baseline, asked.options)).runs, key)
+    tonight = measuring.measured(analysed.runs, key)
+    meant = {alike(run.analysis.run) for run in (*tonight, *before)}
+    repeated = noise(asked.options, asked.analysed, meant, _REPEATED)
+    groups: dict[str, list[SampledRun]] = {}
+    for run in tonight:
+        groups.setdefault(step_of(run.analysis), []).append(run)
+    return {label: against(before, runs, repeated) for label, runs in groups.items()}
+
+
+def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
+    """Return the runs of a baseline: a named one, else any source."""
+    from gpureport.nightly.baselines import read  # noqa: PLC0415 - loads pyarrow
+
+    if sources.names_source(name):
+        # what is said of the runs that are checked does not hold for the one before
+        return sources.recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
+    try:
+        return read(sources.store(options), name)
+    except (StoreError, SettingsError) as error:
+        if not sources.stored(name, options):
+            raise StoreError(error.where, error.what, error.hint) from error
+        return sources.recordings([name], replace(options, name=None, step=(), work=None))
+
+
+def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: _Asked, outputs: _Outputs) -> None:
+    """Write the files that were asked for."""
+    from gpureport.nightly import exports, junit, summary  # noqa: PLC0415 - loads numpy
+
+    for path, render in ((outputs.junit, junit.render), (outputs.summary, summary.markdown)):
+        if path is not None:
+            _put(path, render(checks))
+    if outputs.exports:
+        runs = measuring.measured(analysed.runs, asked.options.throughput) if analysed.runs else []
+        figures = exports.exported(runs)
+        for form, path in outputs.exports:
+            _put(path, exports.FORMATS[form](figures, checks))
+
+
+def _put(path: Path, content: str) -> None:
+    """Write a file; what GitHub shows as the summary of a job is added to, since other steps write it too."""
+    from gpureport.report.output import put  # noqa: PLC0415 - loads the report
+
+    if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
+        with path.open("a", encoding="utf-8") as job:
+            job.write(content)
+    else:
+        put(path, content.encode())
+    note(f"wrote {path}")
+
+
+def _show(checks: "Sequence[Check]", form: str, *, notify: bool) -> int:
+    """Print the checks, and return the exit code."""
+    from gpureport.nightly import check_json, result, summary  # noqa: PLC0415 - loads numpy
+
+    if form == "json":
+        click.echo(check_json.render(checks), nl=False)
+    else:
+        click.echo(f"{result.line(checks)}\n" if notify else summary.text(checks), nl=False)
+    return result.code(checks)

@@ -1,0 +1,112 @@
+"""Named baselines: runs copied into the store's `baselines/` folder, whole, so that they can live in git or a bucket.
+
+Each baseline is a small store of its own. A copy stays as it is when the run it came from is relabelled or removed.
+"""
+
+import re
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from gpureport.errors import SettingsError, StoreError
+from gpureport.recording import Recording, Run
+from gpureport.store import Entry, Store, writing
+
+FOLDER = "baselines"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A named baseline: its runs, none where it is damaged."""
+
+    name: str
+    runs: tuple[Run, ...]
+
+
+def store_of(store: Store, name: str) -> Store:
+    """Return the small store that a baseline is.
+
+    Raises:
+        SettingsError: when the name could not be that of a folder.
+        StoreError: when there is none of that name.
+    """
+    folder = _folder(store, name)
+    if not folder.is_dir():
+        names = [each.name for each in listed(store)]
+        close = get_close_matches(name, names, n=1)
+        hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} RUN makes it"
+        raise StoreError(name, f"no such baseline in {store.folder}", hint)
+    return Store(folder)
+
+
+def promote(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
+    """Make runs of a store its baseline of a name; one that is there is replaced whole.
+
+    Args:
+        store: the store.
+        name: letters, digits, `.`, `_` and `-`.
+        entries: the runs, repetitions of one step where there are several.
+
+    Raises:
+        SettingsError: when the name could not be that of a folder.
+        StoreError: when a run is damaged, or the folder cannot be written.
+    """
+    place = _folder(store, name)
+    damaged = next((entry for entry in entries if not store.intact(entry)), None)
+    if damaged is not None:
+        raise StoreError(damaged.run.name, "its series are damaged or missing", "ingest the run again")
+    with writing.blaming(store.folder):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        writing.sweep(place.parent)
+    with writing.folder(place.parent, lambda: name) as part, writing.blaming(store.folder):
+        shutil.copyfile(store.folder / "store.json", part / "store.json")
+        for entry in entries:
+            copy = part / "runs" / entry.run.id
+            shutil.copytree(entry.folder, copy)
+            for file in copy.iterdir():
+                writing.sync(file)
+    return Baseline(name=name, runs=tuple(entry.run for entry in entries))
+
+
+def listed(store: Store) -> tuple[Baseline, ...]:
+    """Return the baselines of a store by name."""
+    folders = sorted((store.folder / FOLDER).glob("[!.]*/")) if (store.folder / FOLDER).is_dir() else []
+    return tuple(
+        Baseline(name=folder.name, runs=tuple(entry.run for entry in Store(folder).entries())) for folder in folders
+    )
+
+
+def remove(store: Store, name: str) -> None:
+    """Remove a baseline: gone from the list at once, its files right after.
+
+    Raises:
+        StoreError: when there is none of that name.
+    """
+    folder = store_of(store, name).folder
+    gone = writing.temporary(folder.parent, name)
+    with writing.blaming(store.folder):
+        folder.rename(gone)
+        shutil.rmtree(gone)
+
+
+def read(store: Store, name: str) -> list[Recording]:
+    """Return the runs of a baseline.
+
+    Raises:
+        StoreError: when there is none of that name, or one of its runs is damaged.
+    """
+    small = store_of(store, name)
+    entries = small.entries()
+    if small.damaged() or not entries:
+        raise StoreError(str(small.folder), "damaged", f"restore it, or gpureport baseline set {name} RUN")
+    return [small.read(entry) for entry in entries]
+
+
+def _folder(store: Store, name: str) -> Path:
+    if not _NAME.fullmatch(name):
+        hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
+        raise SettingsError(name, "no name of a baseline", hint)
+    return store.folder / FOLDER / name

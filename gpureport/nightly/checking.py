@@ -1,0 +1,200 @@
+"""Every limit of a policy held against every run it applies to."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from fnmatch import fnmatchcase
+from math import isfinite
+from pathlib import PurePath
+
+from gpureport.analysis.base import Analysis
+from gpureport.findings import Check, CheckOutcome, Confidence, Finding
+from gpureport.nightly import acknowledged, changes, counting, figures
+from gpureport.nightly.changes import Against
+from gpureport.nightly.counting import Sought
+from gpureport.nightly.limit import Limit
+from gpureport.nightly.observation import Observation, absent
+from gpureport.nightly.policy import Entry, Policy, Unless, Where
+from gpureport.nightly.subjects import Subject
+
+NO_BASELINE = "no baseline was named (--baseline)"
+
+_READ: dict[Subject, Callable[[Limit, Analysis], Observation]] = {
+    Subject.STATISTIC: figures.statistic,
+    Subject.DEVICE: figures.device_figure,
+    Subject.FIGURE: figures.figure,
+    Subject.RUN: figures.of_run,
+    Subject.GPU_TIME: figures.gpu_time,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Night:
+    """What is checked.
+
+    Attributes:
+        analyses: one a run.
+        asked: kinds that were looked for.
+        today: the day by which acknowledgements hold.
+        against: what each step label is set against the baseline; runs without a label stand under their id.
+        no_baseline: why there is nothing to set them against.
+    """
+
+    analyses: tuple[Analysis, ...]
+    asked: Collection[str]
+    today: date
+    against: Mapping[str, Against] = field(default_factory=dict)
+    no_baseline: str = NO_BASELINE
+
+
+def step_of(analysis: Analysis) -> str:
+    """Return under which name a run is set against the baseline: its step label, else its id."""
+    return analysis.run.step or analysis.run.id
+
+
+def checks(policy: Policy, night: Night) -> tuple[Check, ...]:
+    """Return one check a limit and run, in the order of the limits; of a change one a limit and step."""
+    return tuple(check for entry in policy.entries for check in _entry(entry, policy, night))
+
+
+def _entry(entry: Entry, policy: Policy, night: Night) -> Iterator[Check]:
+    chosen = [analysis for analysis in night.analyses if _applies(entry.where, analysis)]
+    if entry.limit.subject is Subject.CHANGE:
+        # the runs of one step are repetitions, judged as one
+        chosen = list({step_of(analysis): analysis for analysis in chosen}.values())
+    if not chosen and night.analyses:
+        reason = f"no run is {entry.where.words}"
+        yield _check(entry, "", CheckOutcome.CANNOT_JUDGE, Observation(), reason)
+    for analysis in chosen:
+        yield _judged(entry, analysis, policy, night)
+
+
+def _applies(where: Where, analysis: Analysis) -> bool:
+    run = analysis.run
+    if where.step is not None and not (run.step and fnmatchcase(run.step, where.step)):
+        return False
+    if where.source is None:
+        return True
+    files = [source.locator for source in run.sources]
+    names = [run.name, run.id, *files, *(PurePath(file).name for file in files)]
+    return any(fnmatchcase(name, where.source) for name in names)
+
+
+def _judged(entry: Entry, analysis: Analysis, policy: Policy, night: Night) -> Check:
+    narrow = _narrowed(analysis, entry.where)
+    run = analysis.run.step or analysis.run.name if entry.limit.subject is Subject.CHANGE else analysis.run.name
+    if narrow is None:
+        reason = f"the run has no {entry.where.words}"
+        return _check(entry, run, CheckOutcome.CANNOT_JUDGE, Observation(), reason)
+    excused, doubt = _excused(entry.unless, narrow, entry.confidence, night)
+    if excused:
+        return _check(entry, run, CheckOutcome.NOT_APPLIED, Observation(), excused)
+    known = acknowledged.known(entry, narrow, policy, night.today)
+    every = _observed(entry, narrow, night, ())
+    outcome, reason = _outcome(entry.limit, every)
+    if outcome is CheckOutcome.BROKEN and known.holding:
+        without = _observed(entry, narrow, night, tuple(known.holding))
+        others, other_reason = _outcome(entry.limit, without)
+        if others is CheckOutcome.PASSED or known.whole:
+            outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
+        elif others is CheckOutcome.CANNOT_JUDGE:
+            outcome, reason = others, f"{other_reason}; {known.words}"
+        else:
+            every = without
+    elif outcome is CheckOutcome.BROKEN and known.whole:
+        outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
+    if outcome is CheckOutcome.BROKEN and known.expired:
+        reason = "; ".join(filter(None, (reason, known.expired)))
+    return _check(entry, run, outcome, every, "; ".join(filter(None, (reason, doubt))))
+
+
+def _narrowed(analysis: Analysis, where: Where) -> Analysis | None:
+    """Return the analysis of the GPUs meant, with all hosts; None where the run lacks one of them."""
+    if where.gpus is None:
+        return analysis
+    run = analysis.run
+    kept = {gpu.id for gpu in run.gpus if gpu.index in where.gpus}
+    if {gpu.index for gpu in run.gpus if gpu.id in kept} != set(where.gpus):
+        return None
+    devices = tuple(device for device in run.devices if device.id in kept or device not in run.gpus)
+    held = kept | {device.id for device in devices}
+    return replace(
+        analysis,
+        run=replace(run, devices=devices),
+        statistics=tuple(each for each in analysis.statistics if each.device in held),
+        gpu_time=tuple(each for each in analysis.gpu_time if each.device in kept),
+        findings=tuple(each for each in analysis.findings if not each.devices or kept & {*each.devices}),
+        not_judged=tuple(each for each in analysis.not_judged if each.device is None or each.device in held),
+    )
+
+
+def _excused(unless: Unless | None, analysis: Analysis, confidence: Confidence, night: Night) -> tuple[str, str]:
+    """Return why a limit does not apply, and else what is not known about that."""
+    if unless is None:
+        return "", ""
+    if unless.label is not None:
+        kind, key, value = unless.label
+        given = dict(analysis.run.params if kind == "param" else analysis.run.tags)
+        return (f"{kind} {key} is {value}" if given.get(key) == value else ""), ""
+    if unless.limit is None:
+        return "", ""
+    seen = _absolute(unless.limit, analysis, Sought(confidence=confidence, asked=night.asked))
+    # a kind without an amount stands for its being found, which as a limit it must not be
+    bare = unless.limit.subject is Subject.FINDING and not unless.limit.amount.text
+    if seen.broken(unless.limit) if bare else seen.kept(unless.limit):
+        return f"{unless.words}: {seen.text}", ""
+    unknown = seen.missing or seen.doubt
+    return "", f"whether {unless.words} could not be told" if unknown else ""
+
+
+def _absolute(limit: Limit, analysis: Analysis, sought: Sought) -> Observation:
+    if limit.subject is Subject.FINDING:
+        return counting.findings(limit, analysis, sought)
+    return _READ[limit.subject](limit, analysis)
+
+
+def _observed(entry: Entry, analysis: Analysis, night: Night, without: Sequence[Finding]) -> Observation:
+    limit = entry.limit
+    sought = Sought(confidence=entry.confidence, asked=night.asked, without=without)
+    if limit.subject not in {Subject.CHANGE, Subject.NEW}:
+        return _absolute(limit, analysis, sought)
+    found = night.against.get(step_of(analysis))
+    if found is None:
+        return absent(night.no_baseline)
+    if limit.subject is Subject.CHANGE:
+        if entry.where.gpus is not None:
+            return absent("changes are of all GPUs together: leave gpu out of for")
+        return changes.change(limit, found)
+    meant = frozenset(finding.fingerprint for finding in counting.matching(limit, analysis, sought))
+    seen = counting.findings(limit, analysis, replace(sought, only=changes.fresh(found)))
+    return replace(seen, doubt=seen.doubt or changes.untold(found, meant))
+
+
+def _outcome(limit: Limit, seen: Observation) -> tuple[CheckOutcome, str]:
+    if seen.value is None:
+        return CheckOutcome.CANNOT_JUDGE, seen.missing
+    if seen.broken(limit):
+        return CheckOutcome.BROKEN, seen.note
+    if limit.subject is Subject.CHANGE and changes.kept(limit, seen):
+        beyond = "" if limit.holds(seen.value) else "beyond the limit, but chance alone may change as much"
+        return CheckOutcome.PASSED, "; ".join(filter(None, (beyond, seen.note)))
+    if limit.subject is not Subject.CHANGE and seen.kept(limit):
+        return CheckOutcome.PASSED, seen.note
+    reason = seen.doubt or "time without samples decides whether it is kept"
+    return CheckOutcome.CANNOT_JUDGE, reason
+
+
+def _check(entry: Entry, run: str, outcome: CheckOutcome, seen: Observation, reason: str) -> Check:
+    limit = entry.limit
+    return Check(
+        limit=entry.words,
+        run=run,
+        outcome=outcome,
+        observed=seen.text,
+        reason=reason,
+        origin=entry.origin,
+        metric=" ".join(filter(None, (limit.name, limit.statistic))),
+        value=seen.value,
+        unit=seen.unit,
+        bounds=seen.bounds if seen.bounds and all(map(isfinite, seen.bounds)) else None,
+    )

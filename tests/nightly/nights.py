@@ -1,0 +1,52 @@
+"""Runs and policies by hand, for tests of gates."""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+from gpureport import settings
+from gpureport.analysis import RULES, analyze
+from gpureport.analysis.base import Analysis
+from gpureport.analysis.cost import cost
+from gpureport.analysis.prices import Prices, Rate
+from gpureport.comparison.noise import Noise
+from gpureport.comparison.sampled_run import SampledRun
+from gpureport.findings import Check
+from gpureport.nightly.changes import against
+from gpureport.nightly.checking import Night, checks, step_of
+from gpureport.nightly.policy import Policy
+from gpureport.nightly.policy_file import stated
+from gpureport.recording import Recording
+
+TODAY = date(2026, 11, 21)
+KINDS = frozenset(kind for rule in RULES for kind in rule.kinds)
+
+
+def policy(folder: Path, text: str) -> Policy:
+    """Return the policy a settings file of this text states."""
+    path = folder / "gpureport.toml"
+    path.write_text(text, encoding="utf-8")
+    return stated(settings.read(path))
+
+
+def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:
+    """Return an analysis with a price in EUR."""
+    analysis = analyze(recording)
+    prices = Prices(currency="EUR", rates=(Rate(amount=gpu_hour, source="here"),), carbon_intensity=360.0)
+    return Analysis(**{name: getattr(analysis, name) for name in Analysis.__slots__} | {"cost": cost(analysis, prices)})
+
+
+def judged(limits: Policy | str, *analyses: Analysis, asked: frozenset[str] = KINDS) -> tuple[Check, ...]:
+    """Return the checks of a policy, or of one limit."""
+    wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
+    return checks(wanted, Night(analyses=analyses, asked=asked, today=TODAY))
+
+
+def changed(
+    limits: Policy | str, before: Sequence[SampledRun], after: Sequence[SampledRun], noise: Noise | None = None
+) -> tuple[Check, ...]:
+    """Return the checks of runs of one step against a baseline."""
+    wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
+    analyses = tuple(run.analysis for run in after)
+    found = {step_of(after[0].analysis): against(before, after, noise)}
+    return checks(wanted, Night(analyses=analyses, asked=KINDS, today=TODAY, against=found))

@@ -1,0 +1,144 @@
+"""What people and machines are told of checks."""
+
+import json
+import re
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from gpureport.findings import Check, CheckOutcome
+from gpureport.nightly import check_json, exports, junit, result, summary
+from tests.comparison.runs import level, sampled
+
+HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred\x00 \u202e\nnext $\\frac{x$"
+CHECKS = (
+    Check(limit="rejected <= 0", run="night 31", outcome=CheckOutcome.PASSED, observed="0 lines", value=0.0),
+    Check(limit="no idle_gap", run="night 31", outcome=CheckOutcome.BROKEN, observed="2 findings", value=2.0),
+    Check(limit="cost <= 3 EUR", run=HOSTILE, outcome=CheckOutcome.CANNOT_JUDGE, reason=HOSTILE),
+    Check(limit="no mem_leak", run="night 31", outcome=CheckOutcome.ACKNOWLEDGED, reason="acknowledged"),
+    Check(limit="no ecc_error", run="night 31", outcome=CheckOutcome.NOT_APPLIED, reason="unless"),
+)
+PASSED, BROKEN, CANNOT = CHECKS[:3]
+
+
+@pytest.mark.parametrize(
+    ("checks", "code"),
+    [
+        ((PASSED,), 0),
+        ((PASSED, *CHECKS[3:]), 0),
+        ((PASSED, CANNOT), 4),
+        ((CANNOT, BROKEN), 1),
+        ((), 4),
+    ],
+)
+def test_the_exit_code_is_that_of_the_gravest(checks: tuple[Check, ...], code: int) -> None:
+    """Broken is 1, cannot judge 4, and 1 wins; no check at all is no success."""
+    assert result.code(checks) == code
+
+
+def test_the_line_says_how_it_ended_and_why() -> None:
+    """One line with the counts and what is grave, safe to paste, and not too long for a chat."""
+    line = result.line(CHECKS)
+    counts = "1 broken, 1 cannot judge, 1 acknowledged, 1 does not apply, 1 passed"
+    assert line.startswith(f"gpureport check BROKEN ({counts}): night 31: no idle_gap (2 findings); ")
+    assert line.isprintable()
+    assert len(result.line(CHECKS * 50)) <= 280
+    assert result.line((PASSED,)) == "gpureport check passed (1 passed)"
+    assert result.line(()) == "gpureport check CANNOT JUDGE (no limit)"
+
+
+def test_junit_is_xml_with_a_case_a_check() -> None:
+    """Broken is a failure, cannot judge an error, acknowledged skipped; counts agree with the cases."""
+    root = ET.fromstring(junit.render(CHECKS))  # noqa: S314 - our own
+    (suite,) = root
+    cases = suite.findall("testcase")
+    children = [case[0].tag for case in cases]
+    assert children == ["system-out", "failure", "error", "skipped", "skipped"]
+    assert [case.get("name") for case in cases] == [check.limit for check in CHECKS]
+    assert [cases[0].get("classname"), cases[1][0].get("type")] == ["gpureport.night 31", "broken"]
+    for each in (root, suite):
+        assert [each.get(name) for name in ("tests", "failures", "errors", "skipped")] == ["5", "1", "1", "2"]
+
+
+def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
+    """Markdown: heading, then a row a check, the gravest first, hostile text escaped."""
+    lines = summary.markdown(CHECKS).splitlines()
+    assert lines[0].startswith("## gpureport check BROKEN (1 broken, ")
+    rows = lines[4:]
+    assert len(rows) == len(CHECKS)
+    assert rows[0].startswith("| **broken** | night 31 | no idle\\_gap | 2 findings |")
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert not re.search(r"(?<!\\)<", "\n".join(lines))
+
+
+def test_a_summary_keeps_the_limit_of_a_job() -> None:
+    """Ten thousand checks stay far below the MiB a job may write, and the rest is counted."""
+    long = Check(limit="x" * 5000, run="y" * 5000, outcome=CheckOutcome.PASSED, observed="z" * 5000)
+    text = summary.markdown((long,) * 10_000)
+    assert len(text.encode()) < 300_000
+    assert text.endswith("9800 more checks are not listed.\n")
+
+
+def test_the_text_steers_no_terminal() -> None:
+    """Names from logs carry no escape code into a terminal, and columns stand below each other."""
+    text = summary.text(CHECKS)
+    assert all(line.isprintable() for line in text.splitlines())
+    assert [line.split("  ")[1] for line in text.splitlines() if re.match(r"  \S", line)] == [
+        *("broken", "cannot judge", "acknowledged", "does not apply", "passed")
+    ]
+
+
+def test_json_holds_every_field() -> None:
+    """The document names its schema, the exit code and every check."""
+    document = json.loads(check_json.render(CHECKS))
+    assert (document["schema"], document["exit_code"]) == ("gpureport.check/1", 1)
+    assert [check["outcome"] for check in document["checks"]] == [check.outcome.value for check in CHECKS]
+    assert document["checks"][0].keys() == set(Check.__slots__)
+    assert sum(document["counts"].values()) == len(CHECKS)
+
+
+def figures() -> tuple[exports.Exported, ...]:
+    """Return the figures of two runs that share a name."""
+    first, second = (sampled(f"{seed}", util=level(85, seed=seed), power=200.0) for seed in (1, 2))
+    return exports.exported([first, second])
+
+
+def rendered(form: str) -> str:
+    """Return an export."""
+    return exports.FORMATS[form](figures(), CHECKS)
+
+
+def test_bencher_gets_intervals() -> None:
+    """Benchmark, measure, value and its ends; the value lies between them, shares between 0 and 1."""
+    document = json.loads(rendered("bencher"))
+    assert list(document) == ["1", "2"]
+    measure = document["1"]["gpu_utilization_ratio"]
+    assert 0 <= measure["lower_value"] < measure["value"] < measure["upper_value"] <= 1
+    assert document["1"]["idle_ratio"]["lower_value"] >= 0
+    assert all("value" in each for benchmark in document.values() for each in benchmark.values())
+
+
+def test_benchmarks_are_sorted_by_what_is_better() -> None:
+    """Of github-action-benchmark one file holds what should be small, one what should be large."""
+    smaller, bigger = (json.loads(rendered(f"benchmark-{which}")) for which in ("smaller", "bigger"))
+    assert {entry["name"].partition(": ")[2] for entry in smaller} == {"gpu_seconds", "energy_joules", "idle_ratio"}
+    assert [entry["name"] for entry in bigger] == ["1: gpu_utilization_ratio", "2: gpu_utilization_ratio"]
+    assert all({"name", "unit", "value"} <= entry.keys() for entry in smaller + bigger)
+    assert bigger[0]["range"].startswith("± 0.0")
+
+
+def test_openmetrics_is_well_formed() -> None:
+    """Each sample follows the type of its family, and the text ends as the format demands."""
+    *lines, end, empty = rendered("openmetrics").split("\n")
+    assert (end, empty) == ("# EOF", "")
+    families: list[str] = []
+    for line in lines:
+        described = re.fullmatch(r"# (TYPE|HELP) (\w+) .+", line)
+        if described:
+            families += [described[2]] if described[1] == "TYPE" else []
+            continue
+        sample = re.fullmatch(r'([a-z_][a-z0-9_]*)\{(run|outcome)="(?:[^"\\]|\\.)*"\} -?[0-9.e+-]+', line)
+        assert sample, line
+        assert sample[1] == families[-1]
+    assert len(set(families)) == len(families)
+    assert 'gpureport_check_limits{outcome="broken"} 1' in lines
