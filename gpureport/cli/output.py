@@ -100,19 +100,22 @@ def _no_colour() -> bool:
     return bool(environ.get("NO_COLOR"))
 
 
-def check(paths: Sequence[Path], sources: Sequence[str | Path] = ()) -> None:
-    """Refuse output files of unknown kinds, and any that is a source, before any work is done.
+def check(paths: Sequence[Path], sources: Sequence[str | Path] = (), templates: Path | None = None) -> None:
+    """Refuse output files of unknown kinds, any that is a source, and templates with mistakes, before any work is done.
 
     Raises:
         RenderError: naming the file.
     """
     from gpureport.report.output import check as check_one  # noqa: PLC0415 - loads the report
+    from gpureport.report.output import check_templates  # noqa: PLC0415 - as above
 
     read = {Path(source).resolve() for source in sources}
     for path in paths:
         check_one(path)
         if path.resolve() in read:
             raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
+    if templates is not None:
+        check_templates(templates, paths)
 
 
 def write(content: "Report", paths: Sequence[Path], templates: Path | None = None) -> None:

@@ -49,7 +49,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     a step label is a step of its own. Limits of the settings ([[policy]]) are printed with what became of them; a
     broken one of --fail-on ends it with 1.
     """
-    output.check(outputs)
+    output.check(outputs, templates=templates)
     policy = gate.alone(config, fail_on)
     found = recordings(source, chain, options)
     output.check(outputs, [each.locator for recording in found for each in recording.run.sources])

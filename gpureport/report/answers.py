@@ -32,7 +32,7 @@ def _matrix(run: RunInput, cards: Sequence[FindingCard]) -> Answers:
 
 def _line(answer: Answer, run: RunInput, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
     kind = display.clean(answer.kind)
-    shown = (card for card in cards if card.kind == answer.kind and set(card.fingerprints) & set(answer.findings))
+    shown = (card for card in cards if card.kind == kind and set(card.fingerprints) & set(answer.findings))
     reason = answer.reason
     for device in answer.devices:
         reason = reason.replace(f"{device}:", f"{run.device(device)}:")

@@ -100,7 +100,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
     found = list(groups.occurrences(group))
     return FindingCard(
         id="",
-        kind=worst.kind,
+        kind=display.clean(worst.kind),
         title=groups.title(group),
         severity=group.severity.value,
         confidence=min((f.confidence for f in group.findings), key=lambda c: -_CONFIDENCES.index(c)).value,

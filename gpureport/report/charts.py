@@ -136,10 +136,17 @@ def timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     return finished(timeline_figure(run, width=width), prefix, label)
 
 
-def timeline_figure(run: Timeline, *, width: float = WIDTH) -> Figure:
-    """Return the strips of one run, drawn as wide as said, in points."""
+def timeline_figure(run: Timeline, *, width: float = WIDTH, above: float = 0.0, below: float = 0.0) -> Figure:
+    """Return the strips of one run, drawn.
+
+    Args:
+        run: the run, with at least one strip.
+        width: of the figure, in points.
+        above: room over the strips for what a picture alone has to say, in points.
+        below: the same below the axis.
+    """
     row = next(height for most, height in _ROWS if len(run.strips) <= most)
-    top, bottom = (event_marks.TOP if event_marks.placed(run) else 6.0), 36.0
+    top, bottom = (event_marks.TOP if event_marks.placed(run) else 6.0) + above, 36.0 + below
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
         labels = [display.squeeze(strip.label, _LABEL) for strip in run.strips]
         figure, axes = _canvas(top + row * len(run.strips) + bottom, top, bottom, labels, width)

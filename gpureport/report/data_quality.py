@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.quality import LogGap, Quality
 from gpureport.recording import Run
 from gpureport.report import display, events, readings, terms
-from gpureport.report.inputs import RunInput, clock_note, models, moment
+from gpureport.report.inputs import LABEL, RunInput, clock_note, models, moment
 from gpureport.report.model import RunQuality
 from gpureport.report.parts import Fact
 
@@ -127,7 +127,7 @@ def _rejected(data: Quality, noun: str) -> Iterator[str]:
 
 def _absent(data: Quality) -> Iterator[str]:
     for entry in data.absent_cells[:_LISTED]:
-        name = terms.column(display.clean(entry.column))
+        name = display.squeeze(terms.column(display.clean(entry.column)), LABEL)
         yield f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
     if len(data.absent_cells) > _LISTED:
         yield display.plural(len(data.absent_cells) - _LISTED, "more column")

@@ -29,7 +29,13 @@ def clean(text: str) -> str:
     """Return text from a log or a person without escape codes, control characters and line breaks."""
     bare = _ESCAPES.sub("", text)
     spaced = " ".join(bare.split())
-    return "".join(char for char in spaced if unicodedata.category(char) not in _INVISIBLE).strip()
+    kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE and not _no_character(char))
+    return "".join(kept).strip()
+
+
+def _no_character(char: str) -> bool:
+    """Return True for a code point that never is a character, and that XML cannot hold."""
+    return ord(char) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(char) <= 0xFDEF  # noqa: PLR2004 - as Unicode lays it down
 
 
 def sentence(text: str) -> str:
@@ -46,6 +52,20 @@ def squeeze(text: str, length: int) -> str:
     """Return text of at most `length` characters, cut in its middle: what tells names apart is often their end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
+
+
+def columns(text: str) -> int:
+    """Return how many columns of a terminal text takes: wide letters and emoji take two, marks upon letters none."""
+    return sum(
+        0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
+        for char in text
+    )
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return text with spaces to a number of columns, behind it or (`right`) before it."""
+    spaces = " " * (width - columns(text))
+    return f"{spaces}{text}" if right else f"{text}{spaces}"
 
 
 def plural(count: int, noun: str) -> str:

@@ -5,12 +5,11 @@ from base64 import b64encode
 from hashlib import sha256
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from gpureport import resources
 from gpureport.findings import Outcome, Practice
-from gpureport.report import charts, interval_charts
+from gpureport.report import charts, hover, interval_charts, themes
 from gpureport.report.model import Report
 
 TEMPLATE, STYLE = "report.html", "report.css"
@@ -31,15 +30,17 @@ _UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
 
 def environment(templates: Path | None = None) -> Environment:
     """Return the environment that finds templates in a person's folder first, then among those shipped."""
-    folders = [resources.folder("templates")] if templates is None else [templates, resources.folder("templates")]
-    return Environment(
-        loader=FileSystemLoader(folders),
+    pages = Environment(
+        loader=themes.loader(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    pages.globals["picture"] = themes.picture(templates)
+    pages.filters |= {"term": hover.term(()), "meaning": hover.meaning(())}
+    return pages
 
 
 def policy(style: str) -> str:
@@ -54,8 +55,18 @@ def render(report: Report, templates: Path | None = None) -> str:
     Args:
         report: the content.
         templates: folder whose `report.html`, `report.css` or parts stand in for those shipped.
+
+    Raises:
+        RenderError: naming file and line, when a template of that folder fails.
     """
+    with themes.located(templates):
+        return _page(report, templates)
+
+
+def _page(report: Report, templates: Path | None) -> str:
     pages = environment(templates)
+    defined = (*report.method.definitions, *report.method.kinds)
+    pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
     style = _compact(pages.get_template(STYLE).render())
     strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
     panels = report.comparison.charts if report.comparison else ()

@@ -1,9 +1,10 @@
 """Lines of plain text, wrapped to a width, that can carry a style but nothing else that steers a terminal."""
 
-import textwrap
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gpureport.report import display
 from gpureport.report.display import GAP
 
 _STYLES = {
@@ -16,6 +17,7 @@ _STYLES = {
 }
 _RESET = "\x1b[0m"
 _NAME = 16
+_WORD = re.compile(r"( *)([^ ]+)")
 _ASCII = str.maketrans(
     {"\N{MULTIPLICATION SIGN}": "x", "·": "|", "…": "...", "°": " ", "≥": ">=", "≤": "<=", "±": "+/-"}
 )
@@ -38,18 +40,18 @@ class Page:
 
     def wrapped(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
         """Yield text in lines; a name stands before the first, in a column of its own."""
-        column = indent + (max(_NAME, len(name) + 1) if name else 0)
-        first = f"{'':{indent}}{name}".ljust(column)
+        column = indent + (max(_NAME, display.columns(name) + 1) if name else 0)
+        first = display.padded(f"{'':{indent}}{name}", column)
         room = max(self.width, column + 20)
-        lines = textwrap.wrap(
-            text,
-            room,
-            initial_indent=first,
-            subsequent_indent=" " * column,
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
+        lines = list(_filled(text, room, first, " " * column))
         yield from (Line(line, style) for line in lines or [first.rstrip()])
+
+    def column(self, text: str, width: int) -> str:
+        """Return a name in a column of its own, cut in its middle; wide letters take two places."""
+        shown = display.squeeze(text, width)
+        while display.columns(shown) > width:
+            shown = display.squeeze(shown, len(shown) - 1)
+        return display.padded(shown, width)
 
     def copied(self, text: str, indent: int, name: str) -> Iterator[Line]:
         """Yield text with a command in it, to be copied: on a line of its own, however long it is."""
@@ -63,6 +65,25 @@ class Page:
         """Yield a heading with a blank line above; a label from outside keeps its case."""
         yield Line()
         yield from self.wrapped(", ".join(filter(None, [text.upper(), label])), style="heading")
+
+
+def _filled(text: str, width: int, first: str, rest: str) -> Iterator[str]:
+    """Yield words in lines of at most so many columns; a longer word has a line of its own, so that it can be copied.
+
+    Args:
+        text: words with one space or more between them; no-break spaces are parts of words.
+        width: columns of a line.
+        first: begins the first line.
+        rest: begins the others.
+    """
+    line, empty = first, True
+    for gap, word in _WORD.findall(text):
+        if not empty and display.columns(line + gap + word) > width:
+            yield line
+            line, empty = rest, True
+        line, empty = line + (word if empty else gap + word), False
+    if not empty:
+        yield line
 
 
 def finished(line: Line, *, colour: bool, ascii_only: bool) -> str:

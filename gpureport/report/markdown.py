@@ -8,67 +8,100 @@ from collections.abc import Iterable, Iterator
 
 from gpureport.report import display
 from gpureport.report.comparison_parts import ComparisonPart
+from gpureport.report.markdown_parts import FINDINGS, KEPT, LAST, MIDDLE, Part, fitted
 from gpureport.report.model import Report
 from gpureport.report.parts import FindingCard, Table
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$@])")
-_LISTED = 20
+LIMIT = 20_000
+"""Most bytes: a job summary shares 1 MiB with others, a comment takes 65 536 characters, and a person reads less."""
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
+_LIST = re.compile(r"^([-+=]|\d+(?=[.)]))")
+_COMMAND = 500
 
 
 def render(report: Report) -> str:
-    """Return the report as Markdown, without figures and without the method's tables."""
-    return "\n".join(_lines(report)) + "\n"
+    """Return the report as Markdown, without figures and without the method's tables, cut to `LIMIT` bytes."""
+    return fitted(list(_parts(report)), LIMIT)
 
 
 def _safe(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
+    """Return text that no Markdown reads as markup, and no server as an address or somebody to be told."""
+    escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
+    # a backslash does not keep servers from reading a name after @; a space without width does
+    return escaped.replace("@", "@&#8203;")
 
 
-def _lines(report: Report) -> Iterator[str]:
-    yield from (f"# {_safe(report.verdict.sentence)}", "", f"{_safe(report.title)} · {_safe(report.subtitle)}", "")
+def _opening(text: str) -> str:
+    """Return text that begins a line and must not begin a list."""
+    return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", _safe(text))
+
+
+def _parts(report: Report) -> Iterator[Part]:
+    """Yield the report from top to bottom, each part with how dear it is."""
+    yield Part("the result", KEPT, tuple(_head(report)))
+    if report.steps:
+        lines = ("", "## Step by step", "", *_table(report.steps), "", _safe(report.steps.note))
+        yield Part("step by step", MIDDLE, lines)
+    if report.comparison:
+        yield Part("what became of findings", LAST, tuple(_compared(report.comparison)))
+    if report.gpu_time:
+        yield Part("where the GPU-hours went", MIDDLE, tuple(_hours(report)))
+    for name, table in _tables(report):
+        yield Part(name, LAST, tuple(table))
+    yield from _findings(report)
+    yield Part("the checklist", LAST, tuple(_checklists(report)))
+    yield Part("events of the log", MIDDLE, tuple(_events(report)))
+    yield Part("", KEPT, ("## What could not be judged", "", _safe(report.judgement.sentence), ""))
+    yield Part("why kinds could not be judged", MIDDLE, tuple(_not_judged(report)))
+    yield Part("how many kinds became what", LAST, tuple(_answered(report)))
+    command = display.shorten(report.method.command, _COMMAND)
+    yield Part("", KEPT, ("", f"gpureport {_safe(report.version)}, made with {_code(command)}"))
+
+
+def _head(report: Report) -> Iterator[str]:
+    yield from (f"# {_safe(report.verdict.sentence)}", "", f"{_opening(report.title)} · {_safe(report.subtitle)}", "")
     yield from (f"- {_safe(detail)}" for detail in report.verdict.details)
     yield ""
     if report.policy:
         yield from ("## Limits", "", *_table(report.policy), "", _safe(report.policy.note), "")
     yield from _rows(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
-    if report.steps:
-        yield from ("", "## Step by step", "", *_table(report.steps), "", _safe(report.steps.note))
-    if report.comparison:
-        yield from _compared(report.comparison)
-    if report.gpu_time:
-        yield from ("", "## Where the GPU-hours went", "")
-        bars = (bar for bar in report.gpu_time if bar.whole)
-        parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
-        yield from _rows(("Bar", "Class", "Share", "GPU time"), parts)
-    yield from _tables(report)
-    yield from ("", "## Findings", "", *([_safe(report.order), ""] if report.findings else []))
-    for card in report.findings[:_LISTED]:
-        yield from _card(card)
-    if len(report.findings) > _LISTED:
-        yield from (f"The full report holds {display.plural(len(report.findings) - _LISTED, 'more finding')}.", "")
-    if not report.findings:
-        yield from (f"No finding. {_safe(report.judgement.sentence)}", "")
-    yield from _checklists(report)
-    yield from _events(report)
-    yield from _not_judged(report)
+
+
+def _hours(report: Report) -> Iterator[str]:
+    yield from ("", "## Where the GPU-hours went", "")
+    bars = (bar for bar in report.gpu_time if bar.whole)
+    parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
+    yield from _rows(("Bar", "Class", "Share", "GPU time"), parts)
+
+
+def _findings(report: Report) -> Iterator[Part]:
+    first = _safe(report.order) if report.findings else f"No finding. {_safe(report.judgement.sentence)}"
+    yield Part("", KEPT, ("", "## Findings", "", first, ""))
+    for card in report.findings:
+        yield Part(card.id, FINDINGS, tuple(_card(card)))
+
+
+def _answered(report: Report) -> Iterator[str]:
     for asked in report.answers:
         label = f"{asked.label}: " if len(report.answers) > 1 else ""
-        yield from ("", _safe(f"{label}{asked.summary}."))
-    yield from ("", f"gpureport {_safe(report.version)}, made with {_code(report.method.command)}")
+        yield from ("", _opening(f"{label}{asked.summary}."))
 
 
-def _tables(report: Report) -> Iterator[str]:
-    """Yield stages, what held the clocks, and energy and cost, run by run."""
+def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
+    """Yield stages, what held the clocks, and energy and cost, run by run, each with its name."""
     for run in report.stages:
         label = f", {_safe(run.label)}" if len(report.quality) > 1 else ""
-        yield from ("", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note))
+        yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note)]
     for clocks in report.clocks:
         label = f", {_safe(clocks.label)}" if len(report.quality) > 1 else ""
-        yield from ("", f"## What held the clocks{label}", "", *_table(clocks.table), "", _safe(clocks.table.note))
+        lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", _safe(clocks.table.note)]
+        yield f"what held the clocks{label}", lines
     for spent in report.spending:
         label = f", {_safe(spent.label)}" if len(report.quality) > 1 else ""
-        yield from ("", f"## Energy and cost{label}", "")
-        yield from (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
+        facts = (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
+        yield f"energy and cost{label}", ["", f"## Energy and cost{label}", "", *facts]
 
 
 def _compared(part: ComparisonPart) -> Iterator[str]:
@@ -90,10 +123,11 @@ def _code(text: str) -> str:
 
 
 def _card(card: FindingCard) -> Iterator[str]:
-    yield f"**{card.id} {card.severity}: {_safe(card.title)}**, {_safe(card.lost)}"
+    # a hyphen right below a line would make a heading of it
+    yield from (f"**{card.id} {card.severity}: {_safe(card.title)}**, {_safe(card.lost)}", "")
     if card.root:
         yield f"- Follows from {card.root}"
-    yield f"- {_safe(card.summary)}"
+    yield from (f"- {_safe(text)}" for text in filter(None, (card.summary,)))
     for line in card.evidence:
         limit = f" ({line.limit}; {line.source})" if line.limit else ""
         yield f"- {_safe(f'{line.quantity}: {line.observed}{limit}')}"
@@ -125,7 +159,6 @@ def _events(report: Report) -> Iterator[str]:
 
 
 def _not_judged(report: Report) -> Iterator[str]:
-    yield from ("## What could not be judged", "", _safe(report.judgement.sentence), "")
     lines = report.judgement.lines
     if lines:
         rows = ((", ".join(line.kinds), line.reason, line.recording) for line in lines)

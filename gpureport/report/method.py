@@ -1,11 +1,12 @@
 """How the report came about: limits and their origin, terms, the command, versions and inputs."""
 
+import inspect
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.base import Rule
 from gpureport.analysis.selection import limits
 from gpureport.report import display, terms
-from gpureport.report.inputs import RunInput
+from gpureport.report.inputs import LABEL, RunInput
 from gpureport.report.model import SCHEMA, Method
 from gpureport.report.parts import Cell, Fact, Row, Table
 
@@ -20,7 +21,16 @@ def method(runs: Sequence[RunInput], rules: Sequence[Rule], command: str, versio
         command=display.clean(command),
         versions=tuple(_versions(runs, version)),
         inputs=_input_table(runs),
+        kinds=tuple(_kinds(rules)),
     )
+
+
+def _kinds(rules: Sequence[Rule]) -> Iterator[Fact]:
+    """Yield what each kind means, in the first sentences of the rule that finds it."""
+    for rule in rules:
+        first = (inspect.getdoc(type(rule)) or "").split("\n\n")[0]
+        for kind in rule.kinds:
+            yield Fact(name=terms.kind(kind), text=display.sentence(first))
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
@@ -43,7 +53,7 @@ def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
 def _versions(runs: Sequence[RunInput], version: str) -> Iterator[Fact]:
     yield Fact(name="gpureport", text=display.clean(version))
     yield Fact(name="Content schema", text=SCHEMA)
-    drivers = {display.clean(gpu.driver) for run in runs for gpu in run.run.gpus if gpu.driver}
+    drivers = {display.shorten(display.clean(gpu.driver), LABEL) for run in runs for gpu in run.run.gpus if gpu.driver}
     yield Fact(name="NVIDIA driver", text=", ".join(sorted(drivers)) or display.NOT_RECORDED)
 
 

@@ -163,13 +163,14 @@ class Checklist:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method:
-    """How the report came about: limits with their origin, terms, the command, versions and inputs."""
+    """How the report came about: limits with their origin, terms, kinds, the command, versions and inputs."""
 
     thresholds: Table
     definitions: tuple[Fact, ...]
     command: str
     versions: tuple[Fact, ...]
     inputs: Table
+    kinds: tuple[Fact, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

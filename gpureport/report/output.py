@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -18,9 +19,16 @@ FORMATS = {
     ".json": "gpureport.report.json",
     ".md": "gpureport.report.markdown",
     ".pdf": "gpureport.report.pdf",
+    ".png": "gpureport.report.timeline_png",
+    ".prom": "gpureport.report.openmetrics",
+    ".svg": "gpureport.report.timeline_svg",
     ".txt": "gpureport.report.terminal",
+    ".xml": "gpureport.report.junit",
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
+
+_NAMED = {"metrics.txt": ".prom"}
+"""Names of files that CI servers ask for, whose extension is that of another format."""
 
 _THEMED = {".html", ".pdf"}
 """Formats whose templates a person can replace."""
@@ -34,6 +42,23 @@ def check(path: Path) -> None:
     """
     if str(path) != "-" and path.suffix.lower() not in FORMATS:
         raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(FORMATS)}")
+
+
+def check_templates(templates: Path, paths: Sequence[Path]) -> None:
+    """Refuse templates that cannot be used, or that no file asked for is made from, before any work is done.
+
+    Raises:
+        RenderError: naming the folder, or file and line.
+    """
+    if not {_kind(path) for path in paths} & _THEMED:
+        kinds = ", ".join(sorted(_THEMED))
+        raise RenderError(str(templates), "no file to be written is made from templates", f"write one of {kinds}")
+    import_module("gpureport.report.themes").check(templates)
+
+
+def _kind(path: Path) -> str:
+    """Return the extension that says in which format a file of this name is written."""
+    return _NAMED.get(path.name.lower(), path.suffix.lower())
 
 
 def render(report: "Report", extension: str, templates: Path | None = None) -> bytes:
@@ -72,7 +97,7 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None) 
         return
     target = Path(path)
     check(target)
-    put(target, render(report, target.suffix, templates))
+    put(target, render(report, _kind(target), templates))
 
 
 def put(target: Path, content: bytes) -> None:

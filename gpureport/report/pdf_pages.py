@@ -28,6 +28,10 @@ def render(report: Report, date: int) -> bytes:
     drawable = fonts.characters(fonts.shipped()[:2])
     paper = Paper(drawable)
     _verdict(paper, report)
+    if report.policy:
+        _heading(paper, "Limits")
+        _table(paper, report.policy)
+        paper.write(report.policy.note, QUIET)
     if report.steps and report.comparison:
         _steps(paper, report.steps, report.comparison)
     _gpu_time(paper, report)

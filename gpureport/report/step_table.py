@@ -66,7 +66,7 @@ def shown(metric: str, unit: str | None) -> Shown:
     """
     units = {unit} if unit else set()
     found = _SHOWN[metric]
-    counted = display.clean(unit).capitalize() if unit else "Work"
+    counted = _unit(unit).capitalize() if unit else "Work"
     return replace(found, title=found.title.format(batch=batch(units), unit=counted))
 
 
@@ -234,9 +234,13 @@ def _whole(shown: Shown, plain: Plain) -> Row:
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
 
 
+def _unit(name: str) -> str:
+    return display.shorten(display.clean(name), _LABEL)
+
+
 def batch(units: set[str]) -> str:
     """Return the batch of work that GPU-hours are set in relation to: `1000 steps`, or units in general."""
-    return f"{WORK_BATCH} {display.clean(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
+    return f"{WORK_BATCH} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
 
 
 def _row(

@@ -2,14 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from gpureport.columns import FloatArray
-from gpureport.report import display, gpu_time, text_advice, text_tables
+from gpureport.report import display, gpu_time, text_advice, text_tables, text_timeline
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.lines import Line, Page, finished
 from gpureport.report.model import NotJudgedLine, Report
-from gpureport.report.parts import FindingCard, Part, TimeBar, Timeline
+from gpureport.report.parts import FindingCard, Part, TimeBar
 
 _BLOCKS = {
     "computing": "█",
@@ -34,9 +31,7 @@ _LETTERS = _BLOCKS | {
     "idle": ".",
     "startup": "s",
 }
-_EVENT = "^"
 _LABEL = 24
-_HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 
 
 def render(
@@ -79,7 +74,7 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
         yield from _bars(report.gpu_time, page)
     yield from _findings(report, page, full=full)
     yield from text_advice.checklists(report.checklists, page, full=full)
-    yield from _timelines(report.timeline, page)
+    yield from text_timeline.timelines(report.timeline, page)
     yield from _gpus(report, page)
     yield from _clocks(report, page)
     yield from _stages(report, page)
@@ -104,13 +99,13 @@ def _compared(part: ComparisonPart, page: Page) -> Iterator[Line]:
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
     signs = _LETTERS if page.ascii else _BLOCKS
-    label = min(max(len(bar.label) for bar in bars), _LABEL)
+    label = min(max(display.columns(bar.label) for bar in bars), _LABEL)
     length = max(page.width - label - 16, 20)
     for bar in bars:
         cells = "".join(
             signs.get(part.key, "+") * count for part, count in zip(bar.parts, _counts(bar, length), strict=True)
         )
-        yield Line(f"  {display.squeeze(bar.label, label):<{label}} {cells} {bar.total}")
+        yield Line(f"  {page.column(bar.label, label)} {cells} {bar.total}")
     names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.legend(bars).items())
     yield from page.wrapped("   ".join(names), label + 3, style="soft")
     for bar in bars if bars[0].whole == bars[-1].whole else bars[:1]:
@@ -161,39 +156,6 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
     yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
     status = "" if card.is_open else f"; {card.status}"
     yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")
-
-
-def _timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
-    shown = [run for run in runs if run.strips]
-    if not shown:
-        return
-    yield from page.heading("Timeline")
-    signs = _DIGITS if page.ascii else _HEIGHTS
-    for run in shown:
-        yield from page.wrapped(run.label, 2)
-        names = [strip.label for strip in run.strips] + ["events"] * bool(run.events)
-        label = min(max(map(len, names)), _LABEL)
-        for strip in run.strips:
-            yield Line(f"  {display.squeeze(strip.label, label):<{label}} {_spark(strip.coarse, signs)}")
-        yield from _events(run, label)
-    text = "Height: mean GPU utilisation, 0 to 100 % (blank: 0 %, ?: not recorded)."
-    told = f" {_EVENT}: event of the log, listed under data quality." if any(run.events for run in shown) else ""
-    yield from page.wrapped(text + told, 2, style="soft")
-
-
-def _events(run: Timeline, label: int) -> Iterator[Line]:
-    """Yield a line that marks the columns in which the log says something happened."""
-    columns = len(run.strips[0].coarse)
-    at = [event.at for event in run.events if event.at is not None]
-    places = {min(int(seconds / max(run.seconds, 1e-3) * columns), columns - 1) for seconds in at}
-    if places:
-        marks = "".join(_EVENT if place in places else " " for place in range(columns))
-        yield Line(f"  {'events':<{label}} {marks.rstrip()}")
-
-
-def _spark(means: FloatArray, signs: str) -> str:
-    top = len(signs) - 1
-    return "".join("?" if np.isnan(mean) else signs[min(int(np.ceil(mean * top)), top)] for mean in means)
 
 
 def _gpus(report: Report, page: Page) -> Iterator[Line]:

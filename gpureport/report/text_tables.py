@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from gpureport.report import display
 from gpureport.report.lines import Line, Page
 from gpureport.report.parts import Fact, Table
 
@@ -31,13 +32,13 @@ def grid(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
     rows = [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
     heads = [head for head in heads if any(head)]
-    widths = [max(len(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
+    widths = [max(display.columns(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
     places = list(range(1, len(titles)))
     while places:
         shown = _fitting(places, widths, page.width)
         left = {0, *(place for place in shown if not table.numeric[place - 1])}
         for position, row in enumerate([*heads, *rows]):
-            cells = (f"{row[place]:{'<' if place in left else '>'}{widths[place]}}" for place in [0, *shown])
+            cells = (display.padded(row[place], widths[place], right=place not in left) for place in [0, *shown])
             yield Line(f"  {'  '.join(cells)}", "soft" if position < len(heads) else "")
         places = places[len(shown) :] if whole else []
 

@@ -137,7 +137,7 @@ def _marks(run: RunInput, device: str, cards: Sequence[FindingCard]) -> Iterator
     """Yield the stretches of a device that cards speak of; facts without a loss need no mark."""
     by_kind = {(card.kind, fingerprint): card for card in cards for fingerprint in card.fingerprints}
     for finding in run.analysis.findings:
-        card = by_kind[finding.kind, finding.fingerprint]
+        card = by_kind[display.clean(finding.kind), finding.fingerprint]
         concerned = not finding.devices or device in finding.devices
         total = sum(interval.seconds for interval in finding.intervals)
         without_loss = finding.severity is Severity.INFO and not finding.lost_gpu_seconds

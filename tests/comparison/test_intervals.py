@@ -1,6 +1,5 @@
 """How sure the mean of one run is."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given

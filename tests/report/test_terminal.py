@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from gpureport.report import terminal
+from gpureport.report import build, display, terminal
 from gpureport.report.model import Report
+from tests.report import examples
 
 EXPECTED = Path(__file__).with_name("expected.txt")
 
@@ -23,7 +25,7 @@ def test_no_line_is_wider_than_asked(name: str, width: int, request: pytest.Fixt
     """Text is wrapped; timelines have a width of their own."""
     content: Report = request.getfixturevalue(name)
     lines = terminal.render(content, width=width).splitlines()
-    assert [line for line in lines if len(line) > width and not line.startswith("  GPU")] == []
+    assert [line for line in lines if len(line) > width] == []
 
 
 def test_plain_when_piped_and_coloured_when_asked(report: Report) -> None:
@@ -61,3 +63,31 @@ def test_no_findings_is_not_good_health(clean: Report) -> None:
     text = terminal.render(clean)
     assert "No loss found among the" in text
     assert "2 could not be judged, or only in part" in text
+
+
+@pytest.mark.parametrize("width", [50, 60, 80, 100])
+@pytest.mark.parametrize("name", ["训练" * 30, "🚀" * 40, "e\u0301" * 60])
+def test_wide_letters_take_two_columns(name: str, width: int) -> None:
+    """Names in letters that a terminal draws twice as wide, or not at all, keep lines and columns where they are."""
+    runs = [examples.pair(examples.run(f"{name} {place}", model=name)) for place in range(2)]
+    content = build(runs, title=None, command="gpureport", gpu_hour_price=None, version="0.1.0")
+    lines = terminal.render(content, width=width).splitlines()
+    unbroken = [line for line in lines if max(map(display.columns, line.split(" "))) <= width - 36]
+    assert [line for line in unbroken if display.columns(line) > width] == []
+    bars = [line for line in lines if "█" in line and "GPU-h" in line]
+    assert len({display.columns(line.partition("█")[0]) for line in bars}) == 1
+
+
+@pytest.mark.parametrize("width", [40, 60, 70, 120])
+def test_a_strip_fits_a_narrow_page(width: int) -> None:
+    """Columns that do not fit are joined with their neighbours, and not recorded ones count for nothing."""
+    busy = np.full(601, 0.9)
+    busy[:300] = np.nan
+    info = examples.run(gpus=1)
+    run = (examples.recording(info, [busy]), examples.analysis(info))
+    content = build([run], title=None, command="gpureport", gpu_hour_price=None, version="0.1.0")
+    (strip,) = [line for line in terminal.render(content, width=width).splitlines() if "????" in line]
+    assert len(strip) <= width
+    shown = strip.split(" ")[-1]
+    assert set(shown) == {"?", "█"}
+    assert abs(shown.count("?") - shown.count("█")) <= 2

@@ -1,0 +1,128 @@
+"""Templates of a person before those shipped, and mistakes in them told with file and line."""
+
+from base64 import b64encode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from traceback import walk_tb
+
+from jinja2 import (
+    BaseLoader,
+    ChoiceLoader,
+    Environment,
+    FileSystemLoader,
+    PrefixLoader,
+    TemplateError,
+    TemplateRuntimeError,
+    TemplateSyntaxError,
+)
+
+from gpureport import resources
+from gpureport.errors import RenderError
+
+SHIPPED = "shipped"
+"""Begins the name of a template that is to be the shipped one, whatever a person's folder holds."""
+
+FILTERS = ("term", "meaning")
+"""Filters that a page has besides those of Jinja."""
+
+_PICTURES = {
+    ".svg": "svg+xml",
+    ".png": "png",
+    ".jpg": "jpeg",
+    ".jpeg": "jpeg",
+    ".gif": "gif",
+    ".webp": "webp",
+}
+_MISTAKES = (TemplateError, ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a template can raise."""
+
+_HINT = "mend it, or take it out of the folder to use the one shipped"
+
+
+def loader(templates: Path | None) -> BaseLoader:
+    """Return what finds templates: in a person's folder first, then among those shipped."""
+    shipped = FileSystemLoader(resources.folder("templates"))
+    own = [] if templates is None else [FileSystemLoader(templates)]
+    return ChoiceLoader([*own, shipped, PrefixLoader({SHIPPED: shipped})])
+
+
+def picture(templates: Path | None) -> Callable[[str], str]:
+    """Return the function by which a template shows a picture of its folder, as an address that loads nothing."""
+
+    def address(name: str) -> str:
+        path = (templates or resources.folder("templates")) / name
+        kind = _PICTURES.get(path.suffix.lower())
+        if kind is None or not path.is_file():
+            kinds = ", ".join(_PICTURES)
+            message = f"no picture {name!r} in the folder of the theme (one of {kinds})"
+            raise TemplateRuntimeError(message)
+        return f"data:image/{kind};base64,{b64encode(path.read_bytes()).decode()}"
+
+    return address
+
+
+def check(templates: Path) -> None:
+    """Refuse a folder that is none, that replaces nothing, or that holds a template which cannot be read.
+
+    Raises:
+        RenderError: naming the file, and the line where there is one.
+    """
+    if not templates.is_dir():
+        raise RenderError(str(templates), "no such folder", "name a folder with templates")
+    names = sorted(path.name for path in resources.folder("templates").iterdir() if path.is_file())
+    own = [name for name in names if (templates / name).is_file()]
+    if not own:
+        raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")
+    environment = Environment(loader=loader(templates), autoescape=True)
+    environment.filters |= dict.fromkeys(FILTERS, str)
+    for name in own:
+        _check_text(templates / name)
+        with located(templates):
+            environment.get_template(name)
+
+
+def _check_text(path: Path) -> None:
+    """Refuse a file that is not text as UTF-8.
+
+    Raises:
+        RenderError: naming the line that does not.
+    """
+    content = path.read_bytes()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise RenderError(f"{path}:{line}", "is not text as UTF-8", "save it as UTF-8") from error
+
+
+@contextmanager
+def located(templates: Path | None) -> Iterator[None]:
+    """Turn what a person's template raises into an error that names its file and line; ours are left as they are.
+
+    Raises:
+        RenderError: naming file and line.
+    """
+    try:
+        yield
+    except _MISTAKES as error:
+        where = _place(error, templates) if templates is not None else None
+        if where is None:
+            raise
+        what = " ".join((getattr(error, "message", None) or str(error) or type(error).__name__).split())
+        if isinstance(error, RecursionError):
+            what = f"it extends or includes itself; the shipped one is called {SHIPPED}/…"
+        raise RenderError(where, what, _HINT) from error
+
+
+def _place(error: BaseException, templates: Path) -> str | None:
+    """Return file and line of the person's template that an error comes from; None where none has a part in it."""
+    if isinstance(error, TemplateSyntaxError) and error.filename and _within(error.filename, templates):
+        return f"{error.filename}:{error.lineno}"
+    frames = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__)]
+    own = [f"{name}:{line}" for name, line in frames if _within(name, templates)]
+    return own[-1] if own else None
+
+
+def _within(name: str, folder: Path) -> bool:
+    return folder.resolve() in Path(name).resolve().parents

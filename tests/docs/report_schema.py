@@ -1,0 +1,94 @@
+"""The JSON Schema of a report, made from the dataclasses of its content."""
+
+import inspect
+import json
+import re
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from gpureport.recording import Recording
+from gpureport.report.model import SCHEMA, Report
+
+Schema = dict[str, Any]
+_PLAIN = {str: "string", bool: "boolean", int: "integer", float: "number", NoneType: "null"}
+_ATTRIBUTE = re.compile(r"^ +(\w+): (.+(?:\n {8,}.+)*)", re.MULTILINE)
+
+
+def schema() -> Schema:
+    """Return the schema; readers must allow for further fields, since fields are added."""
+    definitions: dict[str, Schema] = {}
+    reference = _of(Report, definitions)
+    root = definitions.pop(Report.__name__)
+    root["properties"]["schema"] = {"const": SCHEMA}
+    assert reference == {"$ref": f"#/$defs/{Report.__name__}"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:{SCHEMA.replace('/', ':').replace('.', ':')}",
+        "title": SCHEMA,
+        **root,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def strict(described: Any) -> Any:  # noqa: ANN401 - any JSON
+    """Return a schema that allows for no further field, to find what is not described."""
+    if isinstance(described, list):
+        return [strict(entry) for entry in described]
+    if not isinstance(described, dict):
+        return described
+    inner = {name: strict(entry) for name, entry in described.items()}
+    return inner | ({"additionalProperties": False} if inner.get("type") == "object" else {})
+
+
+def page() -> str:
+    """Return docs/reference/report-1.schema.json."""
+    return json.dumps(schema(), ensure_ascii=False, indent=1) + "\n"
+
+
+def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:  # noqa: ANN401 - any annotation
+    """Return the schema of an annotation; dataclasses are added to `definitions`."""
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if is_dataclass(kind) and isinstance(kind, type):
+        if kind.__name__ not in definitions:
+            definitions[kind.__name__] = {}
+            definitions[kind.__name__] = _object(kind, definitions)
+        return {"$ref": f"#/$defs/{kind.__name__}"}
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is np.ndarray:
+        return {"type": "array", "items": {"type": ["number", "null"]}}
+    if origin in {Union, UnionType}:
+        return _either([_of(entry, definitions) for entry in inner])
+    if origin is tuple and inner[-1] is Ellipsis:
+        return {"type": "array", "items": _of(inner[0], definitions)}
+    if origin is tuple:
+        parts = [_of(entry, definitions) for entry in inner]
+        return {"type": "array", "prefixItems": parts, "items": False, "minItems": len(parts)}
+    message = f"no schema for {kind}"
+    raise TypeError(message)
+
+
+def _either(options: list[Schema]) -> Schema:
+    if all(set(option) == {"type"} for option in options):
+        return {"type": [option["type"] for option in options]}
+    return {"anyOf": options}
+
+
+def _object(kind: type, definitions: dict[str, Schema]) -> Schema:
+    hints = get_type_hints(kind)
+    named = [entry.name for entry in fields(kind) if hints[entry.name] is not Recording]
+    said = inspect.getdoc(kind) or ""
+    meanings = {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(said)}
+    properties = {
+        name: _of(hints[name], definitions) | ({"description": meanings[name]} if name in meanings else {})
+        for name in named
+    }
+    return {
+        "type": "object",
+        "description": " ".join(said.split("\n\n")[0].split()),
+        "properties": properties,
+        "required": named,
+    }
