@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import answerability, attribution, intervals, limits, low_use, roots, throttle_ledger
+from gpureport.analysis import (
+    answerability,
+    attribution,
+    growing_memory,
+    intervals,
+    limits,
+    low_use,
+    roots,
+    throttle_ledger,
+    unanswered,
+)
 from gpureport.analysis.advice import checklist, choosing
 from gpureport.analysis.advice.facts import facts
 from gpureport.analysis.base import Analysis, Context, Rule
@@ -108,6 +118,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
     linked = roots.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
+    linked = tuple(sorted(linked, key=_place))
     return Analysis(
         run=recording.run,
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
@@ -151,6 +162,10 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
                 findings.append(said)
             else:
                 not_judged.append(said)
+    findings, growing = growing_memory.withdrawn(findings)
+    not_judged.extend(growing)
+    answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
+    not_judged.extend(unanswered.entries(context, rules, answered))
     return findings, not_judged
 
 

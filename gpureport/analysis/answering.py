@@ -6,6 +6,9 @@ from gpureport.analysis import wording
 from gpureport.findings import NotJudged
 from gpureport.metrics import BY_NAME, Scope
 
+GPU_LOG = "nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,memory.used --format=csv -l 1 -f gpu.csv"
+"""A log of GPUs where there is none."""
+
 _DMON = {"dmon rxpci": "t", "dmon txpci": "t"}
 """Letter of `dmon -s` by what it records and --query-gpu has no field for."""
 
@@ -17,14 +20,24 @@ def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
     return NotJudged(kind=kind, device=device, reason=f"{names} {were} not recorded", recording=recording(metrics))
 
 
-def too_short(kind: str, covered: float, needed: float) -> NotJudged:
-    """Return that a recording is shorter than what a kind must last."""
-    covers = f"covers only {wording.duration(covered)}" if covered > 0 else "holds only one moment"
+def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
+    """Return that a recording, or what is said to be in it, is shorter than what a kind must last."""
+    covers = f"{what} only {wording.duration(covered)}" if covered > 0 else "the recording holds only one moment"
     return NotJudged(
         kind=kind,
         device=None,
-        reason=f"the recording {covers}",
+        reason=covers,
         recording=f"a log of at least {wording.duration(needed)}",
+    )
+
+
+def too_few(kind: str, readings: int) -> NotJudged:
+    """Return that a recording has fewer readings of each GPU than anything can be said from."""
+    return NotJudged(
+        kind=kind,
+        device=None,
+        reason=f"the recording holds only {wording.times(readings, 'sample')} of each GPU",
+        recording="a log of the whole job, with samples 5 s apart or less",
     )
 
 

@@ -20,7 +20,7 @@ UNUSED = "unused"
 """Cause of an idle gap of a GPU that never worked: its time is not idle but unused."""
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
-"""Causes of idle time: of a gap that names none, and of still samples that are part of no gap."""
+"""Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
 _ROUNDING = 1e-6
 
@@ -55,10 +55,11 @@ def gpu_time(
     Each moment falls into the first of these that applies: no samples (or none with a utilisation); a GPU that was
     never used; start-up and tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle
     gap; an episode of high utilisation with little work; an episode of low use; a sample at a utilisation of at most
-    5 %, which is idle as the gap is; any other. Of waiting for input the share in which no kernel ran counts, of low
-    use it is low use, of any other moment short pauses. The share in which one ran is computing, less what throttled
-    clocks cost of it; of high utilisation with little work what that cost is hollow. So computing means the same in
-    every step that is compared.
+    5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share in which no kernel ran
+    counts, of low use it is low use, of any other moment short pauses, whatever the utilisation of a single sample:
+    fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %. The share in which one
+    ran is computing, less what throttled clocks cost of it; of high utilisation with little work what that cost is
+    hollow. So computing means the same in every step that is compared.
 
     Args:
         context: the recording.
@@ -80,6 +81,8 @@ def gpu_time(
         ledger.take("idle", gaps, cause)
     hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
     still = _where(start, end, used <= IDLE_RATIO + _ROUNDING)
+    if context.window is not None:
+        still = intervals.difference(still, intervals.spans([context.window]))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
     # without any sustained work, whatever is not idle is low use
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None else low)

@@ -181,6 +181,12 @@ def _sides(times: IntArray, interval: float) -> tuple[IntArray, IntArray, IntArr
     return left, right, gaps + 1
 
 
+def _median(steps: IntArray) -> float:
+    """Return the lower of the two middle ones, as importers do: their mean may be no distance of the log at all."""
+    middle = (len(steps) - 1) // 2
+    return float(np.partition(steps, middle)[middle])
+
+
 def cells_of(recording: Recording, device: Device) -> Cells:
     """Return the cells of one device of a recording."""
     return _cells(device, recording.of(device.id))
@@ -190,7 +196,7 @@ def _cells(device: Device, series: "pa.Table") -> Cells:
     times = columns.integers(series.column("timestamp"))
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
-    interval = float(np.median(moved)) / 1e6 if len(moved) else _LONE_SECONDS
+    interval = _median(moved) / 1e6 if len(moved) else _LONE_SECONDS
     if len(moved) == 0:
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = np.zeros(0, dtype=np.int64)

@@ -30,7 +30,8 @@ class _Setting:
     Attributes:
         device: the GPU.
         clock: median clock while busy in Hz, NaN when not known.
-        highest: highest clock in Hz, NaN when not known.
+        highest: highest clock in Hz, the highest seen where nobody tells; NaN without any.
+        seen: whether it is no more than the highest seen.
         share: share of the busy time in which a bit says so; None where the clock alone tells.
         samples: busy readings.
     """
@@ -38,6 +39,7 @@ class _Setting:
     device: str
     clock: float
     highest: float
+    seen: bool
     share: float | None
     samples: int
 
@@ -53,8 +55,9 @@ class ClocksLocked:
 
     The bits 0x2 and 0x100 of the clock event reasons say so. Without them, a clock that does not move by more than
     half a step of 15 MHz in 98 of 100 busy samples, below 90 % of the highest, and held neither by power nor by heat,
-    looks so. It is said once a run, as information: throttling is judged against the clock of the run, and speed
-    compares only between runs with the same setting.
+    looks so. Where neither log nor GPU table tells the highest clock, it is the highest of the log: a GPU is seldom
+    faster at rest than at work. It is said once a run, as information: throttling is judged against the clock of the
+    run, and speed compares only between runs with the same setting.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
@@ -99,7 +102,8 @@ class ClocksLocked:
         one = _Setting(
             device=cells.device.id,
             clock=float(np.median(clock)) if len(clock) else float("nan"),
-            highest=known.clock_max,
+            highest=_highest_seen(known) if np.isnan(known.clock_max) else known.clock_max,
+            seen=bool(np.isnan(known.clock_max)),
             share=share if told else None,
             samples=cells.readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
         )
@@ -123,7 +127,7 @@ class ClocksLocked:
         sure = certainty.by_readings(min(one.samples for one in found))
         clock = "" if np.isnan(lowest.clock) else f" to {wording.megahertz(lowest.clock)}"
         if not np.isnan(lowest.ratio):
-            clock += f" of {wording.megahertz(lowest.highest)}"
+            clock += f" of {wording.megahertz(lowest.highest)}" + (", the highest seen" if lowest.seen else "")
         verb = "are set" if told else "seem to be set"
         return Finding(
             kind=_KIND,
@@ -161,3 +165,8 @@ class ClocksLocked:
                 threshold=self.below if one.share is None else self.highest,
                 relation="<",
             )
+
+
+def _highest_seen(known: Signals) -> float:
+    clock = known.clock[~np.isnan(known.clock)]
+    return float(clock.max()) if len(clock) else float("nan")

@@ -28,6 +28,10 @@ from gpureport.analysis.phases import LATE, UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
+_UNUSED = "unused"
+_UNEXPLAINED = ("unknown", "periodic")
+"""Causes that leave open whether the job had anything to do."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gap:
@@ -37,6 +41,15 @@ class _Gap:
     interval: Interval
     run: IdleRun
     cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What the gaps of one GPU take of the job, how much that matters, and what else tells so."""
+
+    ratio: float
+    severity: Severity
+    evidence: tuple[Evidence, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +65,8 @@ class IdleGap:
     knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
     metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
     disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), else unknown.
+    (nothing of these tells, but it recurs), else unknown. Gaps of a fifth of the job are a problem, unless the GPU
+    never worked, or nothing tells a cause and it works less than half of the time between them.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases. Its gaps are its consequences.
@@ -101,6 +115,9 @@ class IdleGap:
     agree: Threshold = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
+    sparse: Threshold = pragmatic(
+        0.50, "1", "a GPU that has less to do waits for work, as a service does in quiet hours"
+    )
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding a gap and GPU, in time order, one a period, and the GPUs without utilisation."""
@@ -120,7 +137,8 @@ class IdleGap:
         yield from found
         for stall in periodic_stall.stalls(context, found, self._period()):
             share = stall.lost / (context.window.seconds * len(stall.devices))
-            yield periodic_stall.finding(context, stall, share, self._severity(share), self.agree)
+            severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
+            yield periodic_stall.finding(context, stall, share, severity, self.agree)
 
     def _period(self) -> periodicity.Limits:
         return periodicity.Limits(
@@ -168,8 +186,29 @@ class IdleGap:
         ]
         lost = sum(gap.interval.seconds for gap in gaps) / window.seconds
         several = len(context.gpus()) > 1
+        between = idle_parts.between(cells, spans, window)
         for gap in gaps:
-            yield self._finding(gap, cells, lost, several=several)
+            yield self._finding(gap, cells, self._share(gap, lost, between), several=several)
+
+    def _share(self, gap: _Gap, lost: float, between: float) -> _Share:
+        """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
+        little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
+        # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
+        mild = little or gap.cause.name == _UNUSED
+        severity = self._severity(lost)
+        severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
+        evidence = () if not little else (self._sparse(between),)
+        return _Share(ratio=lost, severity=severity, evidence=evidence)
+
+    def _sparse(self, between: float) -> Evidence:
+        return Evidence(
+            metric=UTILISATION,
+            statistic="mean between the gaps of this GPU",
+            observed=between,
+            unit="1",
+            threshold=self.sparse,
+            relation="<",
+        )
 
     def _recurring(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
         """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
@@ -213,13 +252,13 @@ class IdleGap:
             return Severity.PROBLEM
         return Severity.WARNING if lost >= self.warning.value else Severity.INFO
 
-    def _finding(self, gap: _Gap, cells: Cells, lost: float, *, several: bool) -> Finding:
+    def _finding(self, gap: _Gap, cells: Cells, share: _Share, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
         long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
         sure = certainty.by_readings(run.samples, cells.interval)
         return Finding(
             kind="idle_gap",
-            severity=self._severity(lost),
+            severity=share.severity,
             confidence=sure if long else certainty.weakest(sure, Confidence.MEDIUM),
             devices=(gap.device,),
             intervals=(interval,),
@@ -233,7 +272,10 @@ class IdleGap:
                     threshold=self.shortest,
                     relation=">=",
                 ),
-                Evidence(metric="idle time of this GPU in gaps", statistic="share of the job", observed=lost, unit="1"),
+                Evidence(
+                    metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
+                ),
+                *share.evidence,
                 *gap.cause.evidence,
             ),
             lost_gpu_seconds=interval.seconds,

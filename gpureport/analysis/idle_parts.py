@@ -77,3 +77,12 @@ def _behind(cells: Cells, episodes: Spans, part: Part, least: float) -> Part:
     span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
     rows = cells.rows(span.start + cells.shift, span.end + cells.shift)
     return Part(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)
+
+
+def between(cells: Cells, gaps: Sequence[Interval], job: Interval) -> float:
+    """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
+    start, end = cells.tiles(job)
+    used = cells.values(UTILISATION)
+    held = (end - start) / 1e6 - intervals.overlap(start, end, intervals.spans(gaps))
+    held[np.isnan(used)] = 0.0
+    return float(np.nansum(used * held) / held.sum()) if held.sum() > 0 else 1.0

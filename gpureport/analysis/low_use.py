@@ -95,6 +95,11 @@ def needed_seconds(context: Context, limits: Limits) -> float:
     return max(limits.over, limits.rows * width)
 
 
+def sampled_seconds(context: Context) -> float:
+    """Return the time that samples of a GPU cover, the longest: a log with gaps is as short as what it holds."""
+    return max((float(cells.seconds.sum()) for cells in context.gpus().values()), default=0.0)
+
+
 def find(context: Context, limits: Limits) -> LowUse:
     """Return the episodes of the GPUs that work, taken together by their median."""
     explained = tuple(found for found in context.found if found.kind in EXPLAINED)
@@ -103,7 +108,7 @@ def find(context: Context, limits: Limits) -> LowUse:
 
 def _find(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
-    if context.window is None:
+    if context.window is None or sampled_seconds(context) < needed_seconds(context, limits):
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     bins = grid(context.window, list(working.values()))
     length = max(round(limits.over / bins.width), round(limits.rows))

@@ -56,6 +56,9 @@ class LowUtilCauseUnknown:
         if context.whole.seconds < needed:
             yield answering.too_short(_KIND, context.whole.seconds, needed)
             return
+        if low_use.sampled_seconds(context) < needed:
+            yield answering.too_short(_KIND, low_use.sampled_seconds(context), needed, "samples cover")
+            return
         low = low_use.find(context, self.limits())
         alone = [name for name in low.spans if not low_use.watched(context, self.limits(), name, low.spans[name])]
         if alone:

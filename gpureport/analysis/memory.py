@@ -43,6 +43,7 @@ class _Use:
     step_ratio: float
     range_ratio: float
     constant: bool
+    interval: float
 
     @property
     def ratio(self) -> float:
@@ -55,7 +56,8 @@ class Memory:
 
     Preallocated: one step takes at least 60 % of the memory, which then stays within 1.2 % until it is released.
     Memory that keeps its first value may have been preallocated before the log began; confidence is low then, and
-    medium where fewer than five readings tell of the fullest GPU.
+    medium where fewer than five readings tell of the fullest GPU. Of samples a minute or more apart nobody can say
+    that memory was taken in one step, and confidence in preallocation is low.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("mem_headroom", "mem_pressure", "mem_prealloc")
@@ -104,6 +106,7 @@ class Memory:
                 step_ratio=step,
                 range_ratio=spread,
                 constant=_constant(cells, self.steady.value * total),
+                interval=cells.interval,
             )
             uses.append(use)
         held = [use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value]
@@ -155,6 +158,8 @@ class Memory:
 
     def _prealloc(self, held: list[_Use], everybody: Sequence[str]) -> Finding:
         most = max(held, key=lambda use: use.step_ratio)
+        coarse = most.interval >= certainty.COARSE_SECONDS
+        within = f"between two samples {wording.duration(most.interval)} apart" if coarse else "in one step"
         return _finding(
             "mem_prealloc",
             held,
@@ -177,9 +182,9 @@ class Memory:
                     relation="<",
                 ),
             ),
-            f"{wording.sentence(_names(held, everybody))} took {wording.percent(most.step_ratio)} of the memory in one "
-            "step and kept it, as a framework that preallocates does, or a job that allocates everything at once; what "
-            "the job needs cannot be read from this log.",
+            f"{wording.sentence(_names(held, everybody))} took {wording.percent(most.step_ratio)} of the memory "
+            f"{within} and kept it, as a framework that preallocates does, or a job that allocates everything at once; "
+            "what the job needs cannot be read from this log.",
             _HIDDEN,
         )
 
@@ -216,7 +221,9 @@ def _finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     constant = kind != "mem_prealloc" and any(use.constant for use in uses)
     told = kind != "mem_prealloc" and not constant
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
-    sure = certainty.weakest(sure, certainty.by_readings(max(use.samples for use in uses)))
+    # what is taken at once is told by how fast; how full memory was is not
+    step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
+    sure = certainty.weakest(sure, certainty.by_readings(max(use.samples for use in uses), step))
     if constant:
         summary += " It was so from the first row on, which cannot be told from preallocation."
     return Finding(

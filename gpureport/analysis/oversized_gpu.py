@@ -70,7 +70,7 @@ class OversizedGpu:
         peaks = [memory_peak(one) for one in peers]
         totals = [memory_total(one) for one in peers]
         if seconds < self.shortest.value:
-            yield answering.too_short(_KIND, seconds, self.shortest.value)
+            yield answering.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
         elif any(context.findings("mem_prealloc", name) for name in names):
             yield _unjudged("memory was preallocated, which hides what the job needs")
         elif known is None or _size(known) is None:

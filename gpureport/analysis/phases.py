@@ -34,6 +34,13 @@ SHARE = Threshold(
 )
 """Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
 
+BURSTS = Threshold(
+    value=0.5, unit="1", provenance=Provenance.PRAGMATIC, source="share of active samples; training shows more"
+)
+"""Share of active samples below which a job is one of bursts."""
+_FEW_BURSTS = 3
+"""Bursts outside sustained activity that are no autotuning."""
+
 LATE = Threshold(
     value=60.0, unit="s", provenance=Provenance.PRAGMATIC, source="ranks start seconds apart; later is an idle gap"
 )
@@ -44,7 +51,8 @@ def activity(cells: Cells) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
-    beginning) or before it (for the end) active, itself included.
+    beginning) or before it (for the end) active, itself included. A job of bursts, with fewer than half of its samples
+    active, begins and ends with bursts that come as often as half of those within.
     """
     values = cells.values(UTILISATION)
     known = ~np.isnan(values)
@@ -56,7 +64,8 @@ def activity(cells: Cells) -> Interval | None:
     end = _sustained(-times[::-1], active[::-1], reach, share)
     if begin is None or end is None:
         return None
-    first, last = np.flatnonzero(known)[[begin, len(times) - 1 - end]]
+    first, last = _with_bursts(active, begin, len(times) - 1 - end)
+    first, last = np.flatnonzero(known)[[first, last]]
     return Interval(int(cells.start[first]) - cells.shift, max(int(cells.end[last] - cells.shift), int(times[0]) + 1))
 
 
@@ -78,6 +87,28 @@ def _sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> 
         if len(found):
             return int(found[0])
     return None
+
+
+def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
+    """Return first and last active row of a job, single bursts before and after it included where it is made of them.
+
+    Args:
+        active: which samples are.
+        first: row of the first sustained activity.
+        last: row of the last.
+    """
+    share = float(active[first : last + 1].mean()) if last > first else 1.0
+    if share >= BURSTS.value:
+        return first, last
+    before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
+    return first - _as_dense(before, share / 2), last + _as_dense(after, share / 2)
+
+
+def _as_dense(distances: IntArray, share: float) -> int:
+    """Return the distance in rows up to which bursts come at least as often as that, 0 where they never do."""
+    dense = np.arange(1, len(distances) + 1) >= share * distances
+    dense &= len(distances) >= _FEW_BURSTS
+    return int(distances[dense][-1]) if dense.any() else 0
 
 
 def activities(cells: Mapping[str, Cells]) -> dict[str, Interval]:

@@ -200,15 +200,26 @@ class PowerLimits:
         if limit >= self.lowered.value * default.watts:
             return
         power = found.power[found.busy & ~np.isnan(found.power)]
-        peak = float(np.quantile(power, 0.95)) if len(power) else 0.0
+        peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
         yield self._lowered(device, cells, found, limit, default, peak)
+
+    def _near(self, ratio: float, *, binding: bool) -> Evidence:
+        return Evidence(
+            metric="gpu_power_watts",
+            statistic="p95 while busy, of the limit",
+            observed=ratio,
+            unit="1",
+            threshold=self.reached,
+            relation=">=" if binding else "<",
+        )
 
     def _lowered(  # noqa: PLR0913, PLR0917 - the figures of one sentence
         self, device: str, cells: Cells, found: Signals, limit: float, default: _Default, peak: float
     ) -> Finding:
-        binding = peak >= self.reached.value * limit
+        binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = cells.readings("gpu_power_watts", slice(None))
         felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
+        felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
         ratio = _clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
         return Finding(
             kind="power_limited",
@@ -226,14 +237,7 @@ class PowerLimits:
                     threshold=self.lowered,
                     relation="<",
                 ),
-                Evidence(
-                    metric="gpu_power_watts",
-                    statistic="p95 while busy, of the limit",
-                    observed=peak / limit,
-                    unit="1",
-                    threshold=self.reached,
-                    relation=">=" if binding else "<",
-                ),
+                *([self._near(peak / limit, binding=binding)] if seen else []),
                 *([] if np.isnan(ratio) else [_clock(ratio, None)]),
             ),
             lost_gpu_seconds=None,

@@ -8,7 +8,9 @@ import numpy as np
 
 from gpureport.analysis import intervals, low_use, waiting
 from gpureport.analysis.intervals import Spans
-from gpureport.findings import Finding, Interval
+from gpureport.findings import Finding, Interval, Severity
+
+_RANK = list(Severity)
 
 SHARED = 0.9
 """Share of the time of a consequence that its root must cover."""
@@ -98,7 +100,8 @@ def linked(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) 
     """Return the findings, roots with their consequences and consequences with their root.
 
     Findings of one kind and cause are one root together, each for its own devices. A root that itself follows from
-    another passes its consequences on to that one.
+    another passes its consequences on to that one. A root is as severe as what it led to: who reads the roots alone
+    misses nothing.
 
     Args:
         findings: all that was found, in the order in which roots are preferred.
@@ -121,11 +124,14 @@ def linked(findings: Sequence[Finding], whole: Interval, gpus: Collection[str]) 
 def _marked(findings: Sequence[Finding], tops: Mapping[int, int]) -> tuple[Finding, ...]:
     """Return the findings with root and consequences as the places of their roots say."""
     below: dict[int, list[str]] = {}
+    worst = {top: findings[top].severity for top in tops.values()}
     for place, top in sorted(tops.items()):
         below.setdefault(top, []).append(findings[place].fingerprint)
+        worst[top] = max(worst[top], findings[place].severity, key=_RANK.index)
     return tuple(
         replace(
             found,
+            severity=worst.get(place, found.severity),
             consequences=tuple(dict.fromkeys(below.get(place, ()))),
             root=findings[tops[place]].fingerprint if place in tops else None,
         )

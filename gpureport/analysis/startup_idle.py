@@ -21,6 +21,10 @@ _TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU a
 _NEVER = (
     "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
 )
+_LITTLE = (
+    "The GPU does a little all along: see which part of the work runs on the CPU, and whether the model or the batch "
+    "is too small for a GPU. Log the CPU beside it, and profile some steps."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +36,8 @@ class StartupIdle:
     up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
     named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
     the readings on either side of its edge: where these are far apart both limits are said, confidence is low with
-    samples a minute or more apart, and a single reading more than 2 s from the next is no finding.
+    samples a minute or more apart, and a single reading more than 2 s from the next is no finding. Fewer than five
+    readings of a GPU, or less than 10 s with samples, do not tell that a job never worked.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("startup_idle", "tail_idle")
@@ -40,7 +45,7 @@ class StartupIdle:
     after: ClassVar[tuple[str, ...]] = ()
     wants: ClassVar[tuple[str, ...]] = ()
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("startup_idle", (_STARTUP, _NEVER)),
+        ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
         ("tail_idle", (_TAIL,)),
     )
 
@@ -48,7 +53,9 @@ class StartupIdle:
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
     bursts: Threshold = pragmatic(0.05, "1", "more work than a few autotuning kernels")
+    light: Threshold = pragmatic(0.2, "1", "share of time above 5 %; a display or a monitor shows less")
     lone: Threshold = vendor(2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest")
+    unused: Threshold = pragmatic(0.9, "1", "share of time at 5 % and less; with less of it the job does use the GPU")
     blurred: Threshold = pragmatic(0.1, "1", "share of the length; an edge less sure than that is said with its limits")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -58,7 +65,7 @@ class StartupIdle:
             yield from (answering.too_short(kind, whole.seconds, self.shortest.value) for kind in self.kinds)
             return
         if window is None:
-            yield self._never(context)
+            yield from self._never(context)
             return
         yield from self._finding(context, "startup_idle", Interval(whole.start, window.start), ())
         for device, own in context.active.items():
@@ -86,12 +93,13 @@ class StartupIdle:
             return
         sampled = _resting(context, interval, devices or context.gpus(), 1.0)
         share, bursts = interval.seconds / context.whole.seconds, 1 - resting / sampled
+        light = 1 - _resting(context, interval, devices or context.gpus(), IDLE_RATIO) / sampled
         sure = certainty.by_readings(readings, step)
         long = interval.seconds > self.long.value or share > self.share.value
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if long else Severity.INFO,
-            confidence=sure if bursts <= self.bursts.value else Confidence.LOW,
+            confidence=sure if bursts <= self.bursts.value and light <= self.light.value else Confidence.LOW,
             devices=devices,
             intervals=(interval,),
             evidence=(
@@ -101,10 +109,18 @@ class StartupIdle:
             ),
             lost_gpu_seconds=resting,
             samples=_samples(context, interval, devices),
-            summary=self._said(context, kind, interval, devices)
-            + (f" Short bursts fill {wording.percent(bursts)} of it." if bursts > self.bursts.value else ""),
+            summary=self._said(context, kind, interval, devices) + self._besides(bursts, light),
             recommendation=_STARTUP if kind == "startup_idle" else _TAIL,
         )
+
+    def _besides(self, bursts: float, light: float) -> str:
+        """Return what else was seen at this time, which may have been work."""
+        if bursts > self.bursts.value:
+            return f" Short bursts fill {wording.percent(bursts)} of it."
+        if light > self.light.value:
+            above = f"above {wording.percent(IDLE_RATIO)}"
+            return f" It may have been light work: utilisation was {above} for {wording.percent(light)} of it."
+        return ""
 
     def _range(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
@@ -137,14 +153,24 @@ class StartupIdle:
             f"{'about ' if known else ''}{share} of the recording."
         )
 
-    def _never(self, context: Context) -> Finding:
-        whole = context.whole
-        idle = _resting(context, whole, context.gpus(), IDLE_RATIO)
-        share = idle / (whole.seconds * max(len(context.gpus()), 1))
-        return Finding(
+    def _never(self, context: Context) -> Iterator[Finding | NotJudged]:
+        whole, gpus = context.whole, context.gpus()
+        readings, seen = _readings(context, whole, ()), _resting(context, whole, gpus, np.inf)
+        if readings < certainty.SURE_READINGS:
+            yield from (answering.too_few(kind, readings) for kind in self.kinds)
+            return
+        seen_each = seen / max(len(gpus), 1)
+        if seen_each < self.shortest.value:
+            yield from (
+                answering.too_short(kind, seen_each, self.shortest.value, "samples cover") for kind in self.kinds
+            )
+            return
+        idle = _resting(context, whole, gpus, IDLE_RATIO)
+        share = idle / max(seen, 1e-9)
+        yield Finding(
             kind="startup_idle",
             severity=Severity.WARNING,
-            confidence=certainty.by_readings(_readings(context, whole, ()), context.recording.run.interval or 0.0),
+            confidence=certainty.by_readings(readings, context.recording.run.interval or 0.0),
             devices=(),
             intervals=(whole,),
             evidence=(
@@ -158,7 +184,7 @@ class StartupIdle:
                 f"No sustained work above {wording.percent(ACTIVE.value)} in the {wording.duration(whole.seconds)} of "
                 f"this recording; utilisation was at most 5 % for {wording.percent(share)} of it."
             ),
-            recommendation=_NEVER,
+            recommendation=_NEVER if share >= self.unused.value else _LITTLE,
         )
 
 

@@ -66,6 +66,9 @@ class Underutilised:
         if context.whole.seconds < needed:
             yield answering.too_short(_KIND, context.whole.seconds, needed)
             return
+        if low_use.sampled_seconds(context) < needed:
+            yield answering.too_short(_KIND, low_use.sampled_seconds(context), needed, "samples cover")
+            return
         low = low_use.find(context, limits)
         chosen = [
             name

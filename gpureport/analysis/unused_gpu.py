@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, wording
+from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.phases import ACTIVE, UTILISATION
@@ -15,6 +15,8 @@ from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "unused_gpu"
+_SEEN = 0.95
+"""Share of the job that samples speak of, below which it is said how much."""
 _ADVICE = (
     "If nothing else is meant to run there, release it, or let the job use it: check CUDA_VISIBLE_DEVICES, the number "
     "of processes it starts, and the GPUs it was given by the scheduler."
@@ -23,7 +25,10 @@ _ADVICE = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnusedGpu:
-    """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute."""
+    """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute.
+
+    Time in log gaps is not counted as lost, and confidence is low with samples a minute or more apart.
+    """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
@@ -44,7 +49,7 @@ class UnusedGpu:
         )
         known = [cells for cells in idle if cells.recorded(UTILISATION)]
         if known and context.window.seconds < self.shortest.value:
-            yield answering.too_short(_KIND, context.window.seconds, self.shortest.value)
+            yield answering.too_short(_KIND, context.window.seconds, self.shortest.value, "other GPUs worked for")
             return
         free = [cells for cells in known if (memory_peak(cells) or 0) < self.context.value]
         for group in (free, [cells for cells in known if cells not in free]):
@@ -57,20 +62,25 @@ class UnusedGpu:
         peaks = [peak for cells in group if (peak := memory_peak(cells)) is not None]
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
+        parts = _sampled_parts(group, window)
+        seen = sum(part.seconds for part in parts)
+        unsure = taken or len(peaks) < len(group)
+        readings = min(cells.readings(UTILISATION, cells.rows(window.start, window.end + 1)) for cells in group)
+        sure = certainty.by_readings(readings, max(cells.interval for cells in group))
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=Confidence.MEDIUM if taken or len(peaks) < len(group) else Confidence.HIGH,
+            confidence=certainty.weakest(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
             devices=names,
-            intervals=(window,),
+            intervals=parts,
             evidence=tuple(self._evidence(group, held, window.seconds)),
-            lost_gpu_seconds=window.seconds * len(group),
+            lost_gpu_seconds=seen * len(group),
             samples=sum(cells.readings(UTILISATION, slice(None)) for cells in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
                 f"{wording.sentence(wording.gpus(names, everybody))} never worked, "
                 f"while {wording.gpus(tuple(context.active), everybody)} worked for "
-                f"{wording.duration(window.seconds)}{_memory(held, taken=taken)}."
+                f"{wording.duration(window.seconds)}{_sampled(seen, window)}{_memory(held, taken=taken)}."
             ),
             recommendation=_ADVICE,
         )
@@ -95,6 +105,19 @@ class UnusedGpu:
         )
         if held is not None:
             yield Evidence(metric="gpu_memory_used_bytes", statistic="max", observed=held, unit="By")
+
+
+def _sampled_parts(group: Sequence[Cells], window: Interval) -> tuple[Interval, ...]:
+    """Return the job without the log gaps of these GPUs: nobody knows what they did there."""
+    gaps = intervals.spans(gap for cells in group for gap in cells.gaps)
+    return intervals.intervals(intervals.difference(intervals.spans([window]), gaps)) or (window,)
+
+
+def _sampled(seen: float, window: Interval) -> str:
+    """Return what part of the job samples speak of, where much of it is in log gaps."""
+    if seen >= _SEEN * window.seconds:
+        return ""
+    return f", of which samples tell of {wording.duration(seen)}"
 
 
 def _memory(held: int | None, *, taken: bool) -> str:

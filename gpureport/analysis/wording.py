@@ -20,7 +20,7 @@ def duration(seconds: float) -> str:
     """Return a length of time in its two largest units."""
     if 0 < seconds < _SHORT:
         return f"{1000 * seconds:.0f} ms"
-    if seconds < _FEW:
+    if round(seconds, 1) < _FEW:
         return f"{seconds:.1f} s"
     whole = round(seconds)
     if whole < _MINUTE:

@@ -5,6 +5,7 @@ from math import inf, isfinite, log
 
 import numpy as np
 
+from gpureport.analysis import wording
 from gpureport.comparison.batch_means import FEWEST, BatchMeans, batch_means
 from gpureport.comparison.contrasts import LEVEL, Contrast, within_runs
 from gpureport.comparison.figures import POWER, Figure
@@ -90,14 +91,13 @@ def _refused(run: SampledRun, seconds: float, width: float, what: str = "samples
     """Return why a run is too short to say anything about its own scatter; empty when it is not."""
     name, bins = run.analysis.run.name, round(seconds / width)
     if seconds < SHORTEST_SECONDS - width / 2:
-        return f"One run tells its own scatter from 10 minutes on, and {name} holds {_minutes(seconds)}: {_REPEAT}."
+        # cells reach past the first and the last sample, the recording does not
+        seconds = min(seconds, (run.analysis.run.ended - run.analysis.run.started) / 1e6)
+        held = wording.duration(seconds)
+        return f"One run tells its own scatter from 10 minutes on, and {name} holds {held}: {_REPEAT}."
     if bins < max(FEWEST_BINS, FEWEST * _SMALLEST_BATCH):
         return f"One run tells its own scatter from {FEWEST_BINS} {what} on, and {name} holds {bins}: {_REPEAT}."
     return ""
-
-
-def _minutes(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:

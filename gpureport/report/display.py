@@ -221,11 +221,17 @@ _UNITS: dict[str, Callable[[float], str]] = {
 }
 
 
+_COUNTED = ("", "rows")
+"""Units of what is counted: a whole number of it has no decimals."""
+
+
 def quantity(value: float | None, unit: str) -> str:
     """Return a value of a base unit in the unit people use for it."""
     if value is None or math.isnan(value):
         return NOT_RECORDED
     shown = _UNITS.get(unit)
+    if unit in _COUNTED and value == round(value):
+        return f"{integer(value)}{GAP}{clean(unit)}".rstrip()
     if unit == "1" and abs(value) >= _TIMES:
         text = f"{number(value)}{GAP}times"
     else:

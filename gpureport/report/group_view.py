@@ -14,8 +14,7 @@ from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
 _BAR = 20
-_SMALLEST = 3
-"""Kinds of GPU that are named, of those which would do."""
+_NAMED = 4
 CUT = f"Intervals are cut at 0 and, of shares, at 100{display.GAP}%: no figure lies beyond."
 """Said where an interval, which is symmetrical, reaches further."""
 
@@ -129,10 +128,10 @@ def _fitting(fit: MemoryFit) -> str:
     """Return which kinds would hold the peak of a step, the smallest first."""
     if not fit.kinds or fit.peak_bytes is None:
         return fit.reason
-    models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fit.kinds if kind.fits]
-    more = [f"{len(models) - _SMALLEST} with more"] if len(models) > _SMALLEST else []
-    named = display.listing([*models[:_SMALLEST], *more])
-    said = f"would fit {named}" if models else "would fit no kind of the GPU table"
+    fitting = [kind for kind in fit.kinds if kind.fits]
+    models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fitting[:_NAMED]]
+    models += [f"{len(fitting) - _NAMED} with more memory"] if len(fitting) > _NAMED else []
+    said = f"would fit {display.listing(models)}" if models else "would fit no kind of the GPU table"
     doubt = f" {fit.reason}" if fit.reason else ""
     return (
         f"the peak of {display.memory(fit.peak_bytes)} on one GPU {said}, with {display.percent(fit.headroom)} left "

@@ -68,7 +68,7 @@ TIME_CAUSES = {
     "io_bound": "for storage",
     "transfer_bound": "for copies",
     "unknown": "cause unknown",
-    "outside gaps": "too short for a gap",
+    "outside gaps": "at rest outside the job",
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 

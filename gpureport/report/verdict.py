@@ -117,7 +117,9 @@ def _aside(others: Sequence[Delta], comparison: Comparison, unit: str | None) ->
 def _moved(delta: Delta, shown: difference.Shown) -> str:
     before, after = (display.optional(value, shown.value) for value in (delta.before, delta.after))
     moved = f"still {after}" if before == after else f"from {before} to {after}"
-    return f"{shown.noun} {moved} ({delta.verdict.value})"
+    # the tile and the table beside it are of whole recordings
+    settled = " once settled" if delta.window == "steady" else ""
+    return f"{shown.noun}{settled} {moved} ({delta.verdict.value})"
 
 
 def _steps(comparison: Comparison) -> str:
@@ -155,9 +157,14 @@ def _loss(step: Step, findings: Findings) -> str:
         verb = "is" if len(findings.open) == 1 else "are"
         return f"Hardly any GPU time was lost; {display.plural(len(findings.open), 'finding')} {verb} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
-    return (
-        f"{share[:1].upper()}{share[1:]} of {loss.hours(held, len(step.analyses))} was lost: {loss.told(lost, held)}."
-    )
+    told = f"{loss.told(lost, held)}{_gone(findings)}"
+    return f"{share[:1].upper()}{share[1:]} of {loss.hours(held, len(step.analyses))} was lost: {told}."
+
+
+def _gone(findings: Findings) -> str:
+    """Return that a GPU which no longer answered cost more: its time has no samples, and so no class that is lost."""
+    gone = [card.id for card in findings.open if card.kind == "gpu_lost" and card.lost_seconds]
+    return f"; besides what a lost GPU cost, see {display.listing(gone)}" if gone else ""
 
 
 def _nothing_found(findings: Findings) -> str:

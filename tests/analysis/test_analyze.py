@@ -76,7 +76,7 @@ def test_every_finding_holds_evidence_samples_and_advice() -> None:
     """Nothing is said without figures."""
     util, cpu = steps((0, 60), (97, 300), (20, 300), (0, 30), (97, 100)), steps((20, 360), (95, 300), (20, 130))
     run = recording(
-        util=util, cpu=cpu, memory=np.linspace(1, 30, 790), power=399, power_limit=400, temperature=60, clock=1400
+        util=util, cpu=cpu, memory=steps((20, 200), (30, 590)), power=399, power_limit=400, temperature=60, clock=1400
     )
     findings = analyze(run).findings
     assert {finding.kind for finding in findings} >= {

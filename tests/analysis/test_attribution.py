@@ -90,15 +90,24 @@ def _whole(entry: GpuTime, run: Recording) -> None:
 
 
 def test_idle_time_is_told_by_cause() -> None:
-    """Gaps by their own cause, one without as unknown, and still samples of no gap apart."""
-    util = steps((97, 100), (0, 20), (97, 100), (0, 30), (97, 100), (0, 3), (97, 100))
+    """Gaps by their own cause, one without as unknown, and rest before the job apart."""
+    util = steps((0, 4), (97, 96), (0, 20), (97, 100), (0, 30), (97, 200))
     gaps = [
         finding("idle_gap", (99, 119), cause="checkpoint"),
         finding("idle_gap", (219, 249)),
     ]
     entry = _time(recording(util=util), gaps)
     told = {part.cause: part.seconds for part in entry.parts if part.name == "idle"}
-    assert told == pytest.approx({"checkpoint": 20, "unknown": 30, "outside gaps": 3}, abs=0.6)
+    assert told == pytest.approx({"checkpoint": 20, "unknown": 30, "outside gaps": 3.5}, abs=0.6)
+
+
+@pytest.mark.parametrize("level", [0.0, 4.0, 6.0, 11.0])
+def test_a_pause_too_short_for_a_gap_is_a_short_pause(level: float) -> None:
+    """Whether its samples lie just below or just above 5 % makes no difference: there is no cliff between both."""
+    (entry,) = analyze(recording(util=np.append(np.tile(steps((97, 17), (level, 3)), 20), np.full(9, 97)))).gpu_time
+    seconds = dict(entry.seconds)
+    assert seconds["idle"] == 0
+    assert seconds["short_pauses"] == pytest.approx(60 * (1 - level / 100) + 349 * 0.03, abs=2)
 
 
 def test_waiting_is_told_by_kind_and_counted_once() -> None:
@@ -133,6 +142,7 @@ def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     active = activities(cells)
     context = Context(recording=run, cells=cells, active=active, window=job_window(run.run, active.values()))
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
+    found.append(finding("idle_gap", (99, 119), devices=("gpu:1",)))
     both = [
         dict(attribution.gpu_time(context, found, name, low=intervals.NONE, slowed=None).seconds)
         for name in ("gpu:0", "gpu:1")

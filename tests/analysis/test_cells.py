@@ -79,3 +79,11 @@ def test_what_is_made_of_a_device_is_made_once() -> None:
     assert cells.kept("much later", lambda: cells.times + 2) is not first
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
+
+
+def test_the_interval_is_a_distance_of_the_log() -> None:
+    """Of two middle distances the lower, as importers tell it, so that both agree on what is a gap."""
+    run = recording(util=[80, 70, 75, 60, 30], times=[0, 6815, 7041, 7918, 48745])
+    cells = cells_by_device(run)["gpu:0"]
+    assert round(cells.interval) == 877
+    assert [round(gap.seconds) for gap in cells.gaps] == [6815, 40827]

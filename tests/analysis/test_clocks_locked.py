@@ -70,3 +70,17 @@ def test_a_gpu_at_rest_and_absent_columns_are_not_judged() -> None:
     assert "0 busy samples" in unjudged(idle, "clocks_locked")[0].reason
     absent = analyze(recording(util=_UTIL))
     assert "clocks_event_reasons.active" in unjudged(absent, "clocks_locked")[0].recording
+
+
+def test_a_clock_far_below_what_the_log_shows_seems_set() -> None:
+    """A board of unknown model at 525 MHz that ran at 2130 MHz before the job."""
+    clock = steps((2130, 20), (525, 200))
+    (finding,) = found(analyze(recording(util=_UTIL, clock=clock, model=None, power=14)), "clocks_locked")
+    assert finding.confidence is Confidence.MEDIUM
+    assert "seem to be set to 525 MHz of 2130 MHz, the highest seen" in finding.summary
+
+
+def test_a_steady_clock_near_the_highest_seen_is_no_setting() -> None:
+    """Boards run a few steps lower at work than at rest."""
+    clock = steps((2505, 20), (2490, 200))
+    assert found(analyze(recording(util=_UTIL, clock=clock, model=None, power=58)), "clocks_locked") == []

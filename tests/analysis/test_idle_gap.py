@@ -193,3 +193,24 @@ def test_a_short_gap_beside_spinning_peers_is_no_hang() -> None:
     stopped = steps((97, 100), (0, 30), (97, 180))
     (gap,) = found(analyze(recording(util=[np.full(310, 100.0), stopped])), "idle_gap")
     assert gap.cause == "unknown"
+
+
+def _requests(*, load: float) -> FloatArray:
+    """Return an hour of a service: busy stretches of short requests, and quiet ones of half a minute."""
+    rng = np.random.default_rng(7)
+    busy = np.where(rng.random((20, 120)) < load, rng.uniform(30, 100, (20, 120)), 0)
+    return np.concatenate([np.append(each, np.zeros(45)) for each in busy] + [np.full(5, 90.0)])
+
+
+def test_quiet_hours_of_a_service_are_no_problem() -> None:
+    """Gaps take a fifth of the time, but the GPU has little to do between them either, and nobody knows of a cause."""
+    gaps = found(analyze(recording(util=_requests(load=0.5))), "idle_gap")
+    assert sum(gap.lost_gpu_seconds or 0 for gap in gaps) > 0.2 * 3300
+    assert {gap.severity for gap in gaps} == {Severity.WARNING}
+    assert any("between the gaps" in entry.statistic for entry in gaps[0].evidence)
+
+
+def test_gaps_of_a_job_at_work_are_a_problem() -> None:
+    """The same pauses of a GPU that is busy otherwise decide the cost of the job."""
+    gaps = found(analyze(recording(util=np.tile(steps((97, 120), (0, 45)), 20))), "idle_gap")
+    assert {gap.severity for gap in gaps} == {Severity.PROBLEM}

@@ -13,7 +13,8 @@ _KINDS = ("mem_headroom", "mem_pressure", "mem_prealloc")
 
 
 def _growing(peak: float) -> FloatArray:
-    return np.concatenate([np.zeros(10), np.linspace(1, peak * 0.7, 20), np.linspace(peak * 0.9, peak, 270)])
+    """Return memory that an allocator takes in steps, the last of which comes in the middle of the run."""
+    return np.concatenate([np.zeros(10), np.linspace(1, peak * 0.7, 20), steps((peak * 0.9, 120), (peak, 150))])
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,14 @@ def test_what_is_left_below_a_gibibyte_is_in_mebibytes() -> None:
 @pytest.mark.parametrize(("level", "kind"), [(30.0, "mem_headroom"), (79.0, "mem_pressure")])
 def test_confidence_follows_the_samples(samples: int, sure: Confidence, level: float, kind: str) -> None:
     """Two samples at 99 % are no high confidence; the memory moves, so it was not preallocated before."""
-    memory = np.linspace(0.9 * level, level, samples)
+    memory = steps((0.9 * level, samples // 2), (level, samples - samples // 2))
     (finding,) = found(analyze(recording(util=steps((97, samples)), memory=memory)), kind)
     assert (finding.confidence, finding.samples) == (sure, samples)
+
+
+def test_coarse_samples_do_not_tell_a_step() -> None:
+    """Between two samples a quarter of an hour apart memory may have been taken bit by bit."""
+    util, memory = steps((0, 1), (98, 60)), steps((0, 1), (50.2, 60))
+    (finding,) = found(analyze(recording(util=util, memory=memory, every=1000.0)), "mem_prealloc")
+    assert finding.confidence is Confidence.LOW
+    assert "between two samples 16 min 40 s apart" in finding.summary

@@ -101,3 +101,11 @@ def test_limits_and_clocks_of_zero_are_not_known() -> None:
     run = recording(util=steps((97, 60)), power=200, power_limit=0, default_limit=400, clock=1000, clock_max=0)
     assert found(analyze(run), "power_limited") == []
     assert unjudged(analyze(run), "power_limited") != []
+
+
+def test_a_lowered_limit_without_busy_samples_says_nothing_of_power() -> None:
+    """Whether a job feels it is not known from a GPU at rest: no 0 % of the limit while busy."""
+    run = recording(util=np.zeros(60), power=30, power_limit=400, default_limit=450)
+    (finding,) = found(analyze(run), "power_limited")
+    assert "no busy sample was recorded" in finding.summary
+    assert not any("busy" in entry.statistic for entry in finding.evidence)

@@ -1,12 +1,14 @@
 """One cause is told once: which findings follow from which."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.analysis import analyze, roots
 from gpureport.analysis.roots import LINKS, Link
-from gpureport.findings import Finding, Interval
+from gpureport.findings import Finding, Interval, Severity
 from tests.builders import at, finding, recording, steps
 
 WHOLE = Interval(at(0), at(1000))
@@ -189,3 +191,13 @@ def test_gaps_within_a_cpu_bound_phase_are_linked_in_an_analysis() -> None:
     (wait,) = (found for found in analysis.findings if found.kind == "cpu_bound")
     gaps = {found.cause: found.root for found in analysis.findings if found.kind == "idle_gap"}
     assert gaps == {"data": wait.fingerprint, "unknown": None}
+
+
+def test_a_root_is_as_severe_as_what_it_led_to() -> None:
+    """Whoever reads roots alone misses no problem; a milder consequence stays what it is."""
+    link = finding("pcie_degraded", (0, 500))
+    wait = replace(finding("transfer_bound", (10, 400)), severity=Severity.PROBLEM)
+    linked = _linked(link, wait)
+    assert [found.severity for found in linked] == [Severity.PROBLEM, Severity.PROBLEM]
+    mild = replace(wait, severity=Severity.INFO)
+    assert [found.severity for found in _linked(link, mild)] == [Severity.WARNING, Severity.INFO]

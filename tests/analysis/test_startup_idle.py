@@ -135,7 +135,60 @@ def test_several_gpus_at_a_time_are_no_more_readings() -> None:
     assert startup.confidence is Confidence.MEDIUM
 
 
-def test_a_job_that_never_works_by_two_readings_is_less_sure() -> None:
-    """Two readings ten minutes apart prove little."""
-    (never,) = found(analyze(recording(util=steps((0, 2)), every=600.0)), "startup_idle")
+def test_a_job_that_never_works_by_coarse_readings_is_less_sure() -> None:
+    """Readings ten minutes apart prove little."""
+    (never,) = found(analyze(recording(util=steps((0, 6)), every=600.0)), "startup_idle")
     assert never.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(("samples", "every"), [(2, 14.0), (2, 600.0), (4, 60.0)])
+def test_a_few_readings_do_not_tell_that_a_job_never_works(samples: int, every: float) -> None:
+    """What the report calls too short to judge makes no finding, and no kind counts as judged by it."""
+    analysis = analyze(recording(util=steps((0, samples)), every=every))
+    assert analysis.findings == ()
+    (entry,) = unjudged(analysis, "startup_idle")
+    assert f"only {samples} samples" in entry.reason
+    assert {answer.outcome.value for answer in analysis.answers if answer.kind in {"idle_gap", "hollow_util"}} == {
+        "cannot judge"
+    }
+
+
+def test_two_moments_with_a_gap_between_do_not_either() -> None:
+    """Of fourteen seconds of fifteen nothing is known."""
+    times = [0.0, 0.2, 0.4, 0.6, 0.8, 15.0, 15.2, 15.4, 15.6]
+    analysis = analyze(recording(util=steps((8, 9)), times=times, every=0.2))
+    assert found(analysis, "startup_idle") == []
+    assert "samples cover only" in unjudged(analysis, "startup_idle")[0].reason
+
+
+def test_light_work_all_along_is_not_told_to_use_the_gpu() -> None:
+    """A job at 8 % does use it, so the advice is another."""
+    (light,), (never,) = (found(analyze(recording(util=steps((level, 100)))), "startup_idle") for level in (8, 0))
+    assert "does a little all along" in light.recommendation
+    assert "uses the GPU at all" in never.recommendation
+
+
+def test_a_job_of_bursts_has_no_long_start_up() -> None:
+    """Where work comes in single samples all along, the first two in a row are not its beginning."""
+    burst = np.tile(steps((0, 6), (90, 1)), 60)
+    work = np.tile(np.concatenate([burst[:140], steps((0, 6), (90, 4))]), 3)
+    util = np.concatenate([np.zeros(30), burst, work, burst, np.zeros(30)])
+    analysis = analyze(recording(util=util, every=2.0))
+    (startup,), (tail,) = found(analysis, "startup_idle"), found(analysis, "tail_idle")
+    assert startup.intervals[0].seconds == pytest.approx(72, abs=8)
+    assert tail.intervals[0].seconds == pytest.approx(60, abs=8)
+
+
+def test_autotuning_before_steady_work_is_start_up() -> None:
+    """A job that works all the time does not begin with three kernels a minute before."""
+    util = np.concatenate([np.tile(steps((0, 12), (90, 1)), 4), np.zeros(20), np.full(400, 97.0)])
+    (startup,) = found(analyze(recording(util=util)), "startup_idle")
+    assert startup.intervals[0].seconds == pytest.approx(71, abs=3)
+
+
+def test_light_work_after_the_last_sustained_work_is_said() -> None:
+    """A GPU that still works at 7 % every other second may not be done: the tail is no sure thing."""
+    util = np.concatenate([np.zeros(5), np.full(60, 90.0), np.tile(steps((0, 1), (7, 1)), 60)])
+    (tail,) = found(analyze(recording(util=util)), "tail_idle")
+    assert tail.confidence is Confidence.LOW
+    assert "may have been light work: utilisation was above 5.0 % for 5" in tail.summary

@@ -123,3 +123,11 @@ def test_without_a_host_log_or_too_short_it_is_not_judged() -> None:
     assert "psutil.cpu_percent()" in entry.recording
     (entry,) = unjudged(analyze(recording(util=_PHASES[:60], cpu=_CALM[:60])), "underutilised")
     assert entry.recording == "a log of at least 2 min 0 s"
+
+
+def test_a_handful_of_samples_over_half_a_day_tells_no_mean() -> None:
+    """A long log of which nearly all is a gap is as short as what it holds."""
+    run = recording(util=[80, 30, 28, 30, 16], times=[0, 6815, 7041, 7918, 48745], every=877.0)
+    analysis = analyze(run)
+    assert found(analysis, "low_util_cause_unknown") == []
+    assert "samples cover only" in unjudged(analysis, "low_util_cause_unknown")[0].reason

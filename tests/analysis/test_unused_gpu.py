@@ -58,3 +58,23 @@ def test_a_gpu_without_utilisation_is_not_judged() -> None:
     (entry,) = unjudged(analyze(recording(util=[_BUSY, np.full(300, np.nan)])), "unused_gpu")
     assert entry.device == "gpu:1"
     assert "utilization.gpu" in entry.recording
+
+
+def test_time_without_samples_is_not_lost() -> None:
+    """Five samples over half a day, eleven hours of them without any: nobody knows what the GPU did then."""
+    times = [0.0, 6800.0, 7000.0, 7900.0, 48700.0]
+    run = recording(util=[np.array([80.0, 70, 75, 60, 30]), np.zeros(5)], times=times, every=900.0)
+    (finding,) = found(analyze(run), "unused_gpu")
+    assert finding.confidence is Confidence.LOW
+    assert finding.lost_gpu_seconds is not None
+    assert finding.lost_gpu_seconds < 9000
+    assert "of which samples tell of" in finding.summary
+    assert sum(part.seconds for part in finding.intervals) < 3000
+
+
+def test_its_gaps_are_as_severe_as_itself() -> None:
+    """A warning is not explained by a problem."""
+    analysis = analyze(recording(util=[_BUSY, _NEVER], memory=[_HELD, _NEVER]))
+    (gap,) = [one for one in found(analysis, "idle_gap") if one.cause == "unused"]
+    assert gap.root == found(analysis, "unused_gpu")[0].fingerprint
+    assert gap.severity is Severity.WARNING

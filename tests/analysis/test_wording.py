@@ -40,3 +40,8 @@ def test_the_recording_command_follows_from_the_table_of_metrics() -> None:
 def test_small_sizes_are_in_mebibytes() -> None:
     """84 MiB is not 0.1 GiB."""
     assert [wording.size(84 * 2**20), wording.size(1.5 * 2**30)] == ["84 MiB", "1.5 GiB"]
+
+
+def test_nearly_ten_seconds_are_ten() -> None:
+    """No decimal that says more than the text beside it."""
+    assert [wording.duration(seconds) for seconds in (9.94, 9.97, 10.2)] == ["9.9 s", "10 s", "10 s"]

@@ -73,7 +73,7 @@ def test_one_run_against_several_is_not_confirmed() -> None:
     assert (found.verdict, found.basis, found.runs) == (Verdict.PAIR, "replicates", (1, 3))
 
 
-@pytest.mark.parametrize(("seconds", "every", "reason"), [(500, 1.0, "holds 8:20"), (100, 7.0, "holds 100")])
+@pytest.mark.parametrize(("seconds", "every", "reason"), [(500, 1.0, "holds 8 min 19 s"), (100, 7.0, "holds 100")])
 def test_too_short_a_run_tells_nothing_of_its_scatter(seconds: int, every: float, reason: str) -> None:
     """Under ten minutes, or under 120 bins, there is no interval; ten minutes sampled once a second have one."""
     runs = [sampled(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]

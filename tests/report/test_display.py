@@ -91,3 +91,11 @@ def test_words_in_a_sentence() -> None:
     assert display.plural(2, "finding") == "2 findings"
     assert display.shorten("a long name indeed", 7) == "a long…"
     assert display.squeeze("a-long-node-name GPU 0", 13) == "a-long…GPU 0"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"), [(1.0, "", "1"), (18.0, "rows", "18 rows"), (2.5, "rows", "2.50 rows")]
+)
+def test_what_is_counted_has_no_decimals(value: float, unit: str, text: str) -> None:
+    """One error is 1, generation 3 is 3."""
+    assert display.quantity(value, unit).replace(display.GAP, " ") == text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis.base import Analysis
-from gpureport.findings import NotJudged
+from gpureport.findings import NotJudged, Severity
 from gpureport.report import build
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
@@ -73,6 +73,14 @@ def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
     }
     assert sentence(content).startswith(headline)
     assert content.tiles[2].value != "0"
+
+
+def test_a_lost_gpu_is_named_beside_the_loss() -> None:
+    """Its time has no samples, so the share does not hold it: the headline says so."""
+    recording, analysis = divided(computing=520, startup=20, no_samples=60)
+    gone = replace(examples.idle_gap("gpu:1", 500, 600), kind="gpu_lost", cause="lost", severity=Severity.PROBLEM)
+    content = report((recording, replace(analysis, findings=(gone,))))
+    assert sentence(content).endswith("at start-up; besides what a lost GPU cost, see F1.")
 
 
 def test_a_few_samples_are_too_few() -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis import answering, wording
+from gpureport.analysis import answering, growing_memory, wording
 from gpureport.analysis.advice.facts import CPU, UTILISATION, Facts
 from gpureport.analysis.base import DeviceStatistics
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
@@ -24,7 +24,8 @@ ITEMS = {
 """The questions, in the order asked."""
 
 _SPEEDS = {Role.THROUGHPUT, Role.STEP_TIME, Role.EPOCH_TIME}
-_ROOMY = 0.70
+_ROOMY, _BARE = 0.70, 0.1
+_LEAK = "mem_leak"
 _TENSOR_CORES = (7, 0)
 _USED = "gpu_memory_used_bytes"
 _PREALLOCATED = "a framework took the memory at once, so its use does not say what the job needs"
@@ -94,6 +95,8 @@ def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
 def _memory(run: _Run) -> ChecklistEntry:
     if unknown := _unknown_memory(run, MEMORY):
         return unknown
+    if _LEAK in run.found:
+        return _entry(MEMORY, Practice.WORTH_TRYING, "memory keeps growing: see what the finding on it advises")
     peak = run.facts.gpu_memory or 0.0
     filled = f"the fullest GPU reached {wording.percent(peak)} of its memory"
     if not _roomy(run, peak):
@@ -102,8 +105,8 @@ def _memory(run: _Run) -> ChecklistEntry:
 
 
 def _roomy(run: _Run, peak: float) -> bool:
-    """Whether memory has room, by the rule on it where it ran."""
-    return "mem_headroom" in run.found or ("mem_headroom" not in run.judged and peak < _ROOMY)
+    """Whether memory has room, by the rule on it where it ran; that says nothing of GPUs that hold next to none."""
+    return "mem_headroom" in run.found or peak < (_BARE if "mem_headroom" in run.judged else _ROOMY)
 
 
 def _precision(run: _Run) -> ChecklistEntry:
@@ -155,6 +158,9 @@ def _input(run: _Run) -> ChecklistEntry:
 def _batch(run: _Run) -> ChecklistEntry:
     if unknown := _unknown_memory(run, BATCH):
         return unknown
+    if _LEAK in run.found:
+        reason = "memory keeps growing, so its peak does not say what a batch needs"
+        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, growing_memory.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
         reason = f"only {wording.percent(1 - peak)} of the memory was never used: no full step to a larger one"

@@ -42,9 +42,24 @@ def test_every_question_is_answered(run: Recording) -> None:
 
 @pytest.mark.parametrize(("peak", "state"), [(40, TRY), (50, TRY), (60, DONE), (78, DONE)])
 def test_memory_and_batch(peak: float, state: Practice) -> None:
-    """Below 70 % of 80 GiB there is room; a ramp is no preallocation."""
-    entries = _of(recording(util=BUSY, memory=np.linspace(1, peak, 300)))
+    """Below 70 % of 80 GiB there is room; a second step is no preallocation."""
+    entries = _of(recording(util=BUSY, memory=steps((peak / 2, 40), (peak, 260))))
     assert (entries["memory"].state, entries["batch"].state) == (state, state)
+
+
+def test_next_to_no_memory_is_not_near_full() -> None:
+    """A small model of which the rule on room says nothing fills no GPU: there is room for a larger batch."""
+    entries = _of(recording(util=BUSY, memory=steps((0, 10), (0.3, 90), (0.46, 200))))
+    assert (entries["memory"].state, entries["batch"].state) == (TRY, TRY)
+
+
+def test_memory_that_grows_is_not_to_be_filled() -> None:
+    """Beside a leak nobody is told to raise the batch, neither by a finding nor by the list."""
+    analysis = analyze(recording(util=BUSY, memory=np.linspace(1, 40, 300)))
+    assert [one.kind for one in analysis.findings if one.kind in {"mem_leak", "mem_headroom"}] == ["mem_leak"]
+    assert "keeps growing" in next(one.reason for one in analysis.not_judged if one.kind == "mem_headroom")
+    entries = {entry.item: entry for entry in analysis.checklist}
+    assert (entries["memory"].state, entries["batch"].state) == (TRY, CANNOT)
 
 
 def test_preallocated_memory_says_nothing() -> None:

@@ -1,0 +1,24 @@
+"""Room in memory that a leak takes: nobody should fill what fills by itself."""
+
+from collections.abc import Sequence
+
+from gpureport.findings import Finding, NotJudged
+
+RECORDING = "a run of the job once its memory no longer grows"
+"""What tells how much room there is."""
+
+
+def withdrawn(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
+    """Return the findings without that of unused memory where it keeps growing, and that this was not judged."""
+    leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
+    gone = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]
+    said = [
+        NotJudged(
+            kind=found.kind,
+            device=None,
+            reason="memory keeps growing, so its peak does not say what the job needs",
+            recording=RECORDING,
+        )
+        for found in gone
+    ]
+    return [found for found in findings if found not in gone], said
