@@ -1,4 +1,4 @@
-"""The report as one static HTML file: no script, no network, readable without its own style sheet."""
+"""The report as one HTML file: no network, whole without its script, readable without its style sheet."""
 
 import re
 from base64 import b64encode
@@ -9,10 +9,10 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from gpureport.findings import Outcome, Practice
-from gpureport.report import charts, hover, interval_charts, themes
+from gpureport.report import charts, hover, interval_charts, series, themes
 from gpureport.report.model import Report
 
-TEMPLATE, STYLE = "report.html", "report.css"
+TEMPLATE, STYLE, SCRIPT = "report.html", "report.css", "report.js"
 _PILLS = {
     Outcome.FOUND.value: "problem",
     Outcome.SUSPECTED.value: "warning",
@@ -26,6 +26,9 @@ _PILLS = {
 
 _UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
 """Hyphens of our own words, at which a headline must not break."""
+
+_LOOSE = re.compile(r"\s*([{};,])\s*|(?<=:) ")
+"""White space of a style sheet that means nothing."""
 
 
 def environment(templates: Path | None = None) -> Environment:
@@ -43,10 +46,16 @@ def environment(templates: Path | None = None) -> Environment:
     return pages
 
 
-def policy(style: str) -> str:
-    """Return the content security policy that allows the style sheet of this page and nothing else."""
-    digest = b64encode(sha256(style.encode()).digest()).decode()
-    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+def policy(style: str, script: str = "") -> str:
+    """Return the content security policy that allows the style sheet and the script of this page and nothing else."""
+    scripts = f" script-src '{_digest(script)}';" if script else ""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}';{scripts} img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
 def render(report: Report, templates: Path | None = None) -> str:
@@ -54,7 +63,7 @@ def render(report: Report, templates: Path | None = None) -> str:
 
     Args:
         report: the content.
-        templates: folder whose `report.html`, `report.css` or parts stand in for those shipped.
+        templates: folder whose `report.html`, `report.css`, `report.js` or parts stand in for those shipped.
 
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
@@ -68,6 +77,8 @@ def _page(report: Report, templates: Path | None) -> str:
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
     style = _compact(pages.get_template(STYLE).render())
+    samples = series.embed(report.timeline)
+    script = _script(pages) if samples else ""
     strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
     panels = report.comparison.charts if report.comparison else ()
     return pages.get_template(TEMPLATE).render(
@@ -76,7 +87,10 @@ def _page(report: Report, templates: Path | None) -> str:
         anchors=_anchors(report),
         pills=_PILLS,
         style=_trusted(style),
-        policy=policy(style),
+        script=_trusted(script),
+        samples=samples,
+        index=_trusted(samples.index) if samples else "",
+        policy=policy(style, script),
         bars=_trusted(charts.time_bars(report.gpu_time, "bars")) if report.gpu_time else None,
         panels=[(chart, _trusted(interval_charts.draw(chart, f"panel{at}"))) for at, chart in enumerate(panels)],
         timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, strips, strict=True)],
@@ -94,10 +108,18 @@ def _anchors(report: Report) -> dict[str, str]:
 
 
 def _trusted(text: str) -> Markup:
-    """Return figures and the style sheet as they are: figures escape what they write, the style sheet is a file."""
+    """Return text as it is: figures and series escape what they write, style sheet and script are files."""
     return Markup(text)  # noqa: S704 - the two cases named above
 
 
+def _script(pages: Environment) -> str:
+    """Return the script without indentation and lines of comment; its braces are its own, so it is no template."""
+    text = pages.loader.get_source(pages, SCRIPT)[0] if pages.loader else ""
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith("//"))
+
+
 def _compact(style: str) -> str:
-    """Return the style sheet without indentation and empty lines."""
-    return "\n".join(line.strip() for line in style.splitlines() if line.strip())
+    """Return the style sheet without the white space that only its writers need."""
+    lines = "\n".join(line.strip() for line in style.splitlines() if line.strip())
+    return _LOOSE.sub(r"\1", lines)

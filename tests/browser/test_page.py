@@ -58,8 +58,8 @@ def test_dark_and_light(browser: "Browser", page_file: Path) -> None:
 
 
 def test_labels_lie_inside_their_figure(browser: "Browser", page_file: Path) -> None:
-    """No text of a figure is cut off at its edge."""
-    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    """No text of a figure is cut off at its edge; without a script, as charts would hide the timelines."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900}, java_script_enabled=False)
     page.goto(page_file.as_uri())
     outside = page.evaluate(
         """() => [...document.querySelectorAll('.figure svg text')].filter(text => {
@@ -111,7 +111,7 @@ def test_contents_lead_to_sections(browser: "Browser", page_file: Path) -> None:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_a_card_shows_its_mark(browser: "Browser", page_file: Path, width: int) -> None:
     """The link scrolls to the strip and sets its mark off, without a script."""
-    page = browser.new_page(viewport={"width": width, "height": 700})
+    page = browser.new_page(viewport={"width": width, "height": 700}, java_script_enabled=False)
     page.goto(page_file.as_uri())
     page.get_by_role("link", name="Show on timeline").first.click()
     box = page.evaluate("(({top, left}) => ({top, left}))(document.querySelector(':target').getBoundingClientRect())")

@@ -1,18 +1,20 @@
-"""The page: static, self-contained, safe."""
+"""The page: self-contained, safe, whole without its script."""
 
 import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from gpureport import resources
-from gpureport.report import html
+from gpureport.report import build, html
 from gpureport.report.model import Report
+from tests.report import examples
 
 _VOID = {"meta", "br", "img", "path", "rect", "use"}
+_PLAIN: Any = {"title": None, "command": "", "gpu_hour_price": None, "version": "0"}
 _FETCHING = {"src", "srcset", "poster", "data", "action", "formaction", "background"}
 
 
@@ -64,30 +66,52 @@ def test_links_lead_somewhere(page: str) -> None:
     assert (targets | painted) - ids == set()
 
 
-def test_page_fetches_and_runs_nothing(page: str) -> None:
-    """No script, no style attribute, no handler, nothing to load."""
+def test_page_fetches_nothing(page: str) -> None:
+    """No style attribute, no handler, nothing to load."""
     parsed = _Page(page)
     names = {name for name, _ in parsed.attributes}
     assert not names & (_FETCHING | {"style"})
     assert not [name for name in names if name.startswith("on")]
-    assert not {"script", "link", "img", "iframe", "object", "form"} & set(parsed.tags)
+    assert not {"link", "img", "iframe", "object", "form"} & set(parsed.tags)
     assert "http://" not in page
     assert "https://" not in page
 
 
-def test_policy_allows_the_style_sheet_and_nothing_else(page: str) -> None:
-    """The hash in the policy is that of the style element's text."""
+def test_page_runs_one_script(page: str) -> None:
+    """Every other script element is data, which a browser does not run."""
+    openings = re.findall(r"<script([^>]*)>", page)
+    data = [
+        opening for opening in openings if re.match(r' type="application/(json|octet-stream)" id="[a-z0-9-]+"', opening)
+    ]
+    assert len(openings) - len(data) == 1
+    assert len(openings) == page.count("</script>")
+
+
+def test_policy_allows_style_sheet_and_script_and_nothing_else(page: str) -> None:
+    """The hashes in the policy are those of the elements' text."""
     (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
-    digest = b64encode(sha256(style.encode()).digest()).decode()
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
     (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
     directives = policy.replace("&#39;", "'").split("; ")
     assert directives == [
         "default-src 'none'",
-        f"style-src 'sha256-{digest}'",
+        f"style-src 'sha256-{_digest(style)}'",
+        f"script-src 'sha256-{_digest(script)}'",
         "img-src data:",
         "base-uri 'none'",
         "form-action 'none'",
     ]
+
+
+def _digest(text: str) -> str:
+    return b64encode(sha256(text.encode()).digest()).decode()
+
+
+def test_a_page_without_charts_has_no_script() -> None:
+    """A single moment has no timeline to look into: the page holds no script and allows none."""
+    page = html.render(build([examples.pair(examples.run(seconds=0))], **_PLAIN))
+    assert "<script" not in page
+    assert "script-src" not in page
 
 
 def test_no_stand_in_colour_is_left(page: str) -> None:
@@ -99,7 +123,7 @@ def test_names_are_text(hostile: Report) -> None:
     """Markup from a log is shown, not obeyed; escape codes are gone; mathematics is not read."""
     page = html.render(hostile)
     assert "&lt;script&gt;alert(1)&lt;/script&gt; $\\frac{x$ red | `code` next" in page
-    assert "<script" not in page
+    assert "<script>alert" not in page
     assert "\x1b" not in page
 
 
@@ -118,16 +142,20 @@ def test_every_section_is_there(clean: Report) -> None:
     assert "No CPU utilisation was recorded." in page
 
 
-def test_style_sheet_is_small() -> None:
-    """Small enough to read."""
-    assert len((resources.folder("templates") / html.STYLE).read_bytes()) <= 8192
+def test_style_sheet_and_script_are_small(report: Report) -> None:
+    """Small enough to read: what a page holds of both."""
+    page = html.render(report)
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    (script,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    assert len(style.encode()) <= 8192
+    assert len(script.encode()) <= 15 * 1024
 
 
 def test_a_person_can_replace_a_template(report: Report, tmp_path: Path) -> None:
     """A file in the person's folder wins over the one shipped; the others stay."""
     (tmp_path / "report.css").write_text("body { color: teal }")
     page = html.render(report, tmp_path)
-    assert "<style>body { color: teal }</style>" in page
+    assert "<style>body{color:teal}</style>" in page
     assert report.verdict.details[0] in page
 
 

@@ -1,0 +1,88 @@
+"""Series as one byte a value: codes 0 to 254 on a scale of even steps, 255 where there is no value."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpureport.columns import FloatArray
+
+NONE = 255
+"""Code of no value."""
+
+MOST = 254
+"""Highest code of a value."""
+
+_OFF_GRID = 0.02
+"""Share of a grid's step by which values of single precision may lie beside it."""
+
+Codes = npt.NDArray[np.uint8]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """What codes stand for: `offset + step * code`.
+
+    Attributes:
+        offset: value of code 0.
+        step: distance of neighbouring codes; 0 where all values are the same.
+        exact: whether every value lies on a code.
+    """
+
+    offset: float
+    step: float
+    exact: bool
+
+    @property
+    def error(self) -> float:
+        """Return the most by which a code differs from its value."""
+        return 0.0 if self.exact else self.step / 2
+
+    def encoded(self, values: FloatArray) -> Codes:
+        """Return the code nearest to each value, `NONE` where it is NaN."""
+        known = ~np.isnan(values)
+        codes = np.full(len(values), NONE, dtype=np.uint8)
+        places = (values[known] - self.offset) / (self.step or 1.0)
+        codes[known] = np.clip(np.rint(places), 0, MOST)
+        return codes
+
+    def decoded(self, codes: Codes) -> FloatArray:
+        """Return what codes stand for, NaN for `NONE`."""
+        values: FloatArray = self.offset + self.step * codes.astype(np.float64)
+        values[codes == NONE] = np.nan
+        return values
+
+
+def scale(series: Sequence[FloatArray], grid: float) -> Scale | None:
+    """Return the scale that several series share, None where none of them holds a value.
+
+    It is exact where all values are multiples of `grid` and no more than 255 even steps apart, as whole per cents
+    are, and clocks, which move by 15 MHz; else it divides the range.
+
+    Args:
+        series: values, NaN where there is none.
+        grid: the finest digit that values have; 0 for none, as means have.
+    """
+    known = [values[~np.isnan(values)] for values in series]
+    known = [values for values in known if len(values)]
+    if not known:
+        return None
+    low = min(float(values.min()) for values in known)
+    high = max(float(values.max()) for values in known)
+    return (_even(known, low, high, grid) if grid else None) or Scale(
+        offset=low, step=(high - low) / MOST, exact=low == high
+    )
+
+
+def _even(known: Sequence[FloatArray], low: float, high: float, grid: float) -> Scale | None:
+    """Return the widest even steps that meet all values, None where there are no such or too many of them."""
+    step, first = 0, round(low / grid)
+    for values in known:
+        places = np.rint(values / grid)
+        if np.abs(values / grid - places).max() > _OFF_GRID:
+            return None
+        step = int(np.gcd.reduce(places.astype(np.int64) - first, initial=step))
+    if (high - low) / grid > MOST * step + 0.5:
+        return None
+    return Scale(offset=first * grid, step=step * grid, exact=True)

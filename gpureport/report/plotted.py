@@ -1,0 +1,106 @@
+"""The metrics that timelines show, in their order, and the unit that people read them in."""
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from gpureport.metrics import BY_NAME, Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unit:
+    """How a base unit is read.
+
+    Attributes:
+        symbol: of the unit people use.
+        factor: how many of these one base unit is.
+        grid: the finest digit that logs have, in the base unit.
+        full: what the axis reaches at least, in the unit people use.
+        from_zero: whether the axis begins at 0.
+    """
+
+    symbol: str
+    factor: float
+    grid: float
+    full: float = 0.0
+    from_zero: bool = True
+
+
+UNITS = {
+    "1": Unit(symbol="%", factor=100.0, grid=1e-3, full=100.0),
+    "W": Unit(symbol="W", factor=1.0, grid=1e-2),
+    "Cel": Unit(symbol="°C", factor=1.0, grid=0.1, from_zero=False),
+    "Hz": Unit(symbol="MHz", factor=1e-6, grid=1e6, from_zero=False),
+    "By": Unit(symbol="GiB", factor=2.0**-30, grid=2.0**20),
+    "By/s": Unit(symbol="MB/s", factor=1e-6, grid=1e6),
+    "": Unit(symbol="", factor=1.0, grid=1e-2),
+}
+"""Every base unit of a plotted metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plotted:
+    """A metric of the timelines.
+
+    Attributes:
+        metric: its column.
+        title: what it is called above its chart.
+        averaged: whether a value speaks of the time before its reading, so that it is drawn that much earlier.
+        instead_of: column in whose place it is shown; empty when it stands for itself.
+    """
+
+    metric: str
+    title: str
+    averaged: bool = False
+    instead_of: str = ""
+
+    @property
+    def scope(self) -> Scope:
+        """Whether a GPU or a host has it."""
+        return BY_NAME[self.metric].scope
+
+    @property
+    def unit(self) -> Unit:
+        """The unit it is read in."""
+        return UNITS[BY_NAME[self.metric].unit]
+
+
+PLOTTED = (
+    Plotted(metric="gpu_utilization_ratio", title="GPU utilisation", averaged=True),
+    Plotted(metric="gpu_power_watts", title="Power"),
+    Plotted(metric="gpu_power_ratio", title="Power, of its limit", instead_of="gpu_power_watts"),
+    Plotted(metric="gpu_sm_clock_hertz", title="SM clock"),
+    Plotted(metric="gpu_graphics_clock_hertz", title="Graphics clock", instead_of="gpu_sm_clock_hertz"),
+    Plotted(metric="gpu_temperature_celsius", title="Temperature"),
+    Plotted(metric="gpu_memory_used_bytes", title="Memory used"),
+    Plotted(metric="gpu_memory_used_ratio", title="Memory used", instead_of="gpu_memory_used_bytes"),
+    Plotted(metric="gpu_memory_controller_ratio", title="Memory controller", averaged=True),
+    Plotted(metric="gpu_sm_active_ratio", title="SMs active", averaged=True),
+    Plotted(metric="gpu_tensor_active_ratio", title="Tensor cores active", averaged=True),
+    Plotted(metric="gpu_dram_active_ratio", title="Memory active", averaged=True),
+    Plotted(metric="pcie_receive_bytes_per_second", title="PCIe, received"),
+    Plotted(metric="pcie_transmit_bytes_per_second", title="PCIe, sent"),
+    Plotted(metric="cpu_utilization_ratio", title="CPU utilisation", averaged=True),
+    Plotted(metric="cpu_busiest_core_ratio", title="Busiest core", averaged=True),
+    Plotted(metric="cpu_iowait_ratio", title="CPU waiting for I/O", averaged=True),
+    Plotted(metric="host_memory_used_bytes", title="Host memory used"),
+    Plotted(metric="host_memory_used_ratio", title="Host memory used", instead_of="host_memory_used_bytes"),
+)
+"""Every metric of the timelines."""
+
+
+def chosen(recorded: Collection[str]) -> Iterator[Plotted]:
+    """Yield the metrics to show of those that a run recorded."""
+    for plotted in PLOTTED:
+        if plotted.metric in recorded and plotted.instead_of not in recorded:
+            yield plotted
+
+
+def limits(unit: Unit, low: float, high: float) -> tuple[float, float]:
+    """Return round ends of an axis that holds values from `low` to `high`, all in the unit people use."""
+    low, high = (min(low, 0.0) if unit.from_zero else low), max(high, unit.full)
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** math.floor(math.log10(span))
+    step = power / 5 if span < 2 * power else power / 2 if span < 5 * power else power
+    floor, ceiling = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
+    return floor, ceiling if ceiling > floor else floor + step

@@ -1,0 +1,373 @@
+// Draws the samples inside the page as linked charts. Without this script the static figures stay.
+'use strict';
+(async () => {
+const NONE = 255, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76;
+const STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
+const $ = (selector) => document.querySelector(selector), all = (selector) => document.querySelectorAll(selector);
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+if (!window.DecompressionStream) return;
+const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [];
+const tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops');
+let view = [0, axis], chosen, hot = null, frame = 0, colours = {}, left = 60;
+
+async function inflate(id) {
+ const text = $('#' + id).textContent;
+ const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (l) => l.charCodeAt());
+ const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+ return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// Each sample stands for the time half-way to its neighbours, less beside a gap.
+function cells(bytes, {count, origin, unit, interval, gap}) {
+ const times = new Float64Array(count), start = times.slice(), end = times.slice();
+ for (let row = 0, at = 0, ticks = 0; row < count; row++) {
+  let size = 1, byte;
+  do ticks += ((byte = bytes[at++]) & 127) * size, size *= 128;
+  while (byte > 127);
+  times[row] = origin + ticks * unit;
+ }
+ const side = (distance) => distance <= gap ? Math.min(distance / 2, interval * 1.25) : interval / 2;
+ for (let row = 0; row < count; row++) {
+  start[row] = times[row] - side(times[row] - times[row - 1]);
+  end[row] = times[row] + side(times[row + 1] - times[row]);
+ }
+ return {start, end};
+}
+
+async function unpack(run) {
+ const blobs = await Promise.all(run.devices.map(({blob}) => inflate(blob)));
+ run.devices.forEach((device, place) => {
+  const bytes = blobs[place];
+  let at = device.times;
+  const part = () => bytes.subarray(at, at += device.count);
+  device.run = run;
+  device.cells = device.like === null ? cells(bytes, device) : run.devices[device.like].cells;
+  device.series = device.metrics.map((number) => {
+   const metric = run.metrics[number], low = part(), mean = run.bucket ? part() : low;
+   return {metric, device, low, mean, high: run.bucket ? part() : low, shift: metric.averaged ? device.shift : 0};
+  });
+ });
+ run.strips.forEach((strip, number) => {
+  strips.push(Object.assign(strip, {run, number, of: run.devices[strip.device]}));
+ });
+}
+
+function firstAfter(list, time) {
+ let low = 0, high = list.length;
+ while (low < high) {
+  const middle = (low + high) >> 1;
+  list[middle] > time ? high = middle : low = middle + 1;
+ }
+ return low;
+}
+
+const value = ({offset, step}, code) => offset + step * code, span = () => view[1] - view[0];
+
+// Time-weighted mean, smallest and largest value of each pixel; NaN where nothing was recorded.
+function columns({metric, device, shift, low, mean, high}) {
+ const {start, end} = device.cells, each = span() / width, out = [0, 1, 2].map(() => new Float32Array(width).fill(NaN));
+ let row = firstAfter(end, view[0] + shift);
+ for (let x = 0; x < width; x++) {
+  const begin = view[0] + shift + x * each, stop = begin + each;
+  let sum = 0, weight = 0, least = NONE, most = 0;
+  while (end[row] <= begin) row++;
+  for (let at = row; start[at] < stop; at++) {
+   if (mean[at] === NONE) continue;
+   const share = Math.min(end[at], stop) - Math.max(start[at], begin);
+   sum += mean[at] * share;
+   weight += share;
+   if (low[at] < least) least = low[at];
+   if (high[at] > most) most = high[at];
+  }
+  if (weight > 0) [sum / weight, least, most].forEach((code, place) => out[place][x] = value(metric, code));
+ }
+ return out;
+}
+
+function said({metric, device, shift, low, mean, high}, time) {
+ const row = firstAfter(device.cells.start, time + shift) - 1;
+ if (!(time + shift < device.cells.end[row]) || mean[row] === NONE) return 'no sample';
+ const text = (code) => value(metric, code).toFixed(metric.digits);
+ const range = low[row] < high[row] ? ` (${text(low[row])} to ${text(high[row])})` : '';
+ return `${metric.exact ? '' : '≈ '}${text(mean[row])}${range} ${metric.unit}`;
+}
+
+function clock(seconds, digits) {
+ const parts = digits ? 10 : 1, tenths = Math.round(seconds * parts), whole = Math.floor(tenths / parts);
+ const part = (value) => String(value % 60).padStart(2, '0');
+ return `${Math.floor(whole / 3600)}:${part(Math.floor(whole / 60))}:${part(whole)}${digits ? '.' + tenths % 10 : ''}`;
+}
+
+const room = ({canvas}) => canvas.clientWidth - left - RIGHT;
+const pixel = (time, of) => left + (time - view[0]) / span() * room(of);
+const colour = (name) => colours[name] ??= (pick.style.outlineColor = `var(--${name})`, getComputedStyle(pick).outlineColor);
+
+// What the functions of drawing work on: the pen of a chart, and the pixels between its axes.
+let pen, chart, width;
+
+function begin(of, height, top) {
+ const ratio = Math.min(devicePixelRatio, 2), least = span() / room(of) * 84;
+ const step = STEPS.find((each) => each >= least) || 86400 * Math.ceil(least / 86400);
+ [chart, pen, width] = [of, of.canvas.getContext('2d'), room(of) | 0];
+ [chart.canvas.width, chart.canvas.height] = [of.canvas.clientWidth * ratio, height * ratio];
+ chart.canvas.style.height = height + 'px';
+ pen.scale(ratio, ratio);
+ pen.textBaseline = 'middle';
+ for (let time = Math.ceil(view[0] / step) * step; time <= view[1]; time += step) {
+  const x = pixel(time, chart);
+  fill('line', [[Math.round(x), top, 1, height - top - 17]]);
+  write(clock(time, step < 1), clamp(x, left + 20, left + width - 20), height - 8, 'soft', 'center');
+ }
+}
+
+function box(start, end, y, tall, least = 1) {
+ const from = clamp(pixel(start, chart), left, left + width - least), to = Math.min(pixel(end, chart), left + width);
+ return end < view[0] || start > view[1] ? null : [from, y, Math.max(to - from, least), tall];
+}
+
+function fill(name, rectangles, alpha = 1) {
+ const path = new Path2D();
+ for (const each of rectangles) if (each) path.rect(...each);
+ pen.globalAlpha = alpha;
+ pen.fillStyle = colour(name);
+ pen.fill(path);
+ pen.globalAlpha = 1;
+}
+
+function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 999) {
+ pen.fillStyle = colour(name);
+ pen.font = `${font} ${getComputedStyle(pick).fontFamily}`;
+ pen.textAlign = align;
+ pen.fillText(text, x, y, most);
+}
+
+function stroke(name, thick, rectangles) {
+ pen.strokeStyle = colour(name);
+ pen.lineWidth = thick;
+ for (const each of rectangles) if (each) pen.strokeRect(...each);
+}
+
+const outlined = (marks, y, tall) => marks.filter(([card]) => card === hot?.card).map(([, , start, end]) => box(start, end, y, tall, 3));
+
+function drawStrips(of) {
+ const {run} = of, {row, top} = run, bottom = top + row * run.strips.length, tall = row * .68;
+ begin(of, bottom + 22, top);
+ for (const strip of run.strips) {
+  const y = top + (strip.number + .1) * row, floor = y + tall, track = box(0, run.seconds, y, tall) || [0, 0, 0, 0];
+  const series = strip.of.series.find(({metric}) => metric.strip), means = series ? columns(series)[0] : [], bars = [], dots = [];
+  const own = strip === chosen, hole = (x) => {
+   for (let at = x % 6; at < tall; at += 6) dots.push([x, y + at, 1, 1.5]);
+  };
+  write(strip.of.name, 0, y + tall / 2, own ? 'link' : 'ink', 'left', `${own ? 600 : 400} ${Math.min(12, row * .85)}px`, left - 6);
+  for (let at = 0; at < width; at++) {
+   const high = clamp(means[at] / 100, 0, 1) * tall, x = Math.round(left) + at;
+   if (high >= 0) bars.push([x, floor - high, 1, high]);
+   else if (x >= track[0] && x < track[0] + track[2]) hole(x);
+  }
+  for (const [start, end] of strip.gaps) {
+   const gap = box(start, end, 0, 0);
+   for (let x = 0; x < gap?.[2]; x++) hole(Math.round(gap[0]) + x);
+  }
+  fill('track', [track]);
+  fill('busy', bars);
+  fill('soft', dots);
+  for (const name of ['soft', 'note', 'mark']) {
+   const mark = ([, level, start, end, whole]) => level === name && box(start, end, floor + 1 + whole * row / 9, whole ? 1 : row * .12, 2);
+   fill(name, strip.marks.map(mark));
+  }
+  stroke('mark', 2, outlined(strip.marks, y - 1, tall + row * .15 + 2));
+ }
+ for (const [name, time] of run.events) {
+  const at = box(time, time, 0, 3);
+  for (let y = top - 4; at && y < bottom; y += 5) fill('event', [[at[0], y, 1, 3]]);
+  if (at) write(name, at[0], top - 12, 'event', 'center');
+ }
+}
+
+// The series of a GPU and of the host it sits in.
+const seriesOf = ({of, run}) => [of, ...run.devices.filter((each) => each.host && each.node === of.node)].flatMap(({series}) => series);
+
+function drawDetail(of) {
+ const {run, marks} = chosen, list = seriesOf(chosen), strips = run.strips;
+ // a redraw of all GPUs must not keep a hand waiting
+ const quick = strips.length * chosen.of.count * list.length * span() < 12e6 * axis;
+ begin(of, list.length * ROW + 20, TITLE);
+ list.forEach((series, position) => {
+  const {label, low, high} = series.metric, y = position * ROW + TITLE, [mean, least, most] = columns(series), at = [...mean.keys()];
+  const up = (value) => y + TALL * (1 - (value - low) / (high - low));
+  const bar = (from, to, x) => from <= to ? [left + x, up(to), 1, Math.max(up(from) - up(to), 1)] : null;
+  write(label, left, y - 8, 'ink', 'left', '600 11px');
+  [high, low].forEach((end, row) => write(end, left - 6, y + 6 + row * (TALL - 11), 'soft', 'right'));
+  stroke('line', 1, [[left + .5, y + .5, width - 1, TALL - 1]]);
+  fill('mark', outlined(marks, y, TALL), .12);
+  if (quick && strips[1] && !series.device.host) {
+   const peers = strips.flatMap((strip) => strip.of.series.filter(({metric}) => metric === series.metric)).map((each) => columns(each)[0]);
+   fill('soft', at.map((x) => {
+    let low = Infinity, high = -low;
+    for (const peer of peers) peer[x] < low && (low = peer[x]), peer[x] > high && (high = peer[x]);
+    return bar(low, high, x);
+   }), .22);
+  }
+  fill('busy', at.map((x) => least[x] < most[x] ? bar(least[x], most[x], x) : null), .22);
+  stroke('busy', 1.4, []);
+  pen.beginPath();
+  mean.forEach((value, x) => {
+   if (isNaN(value)) return;
+   if (!x || isNaN(mean[x - 1])) pen.moveTo(left + x, up(value));
+   pen.lineTo(left + x + 1, up(value));
+  });
+  pen.stroke();
+  stroke('mark', 2, outlined(marks, y, TALL));
+ });
+}
+
+function paint() {
+ frame = 0;
+ colours = {};
+ left = Math.min(margin, charts[0].canvas.clientWidth / 4);
+ for (const chart of charts) (chart.run ? drawStrips : drawDetail)(chart);
+}
+
+const redraw = () => frame ||= requestAnimationFrame(paint);
+
+function zoom(start, end) {
+ const size = clamp(end - start, finest, axis), from = clamp(start, 0, axis - size);
+ view = [from, from + size];
+ $('#shown').textContent = `${clock(view[0])} to ${clock(view[1])}`;
+ cross(null);
+ redraw();
+}
+
+function scale(by, about = (view[0] + view[1]) / 2) {
+ if (!by) hot = null;
+ stops.hidden = !hot;
+ zoom(...by ? view.map((edge) => about + (edge - about) * by) : [0, axis]);
+}
+
+function choose(strip) {
+ chosen = strip;
+ pick.value = `${strip.run.place}:${strip.number}`;
+ const slot = $('#slot' + strip.run.place);
+ slot.contains(detail) || slot.append(detail);
+ redraw();
+}
+
+// The stretches that a card marks, those of several GPUs at the same time as one: [start, end, whole, strip].
+function show(card) {
+ const list = [];
+ const marks = strips.flatMap((strip) => strip.marks.filter((mark) => mark[0] === card).map((mark) => [...mark.slice(2), strip]));
+ for (const mark of marks.sort((a, b) => a[0] - b[0])) {
+  const last = list.at(-1);
+  if (!last || mark[0] > (last[0] + last[1]) / 2) list.push(mark);
+ }
+ if (!list.length) return;
+ hot = {card, list, at: list.indexOf(list.reduce((best, each) => each[1] - each[0] > best[1] - best[0] ? each : best))};
+ step(0);
+}
+
+function step(by) {
+ const {list, card} = hot, at = hot.at = (hot.at + by + list.length) % list.length, [start, end, whole, strip] = list[at];
+ const room = Math.max((end - start) * 1.5, 15 * strip.of.interval);
+ stops.hidden = false;
+ stops.firstChild.textContent = `${card}: ${at + 1} of ${list.length}`;
+ choose(strip);
+ zoom(...whole ? [0, axis] : [start - room, end + room]);
+ paint();
+ const {canvas, run} = charts.find(({run}) => run === strip.run);
+ canvas.focus({preventScroll: true});
+ scrollBy(0, canvas.getBoundingClientRect().top + strip.number * run.row - innerHeight / 3);
+}
+
+const follow = () => show((/(?:show=|mark-)(F\d+)/.exec(location.hash) || [])[1]);
+
+function cross(time, strip, x, y) {
+ tip.hidden = time === null;
+ for (const {canvas, line} of charts) {
+  line.hidden = tip.hidden;
+  line.style.left = pixel(time, {canvas}) + 'px';
+ }
+ if (tip.hidden) return;
+ const cards = new Set(strip.marks.filter((mark) => mark[2] <= time && time <= mark[3]).map((mark) => mark[0]));
+ const lines = seriesOf(strip).map((series) => `${series.metric.title}: ${said(series, time)}`);
+ if (cards.size) lines.push(`Findings: ${[...cards].join(', ')}`);
+ lines.unshift(`${runs[1] ? strip.run.label + ', ' : ''}${strip.of.name} at ${clock(time, span() < 60)}`);
+ tip.textContent = lines.join('\n');
+ tip.style.left = clamp(x + 14, 4, innerWidth - tip.offsetWidth - 4) + 'px';
+ tip.style.top = clamp(y + 14, 4, innerHeight - tip.offsetHeight - 4) + 'px';
+}
+
+function wire({canvas, area, run}) {
+ let drag = null, at = null;
+ const edge = () => canvas.getBoundingClientRect(), hide = () => cross(null);
+ const time = ({clientX}) => clamp(view[0] + (clientX - edge().left - left) / room({canvas}) * span(), ...view);
+ const under = ({clientY}) => run ? run.strips[clamp((clientY - edge().top - run.top) / run.row | 0, 0, run.strips.length - 1)] : chosen;
+ const stretch = (event) => [at, time(event)].sort((a, b) => a - b);
+ const moved = ({clientX}) => drag && Math.abs(clientX - drag.clientX) > 4;
+ const next = (by) => choose(chosen.run.strips[clamp(chosen.number + by, 0, chosen.run.strips.length - 1)]);
+ const pan = (way) => zoom(...view.map((edge) => edge + way * span() / 8));
+ const walk = (way) => {
+  at = clamp((at ?? view[0] + span() / 2) + way * Math.max(span() / 500, chosen.of.interval), ...view);
+  cross(at, chosen, edge().left + pixel(at, {canvas}), edge().top);
+ };
+ Object.assign(canvas, {
+  onpointerdown(event) {
+   drag = !event.button && event;
+   at = time(event);
+   canvas.setPointerCapture(event.pointerId);
+  },
+  onpointermove(event) {
+   cross(time(event), under(event), event.clientX, event.clientY);
+   area.hidden = !moved(event);
+   if (area.hidden) return;
+   const [from, to] = stretch(event).map((each) => pixel(each, {canvas}));
+   [area.style.left, area.style.width] = [from + 'px', to - from + 'px'];
+  },
+  onpointerup(event) {
+   if (moved(event)) zoom(...stretch(event));
+   else if (drag) choose(under(event));
+   drag = null;
+   area.hidden = true;
+  },
+  onpointercancel: () => drag = null,
+  onpointerleave: hide,
+  onblur: hide,
+  ondblclick: () => scale(0),
+  onwheel(event) {
+   if (!event.ctrlKey) return;
+   event.preventDefault();
+   scale(event.deltaY > 0 ? 1.25 : .8, time(event));
+  },
+  onkeydown(event) {
+   const move = event.shiftKey ? walk : pan, [act, by] = {
+    ArrowLeft: [move, -1], ArrowRight: [move, 1], ArrowUp: [next, -1], ArrowDown: [next, 1],
+    '+': [scale, .5], '=': [scale, .5], '-': [scale, 2], Escape: [scale, 0],
+   }[event.key] || [];
+   if (!act || event.ctrlKey || event.metaKey || event.altKey) return;
+   event.preventDefault();
+   act(by);
+  },
+ });
+}
+
+for (const run of runs) await unpack(run);
+for (const run of [...runs, null]) {
+ const box = $(`#chart${run?.place ?? 's'}`), [canvas, line, area] = box.children;
+ charts.push({canvas, line, area, run});
+ box.hidden = false;
+ if (run) $('#run' + run.place).hidden = true;
+}
+for (const node of all('.live')) node.hidden = false;
+charts.forEach(wire);
+for (const node of all('.tools button')) node.onclick = () => node.dataset.by ? scale(+node.dataset.by) : step(+node.value);
+for (const link of all('.card a[href*="-mark-"]')) {
+ const {id} = link.closest('.card');
+ link.href = '#show=' + id;
+ link.onclick = () => void show(id);
+}
+pick.onchange = () => choose(strips.find(({run, number}) => pick.value === `${run.place}:${number}`));
+onresize = matchMedia('(prefers-color-scheme: dark)').onchange = redraw;
+onhashchange = follow;
+choose(runs.at(-1).strips[0]);
+scale(0);
+follow();
+})();
