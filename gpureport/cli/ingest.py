@@ -70,11 +70,11 @@ def _explained(reading: "Reading | TrackedReading | CutReading", options: Source
 
 def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> list[str]:
     """Return what was read and kept of a run that is in the store now."""
-    entry, done = _ingested(store, reading, force=force)
+    entry, done = ingested(store, reading, force=force)
     return summary(entry.run, done)
 
 
-def _ingested(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
+def ingested(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
     """Return the stored run, and what was done with it.
 
     A run that is there already keeps its labels, unless the options say otherwise.

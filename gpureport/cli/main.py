@@ -22,6 +22,7 @@ COMMANDS = {
     "report": "Write the report of one or more runs.",
     "check": "Hold runs against limits: the gate of a pipeline.",
     "baseline": "Set, list or remove named baselines.",
+    "nightly": "Keep the history of nights, and make its pages.",
     "publish": "Put a report where people look.",
     "explain": "Explain a kind, a metric, or what to record.",
     "demo": "Analyse the sample logs: the first thing to run.",

@@ -38,21 +38,25 @@ def command() -> str:
     return shlex.join(["gpureport", *kept])
 
 
-def report(
+def report(  # noqa: PLR0913 - what a report may be asked for
     analysed: "Analysed",
     title: str | None = None,
     *,
     grouped: str = "",
     throughput: str | None = None,
     checks: "Sequence[Check]" = (),
+    said: str | None = None,
 ) -> "Report":
-    """Return the content of the report of some runs; `report.build` says what each argument means."""
+    """Return the content of the report of some runs; `report.build` says what each argument means.
+
+    `said` is the command that is printed, the one as typed when None.
+    """
     from gpureport.report import build  # noqa: PLC0415 - loads numpy
 
     return build(
         analysed.runs,
         title=title,
-        command=command(),
+        command=command() if said is None else said,
         gpu_hour_price=None,
         version=__version__,
         rules=analysed.rules,

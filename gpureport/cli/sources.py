@@ -152,6 +152,11 @@ def _found(sources: Sequence[str], options: "SourceOptions") -> list["Recording"
     return found
 
 
+def absent(source: str) -> bool:
+    """Return whether a source is a file, a folder or a run that is not there."""
+    return source != "-" and not _exists(source) and not _names_tracker(source)
+
+
 def _read(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
     found = []

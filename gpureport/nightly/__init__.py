@@ -1,1 +1,1 @@
-"""Gates of nightly runs: limits a person sets, held against runs and their baseline, and what machines are told."""
+"""Night after night: limits and baselines, the history of figures, and a site of static pages."""

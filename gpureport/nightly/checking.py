@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from gpureport.analysis.base import Analysis
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
-from gpureport.nightly import acknowledged, changes, counting, figures
+from gpureport.nightly import acknowledged, changes, counting, recorded
 from gpureport.nightly.changes import Against
 from gpureport.nightly.counting import Sought
 from gpureport.nightly.limit import Limit
@@ -20,11 +20,11 @@ from gpureport.nightly.subjects import Subject
 NO_BASELINE = "no baseline was named (--baseline)"
 
 _READ: dict[Subject, Callable[[Limit, Analysis], Observation]] = {
-    Subject.STATISTIC: figures.statistic,
-    Subject.DEVICE: figures.device_figure,
-    Subject.FIGURE: figures.figure,
-    Subject.RUN: figures.of_run,
-    Subject.GPU_TIME: figures.gpu_time,
+    Subject.STATISTIC: recorded.statistic,
+    Subject.DEVICE: recorded.device_figure,
+    Subject.FIGURE: recorded.figure,
+    Subject.RUN: recorded.of_run,
+    Subject.GPU_TIME: recorded.gpu_time,
 }
 
 

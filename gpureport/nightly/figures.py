@@ -1,202 +1,139 @@
-"""Statistics, figures, GPU time and the run itself, as limits see them."""
+"""The figures of a night: what each is called, which way is better, and how large a change matters."""
 
-from collections.abc import Callable, Iterator
-from math import fsum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum, isfinite
+from typing import TYPE_CHECKING
 
-from gpureport.analysis.base import Analysis, DeviceStatistics
-from gpureport.comparison.comparability import COVERAGE
-from gpureport.comparison.measures import SHORTEST_SECONDS, measures, observed_seconds
-from gpureport.comparison.remaining import USED
-from gpureport.metrics import BY_NAME, Scope
-from gpureport.nightly import amounts
-from gpureport.nightly.amounts import COUNT, MONEY, SHARE, TIME
-from gpureport.nightly.limit import Limit
-from gpureport.nightly.observation import Observation, absent, worst
-from gpureport.nightly.subjects import BELOW, LOST
-from gpureport.recording import Device
-from gpureport.report import display
-from gpureport.report.inputs import device_name
+from gpureport.comparison import measures
+from gpureport.comparison.per_work import per_work
+from gpureport.findings import Severity
+from gpureport.report import gpu_time
 
-_BEHIND = {
-    "throttled": ("thermal_throttle", "hw_throttle"),
-    "waiting_for_input": ("cpu_bound",),
-    "hollow": ("hollow_util",),
-}
-"""Kinds without whose judgement a class of GPU time stays empty, whatever there was."""
+if TYPE_CHECKING:
+    from gpureport.analysis.base import Analysis
+    from gpureport.comparison.sampled_run import SampledRun
+
+COUNT = "count"
+"""Unit of figures that count."""
 
 
-def statistic(limit: Limit, analysis: Analysis) -> Observation:
-    """Return a statistic of a metric, of the device that is furthest on the wrong side."""
-    scope = BY_NAME[limit.name].scope
-    devices = [device for device in analysis.run.devices if device.scope is scope]
-    if not devices:
-        return absent(f"no {'host' if scope is Scope.HOST else 'GPU'} was recorded")
-    return worst(limit, [_of_device(limit, analysis, device, _metric) for device in devices])
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureKind:
+    """One figure of a night.
+
+    Attributes:
+        name: with the base unit as suffix.
+        unit: base unit; `count` for what is counted.
+        title: the figure in words.
+        better: `higher`, `lower`, or empty where neither is.
+        smallest: size below which a change does not matter, in the unit.
+        relative: the same as a share of what it was before.
+    """
+
+    name: str
+    unit: str
+    title: str
+    better: str
+    smallest: float = 0.0
+    relative: float = 0.01
+
+    @property
+    def grain(self) -> float:
+        """The least deviation from night to night to be assumed: what is counted comes in ones."""
+        return 0.5 if self.unit == COUNT else self.smallest / 3
 
 
-def device_figure(limit: Limit, analysis: Analysis) -> Observation:
-    """Return a figure of each GPU, of the one that is furthest on the wrong side."""
-    if not analysis.run.gpus:
-        return absent("no GPU was recorded")
-    return worst(limit, [_of_device(limit, analysis, device, _figure) for device in analysis.run.gpus])
+def _share(name: str, title: str, better: str) -> FigureKind:
+    return FigureKind(name=name, unit="1", title=title, better=better, smallest=0.005, relative=0.0)
 
 
-def _of_device(
-    limit: Limit,
-    analysis: Analysis,
-    device: Device,
-    read: Callable[[Limit, DeviceStatistics], tuple[float | None, float]],
-) -> Observation:
-    name = device_name(device)
-    held = next((each for each in analysis.statistics if each.device == device.id), None)
-    value, seconds = (None, 0.0) if held is None else read(limit, held)
-    if value is None:
-        recorder = BY_NAME[limit.name].recorded_by if limit.name in BY_NAME else ""
-        hint = f"; record {recorder}" if recorder else ""
-        return absent(f"{limit.name} of {name} was not recorded{hint}")
-    several = len(analysis.run.devices) > 1
-    shown = amounts.shown(value, limit.amount.unit)
-    return Observation(
-        value=value,
-        unit=limit.amount.unit,
-        text=f"{shown} on {name}" if several else shown,
-        doubt=_thin(seconds, (analysis.run.ended - analysis.run.started) / 1e6, name),
-    )
+def _count(name: str, title: str) -> FigureKind:
+    return FigureKind(name=name, unit=COUNT, title=title, better="lower", smallest=0.5, relative=0.0)
 
 
-def _metric(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-    """Return the statistic of a device and the time it rests on."""
-    summary = held.metric(limit.name)
-    if summary is None:
-        return None, 0.0
-    if limit.statistic in BELOW:
-        return dict(summary.below).get(BELOW[limit.statistic]), summary.seconds
-    value: float = getattr(summary, limit.statistic)
-    return value, summary.seconds
+FIGURES = (
+    _share("lost_ratio", "GPU time lost", "lower"),
+    FigureKind(name=measures.PER_WORK, unit="s", title="GPU time per 1000 units of work", better="lower"),
+    FigureKind(name=measures.WORK_RATE, unit="1/s", title="Work a second", better="higher"),
+    _share("gpu_utilization_ratio", "Mean GPU utilisation", "higher"),
+    _share("idle_ratio", "Idle share", "lower"),
+    _share("waiting_ratio", "Share of GPU time waiting for input", "lower"),
+    _share("throttled_ratio", "Share of GPU time lost to throttling", "lower"),
+    _share("startup_ratio", "Share of GPU time in start-up", "lower"),
+    FigureKind(name="gpu_seconds", unit="s", title="GPU time held", better=""),
+    FigureKind(name="energy_joules", unit="J", title="Energy of the GPUs", better=""),
+    FigureKind(name=measures.ENERGY_PER_WORK, unit="J", title="Energy per 1000 units of work", better="lower"),
+    FigureKind(name=measures.COST_PER_WORK, unit="currency", title="Cost per 1000 units of work", better="lower"),
+    FigureKind(name="gpu_power_watts", unit="W", title="Mean power of a GPU", better=""),
+    FigureKind(name="gpu_sm_clock_hertz", unit="Hz", title="Mean clock of the multiprocessors", better="higher"),
+    FigureKind(name="gpu_memory_used_bytes", unit="By", title="Peak memory in use", better=""),
+    FigureKind(
+        name="gpu_temperature_celsius", unit="Cel", title="Highest temperature", better="lower", smallest=1, relative=0
+    ),
+    _share("coverage_ratio", "Share of the run with samples", "higher"),
+    _count("findings_problem", "Findings: problems"),
+    _count("findings_warning", "Findings: warnings"),
+    _count("findings_info", "Findings: facts"),
+)
+"""Every figure, in the order shown."""
+
+BY_NAME = {kind.name: kind for kind in FIGURES}
+"""Every figure by its name."""
 
 
-def _figure(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
-    """Return a figure of a device and the time it rests on."""
-    field = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
-    value = getattr(held, field.get(limit.name, limit.name))
-    return None if value is None else float(value), held.observed_seconds
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """The value of a figure in one night, in its base unit; None where it was not recorded."""
+
+    name: str
+    value: float | None
 
 
-def _thin(seconds: float, whole: float, name: str) -> str:
-    """Return why what a device recorded is too little to pass for the run; empty where it is enough."""
-    if seconds < SHORTEST_SECONDS:
-        return f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least"
-    share = min(seconds / whole, 1.0) if whole else 0.0
-    return "" if share >= COVERAGE else f"only {display.percent(share)} of the time of {name} was recorded"
+def figures(run: "SampledRun") -> tuple[Figure, ...]:
+    """Return every figure of a run, in the order shown."""
+    prices = [] if run.gpu_hour_price is None else [run.gpu_hour_price]
+    known = {each.metric: each.value for each in measures.measures([run.analysis], prices)}
+    for name in (measures.WORK_RATE, measures.PER_WORK, measures.ENERGY_PER_WORK, measures.COST_PER_WORK):
+        if known.get(name) is None:
+            known[name] = _trained(run, name)
+    known |= dict(_shares(run.analysis)) | dict(_findings(run.analysis))
+    known["gpu_temperature_celsius"] = _hottest(run.analysis)
+    return tuple(Figure(name=kind.name, value=_finite(known.get(kind.name))) for kind in FIGURES)
 
 
-def figure(limit: Limit, analysis: Analysis) -> Observation:
-    """Return a figure over all GPUs of the run."""
-    prices = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
-    known = [amount for amount in prices if amount is not None]
-    price = fsum(known) / len(known) if known and len(known) == len(prices) else None
-    found = next((each for each in measures([analysis], [price]) if each.metric == limit.name), None)
-    if found is None or found.value is None:
-        return absent(f"{limit.name} cannot be told: {_lacking(limit.name)}")
-    currency = analysis.cost.currency if analysis.cost and limit.amount.unit == MONEY else ""
-    if limit.amount.unit == MONEY and currency != limit.amount.currency:
-        return absent(f"prices are stated in {currency or 'no currency'}, not in {limit.amount.currency}")
-    return Observation(
-        value=found.value,
-        unit=limit.amount.unit,
-        text=amounts.shown(found.value, limit.amount.unit, currency),
-        doubt=_unseen(analysis),
-    )
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and isfinite(value) else None
 
 
-def _lacking(name: str) -> str:
-    if "cost" in name:
-        return "say the work done with --work and the price under [prices]"
-    return "say the work done with --work N:UNIT" if "work" in name else "not every GPU recorded what it rests on"
+def _trained(run: "SampledRun", name: str) -> float | None:
+    """Return a figure per unit of work by what training metrics tell of it."""
+    if name == measures.COST_PER_WORK and run.gpu_hour_price is None:
+        return None
+    return per_work(run, name)
 
 
-def _unseen(analysis: Analysis) -> str:
-    """Return why what was recorded of all GPUs is too little to pass for the run; empty where it is enough."""
-    whole = fsum(seconds for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
-    seen = whole - fsum(_seconds(analysis, "no_samples"))
-    count = max(len(analysis.gpu_time), 1)
-    if observed_seconds([analysis]) < SHORTEST_SECONDS:
-        return _thin(observed_seconds([analysis]), 0.0, "the run")
-    return _thin(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs") if whole else ""
+def _shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
+    """Yield shares of the GPU time held; None where nobody knows where it went."""
+    held = gpu_time.held_seconds([analysis])
+    taken = gpu_time.by_class(analysis.gpu_time)
+    lost = fsum(gpu_time.lost_seconds([analysis]).values())
+    # without a clock nobody knows what throttling took
+    told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
+    yield "lost_ratio", lost / held if held else None
+    yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
+    yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
+    yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
+    yield "coverage_ratio", analysis.run.quality.coverage_ratio
 
 
-def _seconds(analysis: Analysis, *names: str) -> Iterator[float]:
-    """Yield the seconds of classes, GPU by GPU."""
-    return (seconds for gpu in analysis.gpu_time for name, seconds in gpu.seconds if name in names)
+def _hottest(analysis: "Analysis") -> float | None:
+    found = [each.metric("gpu_temperature_celsius") for each in analysis.statistics]
+    return max((summary.max for summary in found if summary is not None), default=None)
 
 
-def gpu_time(limit: Limit, analysis: Analysis) -> Observation:
-    """Return GPU time of a class, as a share or in hours; time without samples may be any of it."""
-    whole = fsum(seconds for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
-    if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
-        return absent("GPU time could not be divided: the utilisation of every GPU is needed over some time")
-    classes = [name for name, _ in analysis.gpu_time[0].seconds if name not in USED]
-    seconds = fsum(_seconds(analysis, *(classes if limit.name == LOST else [limit.name])))
-    unknown = 0.0 if limit.name == "no_samples" else fsum(_seconds(analysis, "no_samples"))
-    share = limit.amount.unit == SHARE
-    scale = whole if share else 1.0
-    shown = display.percent(seconds / whole) if share else display.gpu_hours(seconds)
-    return Observation(
-        value=seconds / scale,
-        unit=limit.amount.unit,
-        text=f"{shown}, {display.percent(unknown / whole)} of the time without samples" if unknown else shown,
-        low=seconds / scale,
-        high=(seconds + unknown) / scale,
-        doubt=_class_doubt(limit.name, analysis),
-        note=_lost_note(analysis) if limit.name == LOST else "",
-    )
-
-
-def _class_doubt(name: str, analysis: Analysis) -> str:
-    if observed_seconds([analysis]) < SHORTEST_SECONDS:
-        return _thin(observed_seconds([analysis]), 0.0, "the run")
-    entry = next((each for each in analysis.not_judged if each.kind in _BEHIND.get(name, ())), None)
-    return "" if entry is None else f"{entry.kind} could not be judged ({entry.reason})"
-
-
-def _lost_note(analysis: Analysis) -> str:
-    hidden = {name for name, kinds in _BEHIND.items() for each in analysis.not_judged if each.kind in kinds}
-    names = display.listing(sorted(name.replace("_", " ") for name in hidden))
-    return f"what was lost to {names} could not be told in full" if hidden else ""
-
-
-def of_run(limit: Limit, analysis: Analysis) -> Observation:
-    """Return a figure of the run as a whole: cost, length, what was read and judged."""
-    if limit.name in {"cost", "idle_cost", "carbon"}:
-        return _cost(limit, analysis)
-    quality, run = analysis.run.quality, analysis.run
-    values: dict[str, float | None] = {
-        "duration": (run.ended - run.started) / 1e6,
-        "coverage": None if quality.synthetic_time else quality.coverage_ratio,
-        "rejected": float(sum(entry.rows for entry in quality.rejected)),
-        "not_judged": float(len({entry.kind for entry in analysis.not_judged})),
-    }
-    value = values[limit.name]
-    if value is None:
-        return absent(f"the {limit.name} of a log without time stamps, or of one sample, is not known")
-    unit = {"duration": TIME, "coverage": SHARE}.get(limit.name, COUNT)
-    noun = {"rejected": "line", "not_judged": "kind"}.get(limit.name)
-    text = display.plural(round(value), noun) if noun else amounts.shown(value, unit)
-    return Observation(value=value, unit=unit, text=text)
-
-
-def _cost(limit: Limit, analysis: Analysis) -> Observation:
-    cost = analysis.cost
-    if limit.name == "carbon":
-        grams = None if cost is None else cost.carbon_grams
-        if grams is None:
-            return absent("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
-        return Observation(value=grams, unit="g", text=amounts.shown(grams, "g"), doubt=_unseen(analysis))
-    amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
-    if cost is None or amount is None:
-        return absent("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
-    if cost.currency != limit.amount.currency:
-        return absent(f"prices are stated in {cost.currency or 'no currency'}, not in {limit.amount.currency}")
-    # what nobody watched is paid for all the same, but may have been idle
-    doubt = _unseen(analysis) if limit.name == "idle_cost" else ""
-    return Observation(value=amount, unit=MONEY, text=amounts.shown(amount, MONEY, cost.currency), doubt=doubt)
+def _findings(analysis: "Analysis") -> Iterator[tuple[str, float]]:
+    """Yield how many findings there are of each severity; what recurs is one."""
+    for severity in Severity:
+        found = {each.fingerprint for each in analysis.findings if each.severity is severity}
+        yield f"findings_{severity.value}", float(len(found))

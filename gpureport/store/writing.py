@@ -62,16 +62,21 @@ def folder(runs: Path, name: Callable[[], str]) -> Iterator[Path]:
 
 
 def text(path: Path, content: str, runs: Path) -> None:
+    """Write a small file of text whole or not at all; `whole` says what each argument means."""
+    whole(path, content.encode(), runs)
+
+
+def whole(path: Path, content: bytes, runs: Path) -> None:
     """Write a small file whole or not at all.
 
     Args:
         path: the file.
         content: what it is to hold.
-        runs: folder of the runs, where the half-written file is kept.
+        runs: folder of the runs, or any other of the same disk, where the half-written file is kept.
     """
     part = temporary(runs, path.name)
     try:
-        part.write_text(content, encoding="utf-8")
+        part.write_bytes(content)
         sync(part)
         part.replace(path)
         sync(path.parent)

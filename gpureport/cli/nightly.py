@@ -1,0 +1,213 @@
+"""`gpureport nightly`."""
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport import __version__
+from gpureport.cli import moment, output, sources
+from gpureport.cli.ingest import ingested
+from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.text import printable
+from gpureport.cli.verbosity import note
+from gpureport.errors import SettingsError, SourceError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gpureport.nightly.history import History
+    from gpureport.nightly.night import Night, Part
+    from gpureport.nightly.trend import Trend
+    from gpureport.recording import Recording
+    from gpureport.store import Store
+
+_BROKEN, _UNREADABLE, _CANNOT_JUDGE = 1, 3, 4
+_ORDER = (_UNREADABLE, _BROKEN, _CANNOT_JUDGE)
+"""Exit codes, the one that counts where several are due first."""
+
+
+@dataclass(slots=True)
+class _Tonight:
+    """What the sources of tonight gave."""
+
+    parts: "list[Part]" = field(default_factory=list)
+    runs: "list[tuple[str, Recording]]" = field(default_factory=list)
+    codes: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """How runs are analysed."""
+
+    select: tuple[str, ...]
+    ignore: tuple[str, ...]
+    config: Path | None
+    prices: PriceOptions
+
+    def analysed(self, found: "Sequence[Recording]") -> sources.Analysed:
+        """Return recordings with their analyses."""
+        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
+
+
+@click.command()
+@click.argument("source", nargs=-1)
+@click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder of the pages.")
+@click.option("--label", default="", metavar="NAME", help="What else the night is known by: a commit, a build.")
+@click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
+@click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night that shows a change for the worse.")
+@analysis_options
+@source_options
+def nightly(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    site: Path,
+    label: str,
+    night: str | None,
+    fail_on_change: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    prices: PriceOptions,
+    config: Path | None,
+    options: SourceOptions,
+) -> int:
+    """Add tonight's runs to the history of the store, and make its pages: reports, courses of figures, changes.
+
+    A SOURCE that is missing or cannot be read makes a night without data; without any SOURCE the pages are made again
+    from the history. Figures are followed by step (--step) and model of GPU.
+    """
+    from gpureport.nightly.history import History  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.site import build  # noqa: PLC0415 - loads jinja2
+    from gpureport.nightly.trend import trends  # noqa: PLC0415 - loads numpy
+
+    if options.anonymise:
+        raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
+    date, now = moment.night(night), moment.now()
+    how = _How(select=select, ignore=ignore, config=config, prices=prices)
+    store = sources.store(options)
+    history = History(store.folder)
+    tonight = _read(store, history, source, options, date)
+    fresh = how.analysed([recording for _, recording in tonight.runs]) if tonight.runs else None
+    if source:
+        parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
+        history.append(_night(date, label, parts, now))
+    nights = history.nights()
+    courses = trends(nights)
+    build(site, nights, courses, _Reports(store=store, history=history, how=how, fresh=fresh).of)
+    _say(nights, courses)
+    note(f"wrote {site / 'index.html'}")
+    codes = tonight.codes | (_judged(nights, courses) if fail_on_change else set())
+    return next((code for code in _ORDER if code in codes), 0)
+
+
+def _night(date: str, label: str, parts: "Sequence[Part]", now: int) -> "Night":
+    from gpureport.nightly.night import Night  # noqa: PLC0415 - only with sources
+
+    return Night(
+        date=date, label=label, command=output.command(), version=__version__, parts=tuple(parts), recorded=now
+    )
+
+
+def _read(store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str) -> _Tonight:
+    """Return the runs of every source, and a part without data for each that gives none."""
+    from gpureport.nightly.history import recorded_on  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.tonight import without  # noqa: PLC0415 - as above
+
+    tonight, recorded = _Tonight(), history.recorded() if named else []
+    together = [(named, options)] if options.as_one_run and named else []
+    for group, own in together or [((source,), own) for source, own in options.each(named)]:
+        step = own.step[0] if own.step else ""
+        try:
+            found = list(_recordings(store, group, own))
+        except SourceError as error:
+            missing = any(sources.absent(source) for source in group)
+            tonight.codes.add(_CANNOT_JUDGE if missing else _UNREADABLE)
+            tonight.parts.append(without(group[0], step, "no such file or run" if missing else error.what))
+            click.echo(f"gpureport: {printable(str(error))}", err=True)
+            continue
+        for recording in found:
+            first = recorded_on(recorded, recording.run.id)
+            if first not in {None, date}:
+                tonight.codes.add(_CANNOT_JUDGE)
+                tonight.parts.append(without(group[0], step, f"this is the log of the night {first}"))
+                click.echo(f"gpureport: {group[0]}: this is the log of the night {first}, not a new one", err=True)
+            else:
+                tonight.runs.append((group[0], recording))
+    return tonight
+
+
+def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) -> "Iterator[Recording]":
+    """Yield the runs of a source, which the store holds then.
+
+    Raises:
+        SourceError: when it is missing, cannot be read, or is no run of the store.
+    """
+    if len(group) == 1 and not sources.names_source(group[0]):
+        try:
+            entry = store.named(group[0])
+        except StoreError as error:
+            raise SourceError(error.where, error.what, error.hint) from error
+        yield store.read(entry)
+        return
+    for reading in sources.readings(group, options):
+        entry, _ = ingested(store, reading, force=False)
+        yield store.read(entry)
+
+
+def _measured(tonight: _Tonight, fresh: sources.Analysed | None, throughput: str | None) -> "Iterator[Part]":
+    """Yield every run as the history keeps it."""
+    from gpureport.cli.measuring import measured  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly import tonight as kept  # noqa: PLC0415 - as above
+
+    if fresh is not None:
+        runs = measured(fresh.runs, throughput)
+        yield from (kept.measured(source, run) for (source, _), run in zip(tonight.runs, runs, strict=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reports:
+    """Renders reports: from what is at hand, else from the runs of the store."""
+
+    store: "Store"
+    history: "History"
+    how: _How
+    fresh: sources.Analysed | None
+
+    def of(self, night: "Night") -> bytes | None:
+        """Return the report of a night with all it recorded; None where the store keeps one of its runs no longer."""
+        from gpureport.report import render  # noqa: PLC0415 - loads numpy
+
+        (whole,) = (each for each in self.history.recorded() if each.page == night.page)
+        runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+        return None if runs is None else render(output.report(runs, said=night.command), ".html")
+
+    def _analysed(self, wanted: list[str]) -> sources.Analysed | None:
+        at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
+        if self.fresh is not None and at_hand.keys() >= {*wanted}:
+            return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
+        kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
+        return self.how.analysed([self.store.read(entry) for entry in kept]) if len(kept) == len(wanted) else None
+
+
+def _say(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> None:
+    """Print what is to be said of the newest night."""
+    from gpureport.nightly.shown import state  # noqa: PLC0415 - loads numpy
+
+    for line in state(nights, courses):
+        click.echo(printable(f"{nights[-1].date}  {line}" if nights else line))
+
+
+def _judged(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> set[int]:
+    """Return what the newest night means for a gate: broken, or that it cannot be judged yet."""
+    if not nights:
+        return {_CANNOT_JUDGE}
+    held = {(part.step, part.model) for night in nights if night.date == nights[-1].date for part in night.measured}
+    codes = set()
+    for group in held:
+        own = [trend for trend in courses if (trend.step, trend.model) == group]
+        if any(change.new and change.verdict == "worse" for trend in own for change in trend.changes):
+            codes.add(_BROKEN)
+        if not own or min(trend.missing for trend in own):
+            codes.add(_CANNOT_JUDGE)
+    return codes or (set() if held else {_CANNOT_JUDGE})

@@ -1,0 +1,245 @@
+"""What the pages of the site show, as text ready to print."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from gpureport.nightly import curve, shown
+from gpureport.nightly.curve import Curve
+from gpureport.nightly.figures import BY_NAME
+from gpureport.nightly.night import Night, Part
+from gpureport.nightly.trend import Change, Point, Trend
+from gpureport.report import display
+
+KEY_FIGURES = tuple(
+    BY_NAME[name]
+    for name in ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
+)
+"""Figures shown of every night."""
+
+LATEST = 60
+"""Nights on the index."""
+
+_CHANGES = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """A change as a row: its number on the page of its figure, and where that is."""
+
+    number: int
+    date: str
+    label: str
+    figure: str
+    group: str
+    before: str
+    after: str
+    size: str
+    verdict: str
+    gradual: bool
+    altered: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureRow:
+    """A figure on the index: its newest value, its course, and where its page is."""
+
+    title: str
+    newest: str
+    since: str
+    curve: Curve
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The figures of the runs of one step on one model of GPU."""
+
+    name: str
+    rows: tuple[FigureRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightRow:
+    """A run of a night, or a source without data; `reason` says why."""
+
+    date: str
+    label: str
+    name: str
+    group: str
+    values: tuple[str, ...]
+    findings: str
+    reason: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRow:
+    """A night of one figure."""
+
+    date: str
+    label: str
+    value: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """The first page."""
+
+    newest: str
+    state: tuple[str, ...]
+    changes: tuple[ChangeRow, ...]
+    more_changes: int
+    groups: tuple[Group, ...]
+    columns: tuple[str, ...]
+    nights: tuple[NightRow, ...]
+    more_nights: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigurePage:
+    """The page of one figure."""
+
+    title: str
+    group: str
+    curve: Curve
+    top: str
+    bottom: str
+    first: str
+    last: str
+    changes: tuple[ChangeRow, ...]
+    rows: tuple[PointRow, ...]
+    note: str
+
+
+def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[str]) -> Index:
+    """Return the first page.
+
+    Args:
+        nights: all nights, the oldest first.
+        trends: the course of every figure.
+        reports: names of the reports there are.
+    """
+    rows = night_rows(nights, reports)
+    changes = sorted((row for trend in trends for row in change_rows(trend)), key=lambda row: row.date, reverse=True)
+    return Index(
+        newest=nights[-1].date if nights else "",
+        state=tuple(shown.state(nights, trends)),
+        changes=tuple(changes[:_CHANGES]),
+        more_changes=max(len(changes) - _CHANGES, 0),
+        groups=tuple(
+            Group(name=shown.group(*key), rows=tuple(_figure_row(trend) for trend in held))
+            for key, held in groupby(trends, key=lambda trend: (trend.step, trend.model))
+        ),
+        columns=tuple(kind.title for kind in KEY_FIGURES),
+        nights=rows[:LATEST],
+        more_nights=max(len(rows) - LATEST, 0),
+    )
+
+
+def night_rows(nights: Sequence[Night], reports: Collection[str]) -> tuple[NightRow, ...]:
+    """Return a row for each run and each source without data, the newest first."""
+    return tuple(_night_row(night, part, reports) for night in reversed(nights) for part in night.parts)
+
+
+def _night_row(night: Night, part: Part, reports: Collection[str]) -> NightRow:
+    return NightRow(
+        date=night.date,
+        label=shown.label(night.label),
+        name=shown.label(part.name or part.source),
+        group=shown.group(part.step, part.model) if part.run_id else shown.label(part.step),
+        values=tuple(shown.value(kind, part.value(kind.name)) for kind in KEY_FIGURES) if part.run_id else (),
+        findings=", ".join(_findings(part)) if part.run_id else "",
+        reason=display.sentence(part.reason),
+        report=night.page if part.run_id and night.page in reports else "",
+    )
+
+
+def _findings(part: Part) -> Iterator[str]:
+    """Yield how many findings of each severity there are, none left out."""
+    for severity in ("problem", "warning"):
+        count = part.value(f"findings_{severity}")
+        if count is not None:
+            yield display.plural(round(count), severity)
+
+
+def _figure_row(trend: Trend) -> FigureRow:
+    newest = trend.known[-1]
+    held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.known)} nights, no change"
+    if trend.missing:
+        held = f"{display.plural(trend.missing, 'more night')} needed"
+    late = "" if newest.date == trend.points[-1].date else f" ({newest.date})"
+    return FigureRow(
+        title=trend.kind.title,
+        newest=f"{shown.value(trend.kind, newest.value)}{late}",
+        since=held,
+        curve=curve.small(trend),
+        page=shown.address(trend.step, trend.model, trend.kind),
+    )
+
+
+def change_rows(trend: Trend) -> tuple[ChangeRow, ...]:
+    """Return the changes of a figure, the earliest first."""
+    return tuple(_change_row(trend, found, number) for number, found in enumerate(trend.changes, 1))
+
+
+def _change_row(trend: Trend, found: Change, number: int) -> ChangeRow:
+    kind, step = trend.kind, found.step
+    return ChangeRow(
+        number=number,
+        date=found.date,
+        label=shown.label(found.label),
+        figure=kind.title,
+        group=shown.group(trend.step, trend.model),
+        before=shown.value(kind, step.before),
+        after=shown.value(kind, step.after),
+        size=shown.size(kind, step),
+        verdict=found.verdict,
+        gradual=step.gradual,
+        altered=shown.altered(found.altered),
+        page=shown.address(trend.step, trend.model, kind),
+    )
+
+
+def figure_page(trend: Trend, reports: Collection[str], pages: dict[str, str]) -> FigurePage:
+    """Return the page of one figure.
+
+    Args:
+        trend: the course of the figure.
+        reports: names of the reports there are.
+        pages: name of the report of each run, by its id and night.
+    """
+    drawing = curve.large(trend)
+    kind = trend.kind
+    return FigurePage(
+        title=kind.title,
+        group=shown.group(trend.step, trend.model),
+        curve=drawing,
+        top=shown.value(kind, drawing.top),
+        bottom=shown.value(kind, drawing.bottom),
+        first=trend.points[0].date,
+        last=trend.points[-1].date,
+        changes=change_rows(trend),
+        rows=tuple(_point_row(trend, point, reports, pages) for point in reversed(trend.points)),
+        note=_note(trend),
+    )
+
+
+def _note(trend: Trend) -> str:
+    better = {"higher": "Higher is better.", "lower": "Lower is better."}.get(trend.kind.better, "")
+    few = f"{display.plural(trend.missing, 'more night')} needed before a change can be told."
+    return f"{better} {few if trend.missing else ''}".strip()
+
+
+def _point_row(trend: Trend, point: Point, reports: Collection[str], pages: dict[str, str]) -> PointRow:
+    own = [pages.get(f"{point.date} {part.run_id}", "") for part in point.parts]
+    text = shown.value(trend.kind, point.value) if point.parts else "no data"
+    report = next((name for name in own if name in reports), "")
+    return PointRow(date=point.date, label=shown.label(point.label), value=text, report=report)
+
+
+def addresses(nights: Sequence[Night]) -> dict[str, str]:
+    """Return the name of the report of each run, by its night and id."""
+    return {f"{night.date} {part.run_id}": night.page for night in nights for part in night.measured}

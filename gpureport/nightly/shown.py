@@ -1,0 +1,94 @@
+"""Figures of nights, their changes and the state of the newest night, as people read them."""
+
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+
+from gpureport.nightly.change import Step
+from gpureport.nightly.figures import COUNT, FigureKind
+from gpureport.nightly.night import Night
+from gpureport.nightly.trend import Altered, Change, Trend
+from gpureport.report import display
+
+_LABEL = 60
+_GPU_TIME = ("gpu_seconds",)
+
+
+def value(kind: FigureKind, amount: float | None) -> str:
+    """Return a value of a figure; None is not recorded."""
+    if amount is None:
+        return display.NOT_RECORDED
+    if kind.unit == COUNT:
+        return display.integer(amount) if amount == round(amount) else display.number(amount)
+    if kind.unit == "currency":
+        return display.money(amount)
+    if kind.unit == "1/s":
+        return f"{display.number(amount)}{display.GAP}/s"
+    return display.gpu_hours(amount) if kind.name.startswith(_GPU_TIME) else display.quantity(amount, kind.unit)
+
+
+def size(kind: FigureKind, step: Step) -> str:
+    """Return how large a change is, with its interval: in points for shares, as counted, relative else."""
+    if kind.unit == "1":
+        factor, unit = 100.0, f"{display.GAP}points"
+    elif kind.unit == COUNT or step.before <= 0:
+        factor, unit = 1.0, ""
+    else:
+        factor, unit = 100 / step.before, f"{display.GAP}%"
+    middle, low, high = (display.signed(factor * each) for each in (step.difference, step.low, step.high))
+    return f"{middle}{unit} (95{display.GAP}% interval {low} to {high})"
+
+
+def altered(entries: Sequence[Altered]) -> str:
+    """Return which params changed, as `batch_size 32 → 64`."""
+    return "; ".join(f"{display.clean(each.key)} {_param(each.before)} → {_param(each.after)}" for each in entries)
+
+
+def _param(text: str | None) -> str:
+    return "not recorded" if text is None else display.squeeze(display.clean(text), _LABEL)
+
+
+def label(text: str) -> str:
+    """Return a label from outside, cleaned and of bounded length."""
+    return display.squeeze(display.clean(text), _LABEL)
+
+
+def group(step: str, model: str) -> str:
+    """Return what runs are grouped by: their step and GPUs."""
+    gpus = label(model) or "GPUs whose model was not recorded"
+    return f"{label(step)} · {gpus}" if step else gpus
+
+
+def address(step: str, model: str, kind: FigureKind) -> str:
+    """Return the name of the page of a figure, without its ending."""
+    plain = re.sub(r"[^a-z0-9]+", "-", f"{step} {model}".lower()).strip("-")[:40]
+    digest = sha256(f"{step}\n{model}".encode()).hexdigest()[:6]
+    return f"{plain or 'gpus'}-{digest}-{kind.name}"
+
+
+def change(trend: Trend, found: Change) -> str:
+    """Return a change as one sentence."""
+    kind, step = trend.kind, found.step
+    night = f"{found.date} ({label(found.label)})" if found.label else found.date
+    way = "drifts" if step.gradual else "changed"
+    words = f"{kind.title} {way} from {value(kind, step.before)} to {value(kind, step.after)} in the night {night}"
+    beside = f"; changed with it: {altered(found.altered)}" if found.altered else ""
+    return f"{words}, {size(kind, step)}{beside}"
+
+
+def state(nights: Sequence[Night], trends: Sequence[Trend]) -> list[str]:
+    """Return what is to be said of the newest night, the most important first."""
+    if not nights:
+        return ["No night is recorded yet."]
+    date = nights[-1].date
+    missing = [part for night in nights if night.date == date for part in night.missing]
+    lines = [f"No data from {label(part.source)}: {display.sentence(part.reason)}" for part in missing]
+    new = [(trend, found) for trend in trends for found in trend.changes if found.new]
+    new.sort(key=lambda entry: ("worse", "changed", "better").index(entry[1].verdict))
+    lines += [f"{found.verdict.capitalize()}: {change(trend, found)}." for trend, found in new]
+    few = min((trend.missing for trend in trends), default=0)
+    if any(night.measured for night in nights) and few:
+        lines.append(f"{display.plural(few, 'more night')} needed before changes can be told.")
+    elif not new and len(missing) < sum(len(night.parts) for night in nights if night.date == date):
+        lines.append("No figure changed.")
+    return lines

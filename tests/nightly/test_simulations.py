@@ -1,0 +1,80 @@
+"""Sixty nights as a job meets them: what is found, how soon, and what raises an alarm that should not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpureport import read
+from gpureport.analysis import analyze
+from gpureport.cli.measuring import measured
+from gpureport.nightly.history import History
+from gpureport.nightly.night import Night, Part
+from gpureport.nightly.tonight import measured as kept
+from gpureport.nightly.trend import trends
+from tests.benchmarks import nightly
+from tests.nightly.made import day
+from tests.truth import suite
+
+SEEDS = 10
+
+
+@pytest.fixture(scope="module")
+def tallies() -> list[nightly.Tally]:
+    """What became of ten seeds."""
+    return [nightly.scenario(seed) for seed in range(SEEDS)]
+
+
+def test_a_regression_is_told_within_three_nights(tallies: list[nightly.Tally]) -> None:
+    """In nine seeds of ten or more, for each figure it shows in."""
+    assert [name for name in tallies[0].late if nightly.found_in_time(tallies, name) < 0.9 * SEEDS] == []
+
+
+def test_a_slow_drift_is_told(tallies: list[nightly.Tally]) -> None:
+    """In nine seeds of ten or more, before the sixty nights are over."""
+    assert sum(tally.drift is not None for tally in tallies) >= 0.9 * SEEDS
+
+
+def test_an_outlier_alone_never_alarms(tallies: list[nightly.Tally]) -> None:
+    """A night fifteen spreads apart in every figure alarms in none."""
+    assert [tally.outlier for tally in tallies] == [False] * SEEDS
+
+
+def test_other_figures_stay_quiet(tallies: list[nightly.Tally]) -> None:
+    """Sixteen figures that do not change, with an outlier in each, alarm in one night of a hundred at most."""
+    assert sum(tally.alarms for tally in tallies) <= 0.01 * sum(tally.quiet for tally in tallies)
+
+
+@pytest.mark.stress
+def test_quiet_nights_stay_quiet() -> None:
+    """Of nights in which nothing changes one in a hundred at most raises an alarm, of all figures together."""
+    counted = [nightly.quiet(seed, 0.3) for seed in range(20)]
+    alarmed, possible = (sum(each) for each in zip(*counted, strict=True))
+    assert alarmed <= 0.01 * possible
+
+
+def test_from_logs_to_a_change(tmp_path: Path) -> None:
+    """Logs of a job that is well fed, then starved by its CPU: the night it began is told, with its param."""
+    rng = np.random.default_rng(8)
+    history = History(tmp_path / "store")
+    for number in range(16):
+        name = "starved_by_cpu" if number >= 12 else "steady"
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        (truth,) = suite.write(folder, [(name, 5.0)], int(rng.integers(1_000_000)))
+        (recording,) = read(folder / truth["run"], as_one_run=True)
+        (run,) = measured([(recording, analyze(recording))])
+        part = kept("gpu.csv", run)
+        history.append(_night(number, part))
+    changed = {trend.kind.name: trend.changes for trend in trends(history.nights())}
+    (found,) = changed["gpu_utilization_ratio"]
+    assert (found.date, found.verdict) == (day(12), "worse")
+    assert [each.key for each in found.altered if each.key == "loader"] == ["loader"]
+
+
+def _night(number: int, part: Part) -> Night:
+    loader = "slow" if number >= 12 else "fast"
+    # the suite draws a card for each run; the job of a night stays on one
+    same = replace(part, model="one card", params=(("loader", loader),))
+    return Night(date=day(number), label="", command="gpureport nightly", version="1", parts=(same,))
