@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
     from gpureport.comparison.sampled_run import SampledRun
     from gpureport.findings import Check
-    from gpureport.nightly.changes import Against
+    from gpureport.nightly.against_baseline import Against
     from gpureport.nightly.policy import Policy
     from gpureport.recording import Recording
 
@@ -136,7 +136,7 @@ def _compared(baseline: str, analysed: "Analysed", asked: _Asked) -> "dict[str, 
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.cli.repetitions import noise  # noqa: PLC0415 - loads numpy
     from gpureport.comparison.calibration import alike  # noqa: PLC0415 - as above
-    from gpureport.nightly.changes import against  # noqa: PLC0415 - as above
+    from gpureport.nightly.against_baseline import against  # noqa: PLC0415 - as above
     from gpureport.nightly.checking import step_of  # noqa: PLC0415 - as above
 
     key = asked.options.throughput

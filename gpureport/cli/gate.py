@@ -14,7 +14,7 @@ from gpureport.errors import SettingsError
 if TYPE_CHECKING:
     from gpureport.cli.sources import Analysed
     from gpureport.findings import Check
-    from gpureport.nightly.changes import Against
+    from gpureport.nightly.against_baseline import Against
     from gpureport.nightly.policy import Policy
 
 Command = TypeVar("Command", bound=Callable[..., Any])

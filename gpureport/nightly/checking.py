@@ -9,8 +9,8 @@ from pathlib import PurePath
 
 from gpureport.analysis.base import Analysis
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
-from gpureport.nightly import acknowledged, changes, counting, recorded
-from gpureport.nightly.changes import Against
+from gpureport.nightly import acknowledged, against_baseline, counting, recorded
+from gpureport.nightly.against_baseline import Against
 from gpureport.nightly.counting import Sought
 from gpureport.nightly.limit import Limit
 from gpureport.nightly.observation import Observation, absent
@@ -164,10 +164,10 @@ def _observed(entry: Entry, analysis: Analysis, night: Night, without: Sequence[
     if limit.subject is Subject.CHANGE:
         if entry.where.gpus is not None:
             return absent("changes are of all GPUs together: leave gpu out of for")
-        return changes.change(limit, found)
+        return against_baseline.change(limit, found)
     meant = frozenset(finding.fingerprint for finding in counting.matching(limit, analysis, sought))
-    seen = counting.findings(limit, analysis, replace(sought, only=changes.fresh(found)))
-    return replace(seen, doubt=seen.doubt or changes.untold(found, meant))
+    seen = counting.findings(limit, analysis, replace(sought, only=against_baseline.fresh(found)))
+    return replace(seen, doubt=seen.doubt or against_baseline.untold(found, meant))
 
 
 def _outcome(limit: Limit, seen: Observation) -> tuple[CheckOutcome, str]:
@@ -175,7 +175,7 @@ def _outcome(limit: Limit, seen: Observation) -> tuple[CheckOutcome, str]:
         return CheckOutcome.CANNOT_JUDGE, seen.missing
     if seen.broken(limit):
         return CheckOutcome.BROKEN, seen.note
-    if limit.subject is Subject.CHANGE and changes.kept(limit, seen):
+    if limit.subject is Subject.CHANGE and against_baseline.kept(limit, seen):
         beyond = "" if limit.holds(seen.value) else "beyond the limit, but chance alone may change as much"
         return CheckOutcome.PASSED, "; ".join(filter(None, (beyond, seen.note)))
     if limit.subject is not Subject.CHANGE and seen.kept(limit):

@@ -109,8 +109,17 @@ def embed(runs: Sequence[Timeline], budget: int = BUDGET) -> Embedded | None:
         if blobs is not None:
             break
     index = _layout([run for _, run in shown]) | {"runs": [run.index for run in packed]}
-    text = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    text = json.dumps(_clean(index), separators=(",", ":")).replace("<", "\\u003c")
     return Embedded(index=text, blobs=tuple(blobs or ()), note=_note(packed, budget))
+
+
+def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """Return a value without characters that would steer what shows it."""
+    if isinstance(value, dict):
+        return {key: _clean(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(each) for each in value]
+    return display.clean(value) if isinstance(value, str) else value
 
 
 def _layout(runs: Sequence[Timeline]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from gpureport.analysis.prices import Prices, Rate
 from gpureport.comparison.noise import Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.findings import Check
-from gpureport.nightly.changes import against
+from gpureport.nightly.against_baseline import against
 from gpureport.nightly.checking import Night, checks, step_of
 from gpureport.nightly.policy import Policy
 from gpureport.nightly.policy_file import stated

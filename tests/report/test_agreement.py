@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import gpureport
-from gpureport.report import build, display, render
+from gpureport.report import build, display, render, series
 from gpureport.report.model import Report
 from tests.report import samples
 from tests.report.openmetrics_text import read
@@ -92,6 +92,9 @@ def test_no_format_has_a_number_of_its_own(name: str, extension: str) -> None:
     """Every number a person reads is one of the content, digit by digit, or counts what is listed."""
     content = samples.report_on(samples.SETS[name], price=2.0)
     told = set().union(*map(numbers, strings(json.loads(render(content, ".json")))))
+    if extension == ".html" and (packed := series.embed(content.timeline)):
+        # how many samples the page holds, and how much its charts round them
+        told |= numbers(packed.note)
     lists = {str(len(content.findings)), *(str(len(card.occurrences)) for card in content.findings)}
     text = re.sub(r'<\?xml.*|&#x27;|(?:tests|failures|errors|skipped)="\d+"', "", shown(content, extension))
     assert numbers(text) - told - lists - _LETTERED == set()
