@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
-from gpureport.cli import moment, output, sources
+from gpureport.cli import gate, moment, output, sources
 from gpureport.cli.ingest import ingested
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gpureport.nightly.history import History
     from gpureport.nightly.night import Night, Part
+    from gpureport.nightly.policy import Policy
     from gpureport.nightly.trend import Trend
     from gpureport.recording import Recording
     from gpureport.store import Store
@@ -56,6 +57,8 @@ class _How:
 @click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder of the pages.")
 @click.option("--label", default="", metavar="NAME", help="What else the night is known by: a commit, a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
+@click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="File with limits of each night.")
+@gate.fail_on
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night that shows a change for the worse.")
 @analysis_options
 @source_options
@@ -65,6 +68,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     site: Path,
     label: str,
     night: str | None,
+    policy: Path | None,
+    fail_on: tuple[str, ...],
     fail_on_change: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
@@ -75,7 +80,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     """Add tonight's runs to the history of the store, and make its pages: reports, courses of figures, changes.
 
     A SOURCE that is missing or cannot be read makes a night without data; without any SOURCE the pages are made again
-    from the history. Figures are followed by step (--step) and model of GPU.
+    from the history. Figures are followed by step (--step) and model of GPU. Limits ([[policy]] of the settings,
+    --policy, --fail-on) are held against tonight's runs; changes are told by the history, not by a baseline.
     """
     from gpureport.nightly.history import History  # noqa: PLC0415 - loads pyarrow
     from gpureport.nightly.site import build  # noqa: PLC0415 - loads jinja2
@@ -84,6 +90,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     if options.anonymise:
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
     date, now = moment.night(night), moment.now()
+    wanted = gate.alone(policy or config, fail_on).of_one_night()
     how = _How(select=select, ignore=ignore, config=config, prices=prices)
     store = sources.store(options)
     history = History(store.folder)
@@ -96,6 +103,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     courses = trends(nights)
     build(site, nights, courses, _Reports(store=store, history=history, how=how, fresh=fresh).of)
     _say(nights, courses)
+    if fresh is not None and wanted.entries:
+        tonight.codes.add(_held(wanted, fresh))
     note(f"wrote {site / 'index.html'}")
     codes = tonight.codes | (_judged(nights, courses) if fail_on_change else set())
     return next((code for code in _ORDER if code in codes), 0)
@@ -196,6 +205,15 @@ def _say(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> None:
 
     for line in state(nights, courses):
         click.echo(printable(f"{nights[-1].date}  {line}" if nights else line))
+
+
+def _held(wanted: "Policy", fresh: sources.Analysed) -> int:
+    """Hold tonight's runs against limits: print the result, and return what it means for the exit code."""
+    from gpureport.nightly import result  # noqa: PLC0415 - loads numpy
+
+    checks = gate.checks(wanted, fresh)
+    click.echo(result.line(checks))
+    return result.code(checks)
 
 
 def _judged(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> set[int]:

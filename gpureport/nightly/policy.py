@@ -69,6 +69,11 @@ class Entry:
     origin: str = OPTION
 
     @property
+    def compares(self) -> bool:
+        """Whether it needs a baseline."""
+        return self.limit.subject in {Subject.CHANGE, Subject.NEW}
+
+    @property
     def words(self) -> str:
         """The limit with where it applies and when it does not."""
         place = f" for {self.where.words}" if self.where.words else ""
@@ -106,7 +111,11 @@ class Policy:
     @property
     def compares(self) -> bool:
         """Whether any limit needs a baseline."""
-        return any(entry.limit.subject in {Subject.CHANGE, Subject.NEW} for entry in self.entries)
+        return any(entry.compares for entry in self.entries)
+
+    def of_one_night(self) -> "Policy":
+        """Return this policy without the limits that need a baseline."""
+        return replace(self, entries=tuple(entry for entry in self.entries if not entry.compares))
 
     def with_limits(self, limits: Sequence[str]) -> "Policy":
         """Return this policy and limits of the command line.

@@ -189,3 +189,17 @@ def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
     done = nightly("1.csv", "--date", "2026-03-02")
     assert done.code == 3
     assert "cannot be read as a night" in done.err
+
+
+def test_limits_hold_each_night(nightly: Program, tmp_path: Path) -> None:
+    """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
+    limits = ("gpu_utilization_ratio mean >= 10 %", "change idle_ratio <= 2 points")
+    (tmp_path / "gpureport.toml").write_text("".join(f'[[policy]]\nlimit = "{limit}"\n' for limit in limits))
+    kept = nightly("0.csv", "--date", "2026-03-01")
+    assert (kept.code, "gpureport check passed (1 passed)" in kept.out) == (0, True)
+    broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100 %")
+    assert broken.code == 1
+    assert "BROKEN" in broken.out
+    assert nightly("1.csv", "--date", "2026-03-02", "--fail-on", "thermal_throttle").code == 4
+    assert [entry[0] for entry in shown(tmp_path)] == ["2026-03-01", "2026-03-02"]
+    assert nightly("1.csv", "--fail-on", "no such limit at all").code == 2
