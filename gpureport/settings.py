@@ -9,6 +9,9 @@ from gpureport.errors import SettingsError
 
 FILE = "gpureport.toml"
 
+SECTIONS = ("acknowledge", "carbon", "policy", "prices", "rules")
+"""What may stand at the top: a mistyped `[[polcy]]` would else be a gate that nobody misses."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
@@ -129,18 +132,30 @@ def read(path: Path | None) -> Settings:
     """Return the settings of a file; without one, those of gpureport.toml in this folder, if it is there.
 
     Raises:
-        SettingsError: when a file that was named is missing, or is not TOML.
+        SettingsError: when a file that was named is missing, is not TOML, or holds a section nobody reads.
     """
     if path is None and not Path(FILE).is_file():
         return Settings()
     chosen = path or Path(FILE)
     try:
         text = chosen.read_text(encoding="utf-8")
-        return Settings(file=str(chosen), content=tomllib.loads(text), text=text)
+        settings = Settings(file=str(chosen), content=tomllib.loads(text), text=text)
     except OSError as error:
         raise SettingsError(str(chosen), error.strerror or "cannot be read", "check the path") from error
     except ValueError as error:
         raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
+    for name in settings.content:
+        if name not in SECTIONS:
+            where = f"{chosen}:{_opening(text, name)}"
+            raise SettingsError(where, f"unknown section [{name}]", f"known are {', '.join(SECTIONS)}")
+    return settings
+
+
+def _opening(text: str, name: str) -> int:
+    """Return the line that first opens a section or names a key at the top, 1 where it is written otherwise."""
+    opened = (line.partition("=")[0].strip("[ \t").replace("]", ".") for line in text.splitlines())
+    found = (number for number, line in enumerate(opened, 1) if line.partition(".")[0].strip(" \"'") == name)
+    return next(found, 1)
 
 
 def _lines(text: str, section: str, place: int = 0) -> dict[str, int]:

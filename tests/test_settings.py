@@ -45,3 +45,17 @@ def test_a_section_must_be_a_table(tmp_path: Path) -> None:
     """A plain value where a table belongs is refused."""
     with pytest.raises(SettingsError, match="rules must be a table"):
         written(tmp_path, "rules = 3\n").section("rules")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[prices]\ngpu_hour = 2\n\n[[polcy]]\nlimit = "problem"\n', r":4: unknown section \[polcy\]; known are ack"),
+        ("[price.rate]  # [prices]\nspot = true\n", r":1: unknown section \[price\]"),
+        ('currency = "EUR"\n[prices]\n', r":1: unknown section \[currency\]"),
+    ],
+)
+def test_a_section_nobody_reads_is_a_mistake(tmp_path: Path, text: str, said: str) -> None:
+    """A mistyped heading would else be limits, or prices, that nobody misses."""
+    with pytest.raises(SettingsError, match=said):
+        written(tmp_path, text)

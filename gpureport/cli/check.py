@@ -124,6 +124,8 @@ def _against(
     wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: _Asked
 ) -> "tuple[dict[str, Against], str]":
     """Return each step set against the baseline, and why there is nothing to set it against."""
+    if baseline is not None and not wanted.compares:
+        note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
     if not wanted.compares or baseline is None or not analysed.runs:
         return {}, ""
     try:

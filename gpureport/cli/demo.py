@@ -36,7 +36,7 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
     output.terminal(content)
     output.write(content, outputs)
     others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
-    note(f"\nMore samples in {chain.parent}: {others}")
+    note(f"More samples in {chain.parent}: {others}")
 
 
 def _as_steps() -> SourceOptions:

@@ -36,6 +36,7 @@ class Curve:
         height: in pixels.
         lines: paths along nights that follow each other, broken where a night has no value.
         dots: one a value, as x and y.
+        lone: those among them that no line reaches, since the nights beside them have no value.
         levels: the levels between changes, as x, y and the x of the end.
         marks: changes.
         absent: x of nights without a value.
@@ -47,6 +48,7 @@ class Curve:
     height: int
     lines: tuple[str, ...]
     dots: tuple[tuple[str, str], ...]
+    lone: tuple[tuple[str, str], ...]
     levels: tuple[tuple[str, str, str], ...]
     marks: tuple[Mark, ...]
     absent: tuple[str, ...]
@@ -93,6 +95,7 @@ def _curve(trend: Trend, points: Sequence[Point], width: int, height: int) -> Cu
     days = [date.fromisoformat(point.date).toordinal() for point in (points[0], points[-1])]
     bottom, top = _range(values)
     scale = _Scale(width=width, height=height, first=days[0], days=days[1] - days[0], bottom=bottom, top=top)
+    stretches = list(_stretches(points, scale))
     shown = {point.date for point in points}
     marks = tuple(
         Mark(x=scale.x(change.date), number=number, verdict=change.verdict)
@@ -102,8 +105,9 @@ def _curve(trend: Trend, points: Sequence[Point], width: int, height: int) -> Cu
     return Curve(
         width=width,
         height=height,
-        lines=tuple(_lines(points, scale)),
-        dots=tuple((scale.x(each.date), scale.y(each.value)) for each in points if each.value is not None),
+        lines=tuple("M" + "L".join(f"{x} {y}" for x, y in held) for held in stretches if len(held) > 1),
+        dots=tuple(dot for held in stretches for dot in held),
+        lone=tuple(held[0] for held in stretches if len(held) == 1),
         levels=tuple(_levels(trend, points, scale)),
         marks=marks,
         absent=tuple(scale.x(point.date) for point in points if point.value is None),
@@ -118,16 +122,17 @@ def _range(values: Sequence[float]) -> tuple[float, float]:
     return (low, high) if high > low else (low - (abs(low) * 0.05 or 1.0), high + (abs(high) * 0.05 or 1.0))
 
 
-def _lines(points: Sequence[Point], scale: _Scale) -> Iterator[str]:
-    """Yield paths of two values or more."""
-    held: list[str] = []
-    for point in [*points, None]:
-        if point is not None and point.value is not None:
-            held.append(f"{scale.x(point.date)} {scale.y(point.value)}")
-            continue
-        if len(held) > 1:
-            yield "M" + "L".join(held)
-        held = []
+def _stretches(points: Sequence[Point], scale: _Scale) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield the values of nights that follow each other without one that has none, as x and y."""
+    held: list[tuple[str, str]] = []
+    for point in points:
+        if point.value is not None:
+            held.append((scale.x(point.date), scale.y(point.value)))
+        elif held:
+            yield tuple(held)
+            held = []
+    if held:
+        yield tuple(held)
 
 
 def _levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:

@@ -91,6 +91,7 @@ class Index:
     newest: str
     state: tuple[str, ...]
     changes: tuple[ChangeRow, ...]
+    unchanged: str
     more_changes: int
     groups: tuple[Group, ...]
     columns: tuple[str, ...]
@@ -110,6 +111,7 @@ class FigurePage:
     first: str
     last: str
     changes: tuple[ChangeRow, ...]
+    unchanged: str
     rows: tuple[PointRow, ...]
     note: str
 
@@ -128,6 +130,7 @@ def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[
         newest=nights[-1].date if nights else "",
         state=tuple(shown.state(nights, trends)),
         changes=tuple(changes[:_CHANGES]),
+        unchanged=_unchanged(trends),
         more_changes=max(len(changes) - _CHANGES, 0),
         groups=tuple(
             Group(name=shown.group(*key), rows=tuple(_figure_row(trend) for trend in held))
@@ -222,9 +225,16 @@ def figure_page(trend: Trend, reports: Collection[str], pages: dict[str, str]) -
         first=trend.points[0].date,
         last=trend.points[-1].date,
         changes=change_rows(trend),
+        unchanged=_unchanged([trend]),
         rows=tuple(_point_row(trend, point, reports, pages) for point in reversed(trend.points)),
         note=_note(trend),
     )
+
+
+def _unchanged(trends: Sequence[Trend]) -> str:
+    """Return what is said where no change is listed: too few nights are no sign that nothing changed."""
+    judged = any(not trend.missing for trend in trends)
+    return "None in the nights recorded." if judged else "None can be told yet: too few nights hold a value."
 
 
 def _note(trend: Trend) -> str:

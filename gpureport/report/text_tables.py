@@ -26,7 +26,7 @@ def grid(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
     Args:
         table: the table.
         page: where it has to fit.
-        whole: whether columns that do not fit follow below, instead of being left out.
+        whole: whether columns that do not fit follow below, instead of being left out, those without a value first.
     """
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     rows = [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows]
@@ -34,6 +34,8 @@ def grid(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
     heads = [head for head in heads if any(head)]
     widths = [max(display.columns(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
     places = list(range(1, len(titles)))
+    if not whole and len(_fitting(places, widths, page.width)) < len(places):
+        places = [place for place in places if any(row[place] != display.NOT_RECORDED for row in rows)] or places
     while places:
         shown = _fitting(places, widths, page.width)
         left = {0, *(place for place in shown if not table.numeric[place - 1])}
@@ -50,6 +52,8 @@ def _fitting(places: Sequence[int], widths: Sequence[int], width: int) -> Sequen
 
 
 def facts(named: Iterable[Fact], page: Page) -> Iterator[Line]:
-    """Yield named statements, the names in a column of their own."""
-    for fact in named:
-        yield from page.wrapped(fact.text, 2, fact.name)
+    """Yield named statements, the names in a column of their own, as wide as the longest."""
+    shown = list(named)
+    widest = max((display.columns(fact.name) for fact in shown), default=0)
+    for fact in shown:
+        yield from page.wrapped(fact.text, 2, display.padded(fact.name, widest) if fact.name else "")

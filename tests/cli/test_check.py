@@ -42,6 +42,10 @@ def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
     assert gpureport("baseline", "rm", "main").code == 0
     gone = gpureport("check", "same.csv", "--baseline", "main")
     assert (gone.code, "no such baseline" in gone.out) == (4, True)
+    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "idle_ratio <= 5 %"\n')
+    unused = gpureport("check", "same.csv", "--baseline", "mian")
+    assert (unused.code, "--baseline mian is not read" in unused.err) == (0, True)
+    assert "not read" not in gpureport("check", "same.csv").err
     assert gpureport("baseline").out.startswith("no baselines in ")
 
 

@@ -86,9 +86,22 @@ def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     (figure,) = (content.decode() for name, content in pages.items() if name.startswith("figures/"))
     assert figure.count('class="absent"') == 1
     assert figure.count('class="line"') == 2
+    history[7] = night(7, without("gpu.csv", "", "no such file or run"))
+    index = build(tmp_path / "apart", history)["index.html"].decode()
+    assert index.count("<circle") == 1, "a night between two without data is drawn, though no line reaches it"
     assert "no data" in figure.split(day(5))[1][:80]
     last = [*history, night(12, without("gpu.csv", "", "no such file or run"))]
     assert "No data from gpu.csv: no such file or run" in build(tmp_path, last)["index.html"].decode()
+
+
+def test_too_few_nights_are_not_called_unchanged(tmp_path: Path) -> None:
+    """Index and page of the figure say that nothing can be told, until there are nights enough to say none."""
+    few = build(tmp_path / "few", nights({MEASURED: [0.5, 0.9, 0.7]}))
+    many = build(tmp_path / "many", nights({MEASURED: [0.5 + 0.001 * (number % 3) for number in range(20)]}))
+    for pages, said in ((few, "None can be told yet"), (many, "None in the nights recorded")):
+        shown = [content for name, content in pages.items() if not name.startswith("nights")]
+        assert all(said in content.decode() for content in shown)
+        assert len(shown) == 2
 
 
 def test_every_page_is_static_and_every_link_leads_somewhere(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpureport.report import build, display, terminal
+from gpureport.report import build, display, terminal, text_tables
+from gpureport.report.lines import Page
 from gpureport.report.model import Report
+from gpureport.report.parts import Cell, Fact, Row, Table
 from tests.report import examples
 
 EXPECTED = Path(__file__).with_name("expected.txt")
@@ -51,6 +53,25 @@ def test_labels_keep_their_case(steps: Report) -> None:
     text = terminal.render(steps)
     assert "PER GPU, 8 workers" in text
     assert "DATA QUALITY, bf16" in text
+
+
+def test_columns_that_hold_a_value_come_first() -> None:
+    """Where a table does not fit, what was not recorded gives way; where it fits, it is said to be unrecorded."""
+    absent = Cell(text=display.NOT_RECORDED)
+    row = Row(head=Cell(text="GPU 0"), cells=(*[absent] * 6, Cell(text="15.6 GiB", value=15.6)))
+    table = Table(columns=("GPU", *"ABCDEF", "Peak memory"), numeric=(True,) * 7, rows=(row,))
+    narrow, wide = (
+        [line.text for line in text_tables.grid(table, Page(width=width, ascii=False))] for width in (80, 200)
+    )
+    assert narrow[-1].split() == ["GPU", "0", "15.6", "GiB"]
+    assert wide[-1].count(display.NOT_RECORDED) == 6
+
+
+def test_names_of_facts_share_a_column() -> None:
+    """A name longer than the others moves all of them."""
+    named = [Fact(name="GPU-hours", text="better"), Fact(name="GPU-hours per 1000 steps", text="worse")]
+    first, second = (line.text for line in text_tables.facts(named, Page(width=80, ascii=False)))
+    assert first.index("better") == second.index("worse")
 
 
 def test_ascii_only(steps: Report) -> None:

@@ -149,7 +149,8 @@ def _input(run: _Run) -> ChecklistEntry:
     missing = [entry for entry in run.unjudged if entry.kind in WAITS]
     if missing or not run.judged & set(WAITS):
         kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "these kinds"
-        recording = "; ".join(dict.fromkeys(entry.recording for entry in missing if entry.recording))
+        # kinds share what they lack: each thing to record is named once
+        recording = "; ".join(dict.fromkeys(one for entry in missing for one in entry.recording.split("; ") if one))
         reason = f"no wait was found, but {kinds} could not be judged"
         return _entry(INPUT, Practice.CANNOT_JUDGE, reason, recording or "gpureport explain recording")
     return _entry(INPUT, Practice.DONE, f"judged ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found")

@@ -107,7 +107,9 @@ def test_the_input_pipeline() -> None:
     starved = _of(recording(util=steps((97, 100), (30, 300)), cpu=steps((20, 100), (95, 300))))["input_pipeline"]
     assert starved.state is TRY
     assert "cpu_bound" in starved.reason
-    assert _of(recording(util=BUSY))["input_pipeline"].state is CANNOT
+    unknown = _of(recording(temperature=CALM))["input_pipeline"]
+    assert unknown.state is CANNOT
+    assert unknown.recording.count("utilization.gpu") == 1, "what several kinds lack is named once"
 
 
 def test_throughput() -> None:
