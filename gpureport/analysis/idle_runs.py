@@ -13,14 +13,13 @@ from gpureport.analysis import refresh
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_chance import Chance
 from gpureport.analysis.intervals import hysteresis
+from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
-_UTILISATION = "gpu_utilization_ratio"
 _LONGEST_WINDOW = 1_000_000
 _ACTIVE = 0.5
 _HIGH = 0.5
-_SUB_SAMPLE_SECONDS = 2.0
 _SETTLED = 3
 
 
@@ -74,7 +73,7 @@ class _Known:
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
-    values = cells.values(_UTILISATION)
+    values = cells.values(UTILISATION)
     rows, times = np.arange(len(values)), cells.times
     unknown = np.isnan(values)
     if unknown.any():
@@ -93,7 +92,7 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
 def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
     """Join runs parted by a moment of little work, such as one stray kernel."""
     interval = cells.interval
-    repeats = cells.resolution(_UTILISATION) / interval
+    repeats = cells.resolution(UTILISATION) / interval
     if len(first) < 2:  # noqa: PLR2004 - it takes two to be joined
         return first, stop
     between = first[1:] - stop[:-1]
@@ -123,7 +122,7 @@ def _edge(known: _Known, inside: int, outside: int, level: float, interval: floa
         interval: seconds between samples.
     """
     step, last = outside - inside, int(known.times[inside])
-    fine = interval <= _SUB_SAMPLE_SECONDS
+    fine = interval <= POINT_SAMPLE_SECONDS
     reach = _LONGEST_WINDOW + round(interval * 5e5) if fine else 0
     while (
         0 <= outside + step < len(known.values)
@@ -172,8 +171,8 @@ def _mean(values: FloatArray) -> float:
 
 def window_seconds(cells: Cells) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
-    documented = refresh.documented(_UTILISATION, cells.device.model) or 0.0
-    return max(documented, cells.measured(_UTILISATION) or 0.0)
+    documented = refresh.documented(UTILISATION, cells.device.model) or 0.0
+    return max(documented, cells.measured(UTILISATION) or 0.0)
 
 
 def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
@@ -206,11 +205,11 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _edges(known, cells, begin, past, level)
-        samples = cells.readings(_UTILISATION, known.rows[begin:past])
+        samples = cells.readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
         needed = chance.needed(begin, past) if chance else 1
-        if cells.interval > _SUB_SAMPLE_SECONDS:
+        if cells.interval > POINT_SAMPLE_SECONDS:
             needed = max(needed, 2)
         if samples < needed or (chance and _mean(power[begin:past]) > working):
             continue

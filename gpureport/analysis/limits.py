@@ -7,12 +7,11 @@ from gpureport.analysis import wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import CLOCKS
-from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.refresh import RESOLVED
 from gpureport.findings import Finding
 
 _SHORTEST_GAP_SECONDS = 5.0
-_POINT_SAMPLE_SECONDS = 2.0
 _SHORT_ENERGY_SECONDS = 60.0
 _PART_TIME = {(8, 0), (9, 0)}
 """Compute capability of GPUs whose power sensor sees part of the time: GA100 and GH100."""
@@ -38,7 +37,7 @@ def _sampling(known: Sequence[Cells]) -> Iterator[str]:
         yield f"Idle gaps shorter than {_SHORTEST_GAP_SECONDS:.0f} s are not looked for."
     else:
         yield f"Idle gaps shorter than {wording.duration(shortest)} cannot be seen with {sampled}."
-    if interval > _POINT_SAMPLE_SECONDS:
+    if interval > POINT_SAMPLE_SECONDS:
         yield (
             f"With {sampled}, each utilisation value is a sample of at most 1 s: waits that recur faster than the "
             "sampling show in the mean only."

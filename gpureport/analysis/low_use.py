@@ -10,7 +10,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import literature
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Threshold
@@ -119,7 +119,7 @@ def _find(context: Context, limits: Limits) -> LowUse:
     inside = bins.mask(first, stop)
     episodes = bins.spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, intervals.spans([context.window]))
-    coarse = bins.width > waiting.COARSE_SECONDS
+    coarse = bins.width > POINT_SAMPLE_SECONDS
     own = {name: _own(context, one, episodes) for name, one in working.items()}
     held = [intervals.overlap(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]
     long = np.max(held, axis=0, initial=0.0) >= limits.over if held else np.zeros(len(episodes), dtype=np.bool_)

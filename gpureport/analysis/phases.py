@@ -12,7 +12,9 @@ from gpureport.metrics import Scope
 from gpureport.recording import Run
 
 UTILISATION = "gpu_utilization_ratio"
-_FINE_SECONDS = 2.0
+POINT_SAMPLE_SECONDS = 2.0
+"""Interval above which a utilisation value is a point sample: it covers at most 1 s (NVML)."""
+
 _LOOKED_AT = 4_096
 """Samples looked at together."""
 
@@ -57,7 +59,7 @@ def activity(cells: Cells) -> Interval | None:
     values = cells.values(UTILISATION)
     known = ~np.isnan(values)
     times, active = cells.times[known], values[known] > ACTIVE.value
-    share = SHARE.value if cells.interval <= _FINE_SECONDS else 0.5
+    share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
     begin = _sustained(times, active, reach, share)
     # the same from the end on, with time running backwards

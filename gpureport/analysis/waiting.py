@@ -10,7 +10,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Interval, NotJudged, Threshold
 
@@ -24,9 +24,6 @@ _FEWEST = 9
 _FED_SECONDS = 30.0
 _FED_SHARE = 0.1
 """How many bins, how long, and which part of the episodes GPUs must be well fed to compare with."""
-
-COARSE_SECONDS = 2.0
-"""Interval above which a utilisation value is a point sample: it covers at most 1 s (NVML)."""
 
 KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input, each leaving alone what the ones before it explain."""
@@ -64,7 +61,7 @@ class Machine:
     @property
     def coarse(self) -> bool:
         """Whether utilisation is sampled at points, far apart from each other."""
-        return max(one.interval for one in self.gpus.values()) > COARSE_SECONDS
+        return max(one.interval for one in self.gpus.values()) > POINT_SAMPLE_SECONDS
 
     def inside(self, spans: Spans, metric: str) -> FloatArray:
         """Return the source's values of a metric within stretches of time."""

@@ -14,7 +14,6 @@ from gpureport.units import UNITS
 ISO = "iso"
 EPOCHS = {"epoch_s": "s", "epoch_ms": "ms", "epoch_us": "us", "epoch_ns": "ns"}
 """Formats of a time counted since 1970, and the unit it counts in."""
-HOST_DEVICE = "host"
 _CLEAR = {"", "W", "Cel", "J"}
 """Base units that tables are written in unless they say otherwise."""
 _DEFAULTS = {"": "", "W": "W", "Cel": "C", "J": "J"}

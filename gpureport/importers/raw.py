@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from gpureport.errors import SourceError
+from gpureport.importers.wording import counted
 
 BLOCK = 2**20
 """Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
@@ -58,14 +59,10 @@ class Account:
         if self.trailing:
             found.append("The compressed log is followed by other bytes: they are ignored.")
         if self.nul_bytes:
-            found.append(f"{_counted(self.nul_bytes, 'NUL byte')} in {_counted(self.nul_runs, 'run')} skipped.")
+            found.append(f"{counted(self.nul_bytes, 'NUL byte')} in {counted(self.nul_runs, 'run')} skipped.")
         if self.long_lines:
-            found.append(f"{_counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
+            found.append(f"{counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
         return tuple(found)
-
-
-def _counted(count: int, name: str) -> str:
-    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,12 +48,7 @@ def text(checks: Sequence[Check]) -> str:
     """Return the checks for people: the line for a chat, then each check, the gravest first."""
     lines = [result.line(checks)]
     for check in result.ordered(checks):
-        run = f"{_plain(check.run)}: " if check.run else ""
-        lines.append(f"  {check.outcome.value:{_WIDEST}}  {run}{_plain(check.limit)}")
-        lines += [f"{'':{_WIDEST + 4}}{_plain(said)}" for said in (check.observed, check.reason) if said]
+        run = f"{display.plain(check.run)}: " if check.run else ""
+        lines.append(f"  {check.outcome.value:{_WIDEST}}  {run}{display.plain(check.limit)}")
+        lines += [f"{'':{_WIDEST + 4}}{display.plain(said)}" for said in (check.observed, check.reason) if said]
     return "\n".join(lines) + "\n"
-
-
-def _plain(text: str) -> str:
-    """Return text without anything that steers a terminal, and with plain spaces."""
-    return display.clean(text).replace(display.GAP, " ")

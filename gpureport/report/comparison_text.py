@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.report import text_tables
 from gpureport.report.comparison_parts import LinkView
 from gpureport.report.comparison_view import ComparisonView
-from gpureport.report.lines import Line, Page, finished
+from gpureport.report.lines import Line, Page, document
 from gpureport.report.parts import Fact, Table
 
 
@@ -18,7 +18,7 @@ def render(view: ComparisonView, width: int = 80, *, colour: bool = False) -> st
         colour: whether headings and warnings may carry escape codes.
     """
     page = Page(width=width, ascii=False)
-    return "\n".join(finished(line, colour=colour, ascii_only=False) for line in _lines(view, page)) + "\n"
+    return document(_lines(view, page), colour=colour)
 
 
 def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:

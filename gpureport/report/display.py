@@ -38,6 +38,11 @@ def _no_character(char: str) -> bool:
     return ord(char) & 0xFFFE == 0xFFFE or 0xFDD0 <= ord(char) <= 0xFDEF  # noqa: PLR2004 - as Unicode lays it down
 
 
+def plain(text: str) -> str:
+    """Return text cleaned, with plain spaces instead of no-break ones, for other programs and for terminals."""
+    return clean(text).replace(GAP, " ")
+
+
 def sentence(text: str) -> str:
     """Return a sentence from elsewhere, cleaned, with its numbers kept beside their units."""
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.lines import Line, Page, finished
+from gpureport.report.lines import Line, Page, document
 from gpureport.report.parts import Explanation, Section
 
 
@@ -15,7 +15,7 @@ def render(content: Explanation, width: int = 80, *, colour: bool = False) -> st
         colour: whether headings may carry escape codes.
     """
     page = Page(width=width, ascii=False)
-    return "\n".join(finished(line, colour=colour, ascii_only=False) for line in _lines(content, page)) + "\n"
+    return document(_lines(content, page), colour=colour)
 
 
 def _lines(content: Explanation, page: Page) -> Iterator[Line]:

@@ -1,9 +1,11 @@
 """The report as JUnit XML: one test case a kind that was asked about, for the test pages of CI servers.
 
-A case fails only where a gate is broken, and a report has none. A case passes only where all of it was judged and
-nothing was found. What was found, and what could not be judged in whole, is a skipped case that says which it is.
+A case fails only where a limit is broken, and the cases of a report are kinds, not limits. A case passes only where
+all of it was judged and nothing was found. What was found, and what could not be judged in whole, is a skipped case
+that says which it is.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -20,17 +22,33 @@ class Case:
 
     Attributes:
         name: what was asked, the same night after night.
-        group: what it was asked of; empty for all.
+        classname: what it was asked of.
         failure: the gate that is broken and by what; empty where none is.
+        error: why a gate cannot be judged; empty where it can.
         skipped: why it neither passed nor failed; empty where it did.
-        text: more to read about it, line by line.
+        type: kind of the failure or error, in one word.
+        detail: more to read about the failure or error, line by line.
+        text: more to read about the case, line by line.
     """
 
     name: str
-    group: str = ""
+    classname: str = "gpureport"
     failure: str = ""
+    error: str = ""
     skipped: str = ""
+    type: str = ""
+    detail: tuple[str, ...] = ()
     text: tuple[str, ...] = ()
+
+    @property
+    def element(self) -> str:
+        """Name of the element that says what became of the case, the gravest that applies; empty where it passed."""
+        return next((name for name in ("failure", "error", "skipped") if getattr(self, name)), "")
+
+    @property
+    def message(self) -> str:
+        """What that element says."""
+        return self.failure or self.error or self.skipped
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,23 +83,34 @@ def _suites(report: Report) -> Iterator[Suite]:
         cards = [card for card in report.findings if card.run_index == place]
         lines = answered.get(run.label, ())
         told = {card for line in lines for card in line.cards}
-        cases = [_answered(line, cards) for line in lines]
+        cases = [_answered(line, cards, run.label) for line in lines]
         cases += [
-            Case(name=card.title, skipped=_found([card]), text=_told(card)) for card in cards if card.id not in told
+            Case(name=card.title, classname=_classname(run.label), skipped=_found([card]), text=_told(card))
+            for card in cards
+            if card.id not in told
         ]
         yield Suite(name=run.label, cases=tuple(cases))
     if not report.answers:
-        missing = [(kind, line.where, line.reason) for line in report.judgement.lines for kind in line.kinds]
-        cases = [Case(name=kind, group=where, skipped=f"{Outcome.CANNOT_JUDGE}: {why}") for kind, where, why in missing]
-        yield Suite(name="what could not be judged", cases=tuple(cases))
+        name = "what could not be judged"
+        cases = [
+            Case(name=kind, classname=_classname(name, line.where), skipped=f"{Outcome.CANNOT_JUDGE}: {line.reason}")
+            for line in report.judgement.lines
+            for kind in line.kinds
+        ]
+        yield Suite(name=name, cases=tuple(cases))
 
 
-def _answered(line: AnswerLine, cards: Sequence[FindingCard]) -> Case:
+def _classname(suite: str, group: str = "") -> str:
+    # some servers show only the last part of a class name after a full stop
+    return ", ".join(filter(None, ("gpureport", suite, group))).replace(".", "\N{ONE DOT LEADER}")
+
+
+def _answered(line: AnswerLine, cards: Sequence[FindingCard], suite: str) -> Case:
     shown = [card for card in cards if card.id in line.cards]
     besides = [line.reason] if shown and line.reason else []
     record = [f"Record: {line.recording}"] if line.recording else []
     text = (*(part for card in shown for part in _told(card)), *besides, *record)
-    return Case(name=line.title, group=line.group, skipped=_unsettled(line, shown), text=text)
+    return Case(name=line.title, classname=_classname(suite, line.group), skipped=_unsettled(line, shown), text=text)
 
 
 def _unsettled(line: AnswerLine, shown: Sequence[FindingCard]) -> str:
@@ -107,29 +136,27 @@ def _told(card: FindingCard) -> tuple[str, ...]:
 
 
 def _counts(cases: Sequence[Case]) -> str:
-    failed = sum(bool(case.failure) for case in cases)
-    skipped = sum(bool(case.skipped and not case.failure) for case in cases)
-    return f' tests="{len(cases)}" failures="{failed}" errors="0" skipped="{skipped}"'
+    became = Counter(case.element for case in cases)
+    failed, wrong, skipped = (became[name] for name in ("failure", "error", "skipped"))
+    return f' tests="{len(cases)}" failures="{failed}" errors="{wrong}" skipped="{skipped}"'
 
 
 def _suite(suite: Suite) -> Iterator[str]:
     yield f'<testsuite name="{_safe(suite.name)}"{_counts(suite.cases)}>'
     for case in suite.cases:
-        yield from _case(case, suite.name)
+        yield f'<testcase classname="{_safe(case.classname)}" name="{_safe(case.name)}">'
+        yield from _case(case)
+        yield "</testcase>"
     yield "</testsuite>"
 
 
-def _case(case: Case, suite: str) -> Iterator[str]:
-    # some servers show only the last part of a class name after a full stop
-    path = ", ".join(filter(None, ("gpureport", suite, case.group))).replace(".", "\N{ONE DOT LEADER}")
-    yield f'<testcase classname="{_safe(path)}" name="{_safe(case.name)}">'
-    if case.failure:
-        yield f'<failure message="{_safe(case.failure)}"/>'
-    elif case.skipped:
-        yield f'<skipped message="{_safe(case.skipped)}"/>'
+def _case(case: Case) -> Iterator[str]:
+    if case.element:
+        kind = f' type="{_safe(case.type)}"' if case.type else ""
+        start = f'<{case.element} message="{_safe(case.message)}"{kind}'
+        yield f"{start}>{_safe(chr(10).join(case.detail))}</{case.element}>" if case.detail else f"{start}/>"
     if case.text:
         yield f"<system-out>{_safe(chr(10).join(case.text))}</system-out>"
-    yield "</testcase>"
 
 
 def _safe(text: str) -> str:

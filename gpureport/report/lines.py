@@ -1,7 +1,7 @@
 """Lines of plain text, wrapped to a width, that can carry a style but nothing else that steers a terminal."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gpureport.report import display
@@ -86,7 +86,12 @@ def _filled(text: str, width: int, first: str, rest: str) -> Iterator[str]:
         yield line
 
 
-def finished(line: Line, *, colour: bool, ascii_only: bool) -> str:
+def document(lines: Iterable[Line], *, colour: bool, ascii_only: bool = False) -> str:
+    """Return lines as text that ends with a line break, without anything that could steer the terminal but styles."""
+    return "\n".join(_finished(line, colour=colour, ascii_only=ascii_only) for line in lines) + "\n"
+
+
+def _finished(line: Line, *, colour: bool, ascii_only: bool) -> str:
     """Return a line without anything that could steer the terminal, its own style aside."""
     text = "".join(char for char in line.text.replace(GAP, " ") if char.isprintable()).rstrip()
     if ascii_only:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.report import display, gpu_time, text_advice, text_tables, text_timeline
 from gpureport.report.comparison_parts import ComparisonPart
-from gpureport.report.lines import Line, Page, finished
+from gpureport.report.lines import Line, Page, document
 from gpureport.report.model import NotJudgedLine, Report
 from gpureport.report.parts import FindingCard, Part, TimeBar
 
@@ -47,8 +47,7 @@ def render(
         full: whether each finding has its steps beneath it, and each kind its answer; else their number is told.
     """
     page = Page(width=width, ascii=ascii_only)
-    lines = (finished(line, colour=colour, ascii_only=ascii_only) for line in _lines(report, page, full=full))
-    return "\n".join(lines) + "\n"
+    return document(_lines(report, page, full=full), colour=colour, ascii_only=ascii_only)
 
 
 def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:

@@ -1,6 +1,6 @@
 """The sample logs: what each one plays through, and what a reader must find in it."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.samples.hardware import A10G, A100, H100, L4, Cooling, Model
 from tests.samples.workload import Job
@@ -160,6 +160,27 @@ _L4_SLOTS = (
     Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),
     Cooling(inlet_celsius=25.5, kelvin_per_watt=0.64),
 )
+_ONE_L4 = _L4_SLOTS[:1]
+_L4_MEMORY = Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0)
+_ONE_A100 = (Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),)
+_A100_HOST = Machine(
+    cores=32,
+    work_seconds=0.9,
+    idle_percent=1.5,
+    ram_total_mib=257_480,
+    ram_job_mib=41_300,
+    iowait_percent=0.4,
+)
+_H100_MEMORY = Memory(context_mib=530, model_mib=21_840, peak_mib=66_204, growth_seconds=16.0)
+_H100_HOST = Machine(
+    cores=48,
+    work_seconds=7.2,
+    idle_percent=2.0,
+    ram_total_mib=515_480,
+    ram_job_mib=88_300,
+    iowait_percent=0.3,
+)
+_ANY = ("info", "warning", "problem")
 _DECODING_SECONDS = 5.0
 
 
@@ -193,9 +214,9 @@ BASELINE = Scenario(
     ),
     intensity=1.12,
     controller=0.58,
-    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    memory=_L4_MEMORY,
     machine=_starved_machine(cores=8, ram_job_mib=18_400),
-    planted=(Planted(kind="cpu_bound"), Planted(kind="idle_gap", severities=("info", "warning", "problem"))),
+    planted=(Planted(kind="cpu_bound"), Planted(kind="idle_gap", severities=_ANY)),
 )
 MORE_WORKERS = Scenario(
     folder="input_starved/2-more-workers",
@@ -263,7 +284,7 @@ PRESSURE = Scenario(
     started="2026-04-09 22:05:10.640",
     interval=2,
     model=A100,
-    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    coolings=_ONE_A100,
     job=Job(steps=1150, first=15.0, compute_seconds=0.39, load_seconds=0.22),
     intensity=0.82,
     controller=0.61,
@@ -277,7 +298,7 @@ PREALLOCATED = Scenario(
     started="2026-04-10 08:47:33.118",
     interval=2,
     model=A100,
-    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    coolings=_ONE_A100,
     job=Job(steps=1150, first=15.0, compute_seconds=0.39, load_seconds=0.22),
     intensity=0.78,
     controller=0.52,
@@ -297,15 +318,8 @@ HEALTHY = Scenario(
     job=Job(steps=1060, first=18.0, compute_seconds=0.40, load_seconds=0.21, epoch_steps=500, pause_seconds=1.6),
     intensity=0.88,
     controller=0.63,
-    memory=Memory(context_mib=530, model_mib=21_840, peak_mib=66_204, growth_seconds=16.0),
-    machine=Machine(
-        cores=48,
-        work_seconds=7.2,
-        idle_percent=2.0,
-        ram_total_mib=515_480,
-        ram_job_mib=88_300,
-        iowait_percent=0.3,
-    ),
+    memory=_H100_MEMORY,
+    machine=_H100_HOST,
     fields=FULL,
 )
 MONITORED = Scenario(
@@ -314,7 +328,7 @@ MONITORED = Scenario(
     started="2026-05-11 16:20:03.512",
     interval=2,
     model=L4,
-    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),),
+    coolings=_ONE_L4,
     job=Job(
         steps=700,
         first=12.0,
@@ -325,9 +339,9 @@ MONITORED = Scenario(
     ),
     intensity=1.12,
     controller=0.58,
-    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    memory=_L4_MEMORY,
     log="dmon.log",
-    planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
+    planted=(Planted(kind="idle_gap", gpu=0, severities=_ANY),),
 )
 
 GPUSTAT = Scenario(
@@ -350,7 +364,7 @@ GPUSTAT = Scenario(
     memory=Memory(context_mib=398, model_mib=4120, peak_mib=12_874, growth_seconds=6.0),
     log="gpustat.json",
     planted=(
-        Planted(kind="idle_gap", severities=("info", "warning", "problem")),
+        Planted(kind="idle_gap", severities=_ANY),
         Planted(kind="startup_idle", severities=("warning",)),
     ),
 )
@@ -371,7 +385,6 @@ DCGM = Scenario(
     log="dcgmi-dmon.txt",
     planted=(Planted(kind="thermal_throttle", gpu=1),),
 )
-_ONE_A100 = (Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),)
 _FITTING = Memory(context_mib=512, model_mib=21_418, peak_mib=62_018, growth_seconds=26.0)
 IO_BOUND = Scenario(
     folder="io_bound",
@@ -384,14 +397,7 @@ IO_BOUND = Scenario(
     intensity=0.82,
     controller=0.61,
     memory=_FITTING,
-    machine=Machine(
-        cores=32,
-        work_seconds=0.9,
-        idle_percent=1.5,
-        ram_total_mib=257_480,
-        ram_job_mib=41_300,
-        iowait_percent=0.4,
-    ),
+    machine=_A100_HOST,
     log="nvidia-smi.csv.gz",
     planted=(Planted(kind="io_bound", gpu=0),),
 )
@@ -406,15 +412,7 @@ SINGLE_CORE = Scenario(
     intensity=0.82,
     controller=0.61,
     memory=_FITTING,
-    machine=Machine(
-        cores=32,
-        work_seconds=0.94,
-        idle_percent=1.5,
-        ram_total_mib=257_480,
-        ram_job_mib=41_300,
-        iowait_percent=0.3,
-        busiest_percent=99.0,
-    ),
+    machine=replace(_A100_HOST, work_seconds=0.94, iowait_percent=0.3, busiest_percent=99.0),
     log="nvidia-smi.csv.gz",
     planted=(Planted(kind="cpu_bound_single", gpu=0, severities=("warning",)),),
 )
@@ -429,14 +427,7 @@ UNDERUTILISED = Scenario(
     intensity=0.62,
     controller=0.44,
     memory=_FITTING,
-    machine=Machine(
-        cores=32,
-        work_seconds=1.2,
-        idle_percent=1.5,
-        ram_total_mib=257_480,
-        ram_job_mib=41_300,
-        iowait_percent=0.3,
-    ),
+    machine=replace(_A100_HOST, work_seconds=1.2, iowait_percent=0.3),
     log="nvidia-smi.csv.gz",
     planted=(Planted(kind="underutilised", gpu=0, severities=("warning",)),),
 )
@@ -476,13 +467,13 @@ LOOKED_AT = Scenario(
     started="2026-05-12 10:02:40.000",
     interval=15,
     model=L4,
-    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),),
+    coolings=_ONE_L4,
     job=_INTERRUPTED,
     intensity=1.12,
     controller=0.58,
-    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    memory=_L4_MEMORY,
     log="nvidia-smi.log",
-    planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
+    planted=(Planted(kind="idle_gap", gpu=0, severities=_ANY),),
 )
 QUERIED = Scenario(
     folder="q_xml",
@@ -490,13 +481,13 @@ QUERIED = Scenario(
     started="2026-05-12 14:30:05.000",
     interval=25,
     model=L4,
-    coolings=(Cooling(inlet_celsius=24.0, kelvin_per_watt=0.62),),
+    coolings=_ONE_L4,
     job=_INTERRUPTED,
     intensity=1.12,
     controller=0.58,
-    memory=Memory(context_mib=398, model_mib=5212, peak_mib=17_310, growth_seconds=9.0),
+    memory=_L4_MEMORY,
     log="nvidia-smi-q.xml",
-    planted=(Planted(kind="idle_gap", gpu=0, severities=("info", "warning", "problem")),),
+    planted=(Planted(kind="idle_gap", gpu=0, severities=_ANY),),
 )
 _A100_SLOTS = (
     Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),
@@ -505,7 +496,6 @@ _A100_SLOTS = (
 )
 _STEADY = Job(steps=520, first=12.0, compute_seconds=0.39, load_seconds=0.22)
 _ROOMY = Memory(context_mib=512, model_mib=18_204, peak_mib=61_340, growth_seconds=12.0)
-_ANY = ("info", "warning", "problem")
 _BEGUN = Planted(kind="startup_idle", severities=_ANY)
 _GAPS = Planted(kind="idle_gap", severities=_ANY)
 HUNG = Scenario(
@@ -576,7 +566,7 @@ LEAKING = Scenario(
     started="2026-05-18 19:40:22.314",
     interval=4,
     model=A100,
-    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    coolings=_ONE_A100,
     job=Job(steps=1700, first=16.0, compute_seconds=0.40, load_seconds=0.22),
     intensity=0.80,
     controller=0.57,
@@ -590,7 +580,7 @@ PAUSING = Scenario(
     started="2026-05-19 08:12:47.905",
     interval=3,
     model=A100,
-    coolings=(Cooling(inlet_celsius=23.0, kelvin_per_watt=0.098),),
+    coolings=_ONE_A100,
     job=Job(steps=1500, first=17.0, compute_seconds=0.38, load_seconds=0.21, epoch_steps=200, pause_seconds=14.0),
     intensity=0.84,
     controller=0.60,
@@ -628,10 +618,8 @@ UNWATCHED = Scenario(
     job=Job(steps=1400, first=18.0, compute_seconds=0.40, load_seconds=0.21),
     intensity=0.86,
     controller=0.62,
-    memory=Memory(context_mib=530, model_mib=21_840, peak_mib=66_204, growth_seconds=16.0),
-    machine=Machine(
-        cores=48, work_seconds=7.2, idle_percent=2.0, ram_total_mib=515_480, ram_job_mib=88_300, iowait_percent=0.3
-    ),
+    memory=_H100_MEMORY,
+    machine=_H100_HOST,
     faults=Faults(stops=390.0),
     planted=(Planted(kind="monitoring_ended", gpu=0),),
 )

@@ -6,7 +6,6 @@ from gpureport.analysis.advice.step import Condition
 _TENSOR_CORES = (7, 0)
 _FULL_CPU, _BUSY_CPU = 0.90, 0.75
 _PEGGED = 0.90
-_IOWAIT = 0.15
 _FULL_HOST = 0.90
 _ROOMY_GPU, _FULL_GPU = 0.85, 0.90
 _BUSY_GPU = 0.95
@@ -33,10 +32,6 @@ def _pegged(facts: Facts) -> bool | None:
     if facts.busiest_core is None:
         return None if facts.cpu_used is None or facts.cpu_used < _BUSY_CPU else False
     return facts.busiest_core >= _PEGGED and (facts.cpu_used is None or facts.cpu_used < _BUSY_CPU)
-
-
-def _storage(facts: Facts) -> bool | None:
-    return None if facts.iowait is None else facts.iowait >= _IOWAIT
 
 
 def _gpu_memory(facts: Facts) -> bool | None:
@@ -72,7 +67,6 @@ CPU_BUSY = Condition(words="the CPU is busy (median use of 75 % or more)", holds
 HOST_MEMORY_FREE = Condition(words="host memory is not full (below 90 %)", holds=_host_memory)
 WORKERS = Condition(words="the loader has workers", holds=_some_workers)
 ONE_CORE = Condition(words="one CPU core is at its limit while others are free", holds=_pegged)
-STORAGE_WAITS = Condition(words="the CPU waits for storage (iowait of 15 % or more)", holds=_storage)
 GPU_MEMORY_FREE = Condition(words="GPU memory is free (peak below 85 %) and was not preallocated", holds=_gpu_memory)
 GPU_MEMORY_FULL = Condition(
     words="GPU memory is full (peak of 90 % or more) and was not preallocated", holds=_full_memory

@@ -30,7 +30,6 @@ class Facts:
         preallocated: whether a framework took the memory at once, so that its use says nothing.
         cpu_used: median use of the CPU, as a ratio.
         busiest_core: median use of the busiest core.
-        iowait: mean share of time the CPU waited for storage.
         host_memory: share of the host's memory in use, 95 % of the time at most.
         reduced_precision: whether params say that arithmetic is done in 16 bits or fewer.
         workers: loader workers, by the params.
@@ -43,7 +42,6 @@ class Facts:
     preallocated: bool | None = None
     cpu_used: float | None = None
     busiest_core: float | None = None
-    iowait: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
     workers: int | None = None
@@ -76,7 +74,6 @@ def facts(
         preallocated=allocation,
         cpu_used=max((one.p50 for one in _of(hosts, CPU)), default=None),
         busiest_core=max((one.p50 for one in _of(hosts, _BUSIEST)), default=None),
-        iowait=max((one.mean for one in _of(hosts, _IOWAIT)), default=None),
         host_memory=max((share for host in hosts if (share := _host_memory(host)) is not None), default=None),
         reduced_precision=None if (said := precision_params.said(run.params)) is None else not said[1],
         workers=_workers(run),
@@ -99,7 +96,6 @@ def beside(known: Facts, finding: Finding) -> Facts:
         known,
         gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
         cpu_used=measured.get((CPU, "median"), known.cpu_used),
-        iowait=measured.get((_IOWAIT, "mean"), known.iowait),
     )
 
 

@@ -96,9 +96,6 @@ PATHS: tuple[Path, ...] = (
 )
 """The steps of each kind; the first path that fits a finding is its own."""
 
-GENERAL = ("data_parallel", "other_framework")
-"""Steps that answer no finding: they are for what the checklist leaves open."""
-
 
 def of_kind(kind: str, cause: str | None = None) -> tuple[str, ...]:
     """Return the names of the steps for a finding, the most promising first; none for a kind without any."""

@@ -10,6 +10,7 @@ from gpureport.importers.mlflow.entities import RunInfo, RunStore
 from gpureport.importers.mlflow.hardware import Hardware, unused
 from gpureport.importers.mlflow.monitors import Node
 from gpureport.importers.tracked import Selection
+from gpureport.importers.wording import first
 from gpureport.recording import Work
 from gpureport.training_names import Role, recognised
 
@@ -17,9 +18,9 @@ HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
     "sampling interval of 10 s has none"
 )
+_NAMED = 3
 _MISSING = 3.0
 """Times without samples at either end of a run above this many intervals are said."""
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Said:
             yield "Host metrics only: nvidia-ml-py was missing where the run was made."
         yield from self._of_gauges()
         if self.found.derived:
-            yield f"Derived from a value and its share, not recorded: {_listed(self.found.derived)}."
+            yield f"Derived from a value and its share, not recorded: {first(self.found.derived, _NAMED)}."
         if any("gpu_memory_used_bytes" in self.found.tables[gpu.id].column_names for gpu in gpus):
             yield (
                 "GPU memory in use holds what the driver reserves (NVML's first interface), "
@@ -65,12 +66,12 @@ class Said:
             )
         if idle := list(unused(self.found)):
             yield (
-                f"{_listed(idle)} never was above 1 %: MLflow records every GPU of the machine; "
+                f"{first(idle, _NAMED)} never was above 1 %: MLflow records every GPU of the machine; "
                 "--gpus keeps those of the job."
             )
         extra = [name for each in self.found.tables.values() for name in each.column_names if name.startswith("extra_")]
         if extra:
-            yield f"System metrics without a place of their own are kept as {_listed(sorted(set(extra)))}."
+            yield f"System metrics without a place of their own are kept as {first(sorted(set(extra)), _NAMED)}."
 
     def _of_gauges(self) -> Iterator[str]:
         gauges = self.found.gauges
@@ -80,7 +81,8 @@ class Said:
         if gauges.zeros:
             yield f"{gauges.zeros} values of 0 that Neptune's client drops were put back."
         if gauges.never:
-            yield f"Utilization was never reported and is unknown, always 0 or not supported: {_listed(gauges.never)}."
+            never = first(gauges.never, _NAMED)
+            yield f"Utilization was never reported and is unknown, always 0 or not supported: {never}."
         yield "Its times may be local time of the machine that exported it, several hours off."
 
     def _of_time(self) -> Iterator[str]:
@@ -124,19 +126,16 @@ class Said:
             work, name = self.done
             yield f"Work done, by {name}: {work.amount:.0f} {work.unit}."
         elif wanted is not None:
-            yield f"No training metric {wanted!r} counts work in this run; it has {_listed(self.metrics) or 'none'}."
+            names = first(self.metrics, _NAMED) or "none"
+            yield f"No training metric {wanted!r} counts work in this run; it has {names}."
         roles: dict[Role, list[str]] = {}
         for name in self.metrics:
             if said := recognised(name):
                 roles.setdefault(said.role, []).append(name)
         if roles:
-            named = "; ".join(f"{role}: {_listed(found)}" for role, found in roles.items())
+            named = "; ".join(f"{role}: {first(found, _NAMED)}" for role, found in roles.items())
             yield f"Training metrics by their names: {named}."
 
 
 def _on(node: Node) -> str:
     return "" if node.node is None else f" on {node.node}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")

@@ -9,6 +9,7 @@ from gpureport.importers.neptune.namespaces import Namespace
 from gpureport.importers.neptune.process import Process
 from gpureport.importers.neptune.samples import Sampled
 from gpureport.importers.neptune.tables import interval
+from gpureport.importers.wording import first
 
 _MS = 1000
 _LATE = 3
@@ -61,7 +62,7 @@ def of_devices(arranged: Arranged, spaces: Sequence[Namespace]) -> Iterator[str]
     if arranged.copied:
         yield (
             f"{len(arranged.copied)} processes recorded the same devices at the same time as others and were left out: "
-            f"{_listed(arranged.copied)}"
+            f"{first(arranged.copied, _NAMED)}"
         )
     bare = [space for space in spaces if space.bare]
     if arranged.numbered > 1:
@@ -91,11 +92,7 @@ def of_memory(stock: Inventory) -> Iterator[str]:
 def of_others(others: Sequence[str], points: int) -> Iterator[str]:
     """Yield which hardware series have no place here."""
     if others:
-        yield f"{points} points of {len(others)} series have no metric here: {_listed(others)}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+        yield f"{points} points of {len(others)} series have no metric here: {first(others, _NAMED)}"
 
 
 def of_end(processes: Sequence[Process], end: int, step: float | None) -> Iterator[str]:

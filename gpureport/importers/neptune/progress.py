@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.importers.neptune.content import NO_STEP
 from gpureport.importers.neptune.process import Process
 from gpureport.importers.tracked_metrics import Metric, work
+from gpureport.importers.wording import first
 from gpureport.recording import Work
 from gpureport.training_names import recognised
 
@@ -24,14 +25,14 @@ def done(processes: Sequence[Process], wanted: str | None) -> tuple[Work | None,
     if found is not None:
         notes.append(f"work done, by {found[1]}: {found[0].amount:.0f} {found[0].unit}")
     elif wanted is not None:
-        names = _listed([metric.name for metric in metrics]) or "none"
+        names = first([metric.name for metric in metrics], _NAMED) or "none"
         notes.append(f"no training metric {wanted!r} counts work in this run; it has {names}")
     roles: dict[str, list[str]] = {}
     for name in dict.fromkeys(metric.name for metric in metrics):
         if said := recognised(name):
             roles.setdefault(said.role, []).append(name)
     if roles:
-        named = "; ".join(f"{role}: {_listed(found)}" for role, found in roles.items())
+        named = "; ".join(f"{role}: {first(found, _NAMED)}" for role, found in roles.items())
         notes.append(f"training metrics by their names: {named}")
     return None if found is None else found[0], notes
 
@@ -41,7 +42,3 @@ def _metrics(processes: Sequence[Process]) -> Iterator[Metric]:
         for path, series in sorted(each.content.series.items()):
             if not each.hardware(path):
                 yield Metric(path, series.times, series.steps, series.values, series.steps != NO_STEP)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
