@@ -104,14 +104,19 @@ def _no_colour() -> bool:
     return bool(environ.get("NO_COLOR"))
 
 
-def check(paths: Sequence[Path], sources: Sequence[str | Path] = (), templates: Path | None = None) -> None:
-    """Refuse output files of unknown kinds, any that is a source, and templates with mistakes, before any work is done.
+def check(
+    paths: Sequence[Path],
+    sources: Sequence[str | Path] = (),
+    templates: Path | None = None,
+    detail: int | None = None,
+) -> None:
+    """Refuse files of unknown kinds, any that is a source, and options that no file needs, before any work is done.
 
     Raises:
         RenderError: naming the file.
     """
     from gpureport.report.output import check as check_one  # noqa: PLC0415 - loads the report
-    from gpureport.report.output import check_templates  # noqa: PLC0415 - as above
+    from gpureport.report.output import check_detail, check_templates  # noqa: PLC0415 - as above
 
     read = {Path(source).resolve() for source in sources}
     for path in paths:
@@ -120,14 +125,16 @@ def check(paths: Sequence[Path], sources: Sequence[str | Path] = (), templates: 
             raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
     if templates is not None:
         check_templates(templates, paths)
+    if detail is not None:
+        check_detail(paths)
 
 
-def write(content: "Report", paths: Sequence[Path], templates: Path | None = None) -> None:
+def write(content: "Report", paths: Sequence[Path], templates: Path | None = None, detail: int | None = None) -> None:
     """Write a report to every path, by its extension; say where on standard error."""
     from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
 
     for path in paths:
-        write_one(content, path, templates=templates)
+        write_one(content, path, templates=templates, detail=detail)
         if str(path) != "-":
             note(f"wrote {path}")
     if any(path.suffix.lower() == ".pdf" for path in paths):

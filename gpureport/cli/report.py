@@ -7,6 +7,7 @@ import click
 from gpureport.cli import gate, output, sources
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.values import Detail
 
 
 @click.command()
@@ -25,6 +26,12 @@ from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options,
 @click.option(
     "--templates", type=click.Path(path_type=Path), metavar="DIR", help="Templates that replace the shipped ones."
 )
+@click.option(
+    "--detail",
+    type=Detail(),
+    default="auto",
+    help="Samples in the charts of a page: all (full), all while they fit (auto), or buckets of so many seconds.",
+)
 @gate.fail_on
 @step_options
 @analysis_options
@@ -35,6 +42,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     outputs: tuple[Path, ...],
     title: str | None,
     templates: Path | None,
+    detail: int | None,
     fail_on: tuple[str, ...],
     chain: StepOptions,
     select: tuple[str, ...],
@@ -49,12 +57,12 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     a step label is a step of its own. Limits of the settings ([[policy]]) are printed with what became of them; a
     broken one of --fail-on ends it with 1.
     """
-    output.check(outputs, templates=templates)
+    output.check(outputs, templates=templates, detail=detail)
     policy = gate.alone(config, fail_on)
     found = recordings(source, chain, options)
     output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
     analysed = sources.analysed(found, select, ignore, config, prices)
     checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
     content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
-    output.write(content, outputs, templates)
+    output.write(content, outputs, templates, detail)
     return gate.failed(checks)

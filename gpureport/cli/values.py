@@ -86,6 +86,22 @@ class Seconds(click.ParamType[float]):
         return seconds
 
 
+class Detail(click.ParamType[int | None]):
+    """`full`, `auto`, or whole seconds."""
+
+    name = "full|auto|seconds"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:  # noqa: ANN401 - click's signature
+        """Return the seconds of a bucket, 0 for every sample, None to go by size."""
+        named = {"full": 0, "auto": None}
+        text = str(value)
+        if text in named:
+            return named[text]
+        if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _COARSEST):
+            self.fail(f"{value!r} is neither full nor auto nor whole seconds, from 1 to 86400", param, ctx)
+        return int(text)
+
+
 class Price(click.ParamType[float]):
     """A number from 0 on."""
 

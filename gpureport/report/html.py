@@ -58,26 +58,27 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def render(report: Report, templates: Path | None = None) -> str:
+def render(report: Report, templates: Path | None = None, detail: int | None = None) -> str:
     """Return the report as a page.
 
     Args:
         report: the content.
         templates: folder whose `report.html`, `report.css`, `report.js` or parts stand in for those shipped.
+        detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
 
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
     """
     with themes.located(templates):
-        return _page(report, templates)
+        return _page(report, templates, detail)
 
 
-def _page(report: Report, templates: Path | None) -> str:
+def _page(report: Report, templates: Path | None, detail: int | None) -> str:
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
     style = _compact(pages.get_template(STYLE).render())
-    samples = series.embed(report.timeline)
+    samples = series.embed(report.timeline, detail=detail)
     script = _script(pages) if samples else ""
     strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
     panels = report.comparison.charts if report.comparison else ()

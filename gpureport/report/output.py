@@ -33,6 +33,9 @@ _NAMED = {"metrics.txt": ".prom"}
 _THEMED = {".html", ".pdf"}
 """Formats whose templates a person can replace."""
 
+_SAMPLED = ".html"
+"""The format that holds samples."""
+
 
 def check(path: Path) -> None:
     """Refuse a name whose extension is of no format; `-` is one.
@@ -56,18 +59,31 @@ def check_templates(templates: Path, paths: Sequence[Path]) -> None:
     import_module("gpureport.report.themes").check(templates)
 
 
+def check_detail(paths: Sequence[Path]) -> None:
+    """Refuse a detail of the samples when no file asked for holds any.
+
+    Raises:
+        RenderError: naming the option.
+    """
+    if _SAMPLED not in map(_kind, paths):
+        raise RenderError(
+            "--detail", "no file to be written holds samples", f"write one of {_SAMPLED}, or leave it out"
+        )
+
+
 def _kind(path: Path) -> str:
     """Return the extension that says in which format a file of this name is written."""
     return _NAMED.get(path.name.lower(), path.suffix.lower())
 
 
-def render(report: "Report", extension: str, templates: Path | None = None) -> bytes:
+def render(report: "Report", extension: str, templates: Path | None = None, detail: int | None = None) -> bytes:
     """Return the report in the format of an extension (`.html`), text as UTF-8.
 
     Args:
         report: the content.
         extension: which format.
         templates: folder whose templates stand in for those shipped, for formats made from templates.
+        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample; by size when None.
 
     Raises:
         RenderError: when no format has the extension.
@@ -75,11 +91,14 @@ def render(report: "Report", extension: str, templates: Path | None = None) -> b
     check(Path(f"report{extension}"))
     kind = extension.lower()
     renderer = import_module(FORMATS[kind])
-    content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
+    if kind == _SAMPLED:
+        content = renderer.render(report, templates, detail)
+    else:
+        content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
     return content if isinstance(content, bytes) else str(content).encode()
 
 
-def write(report: "Report", path: Path | str, *, templates: Path | None = None) -> None:
+def write(report: "Report", path: Path | str, *, templates: Path | None = None, detail: int | None = None) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
     Folders are made, the file appears whole or not at all.
@@ -88,6 +107,7 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None) 
         report: the content.
         path: where to.
         templates: folder whose templates stand in for those shipped.
+        detail: as `render` takes it.
 
     Raises:
         RenderError: when no format has the extension, or the file cannot be written.
@@ -97,7 +117,7 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None) 
         return
     target = Path(path)
     check(target)
-    put(target, render(report, _kind(target), templates))
+    put(target, render(report, _kind(target), templates, detail))
 
 
 def put(target: Path, content: bytes) -> None:

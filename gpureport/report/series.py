@@ -64,24 +64,26 @@ class _Packed:
     rounded: tuple[tuple[Plotted, float], ...]
 
 
-def embed(runs: Sequence[Timeline], budget: int = BUDGET) -> Embedded | None:
+def embed(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | None = None) -> Embedded | None:
     """Return the samples of every run, None where there is nothing to look at.
 
     Args:
         runs: the timelines of a report.
         budget: most bytes that the packed samples may take; coarser buckets are tried until they fit.
+        detail: seconds of the buckets whatever the budget, 0 for every sample.
     """
     shown = [(place, run) for place, run in enumerate(runs) if run.strips and run.seconds > 0]
     if not shown:
         return None
-    for level in LEVELS:
+    levels = LEVELS if detail is None else (detail,)
+    for level in levels:
         packed = [_packed(place, run, level) for place, run in shown]
-        blobs = _deflated([entry for run in packed for entry in run.raw], budget if level < LEVELS[-1] else None)
+        blobs = _deflated([entry for run in packed for entry in run.raw], budget if level < levels[-1] else None)
         if blobs is not None:
             break
     index = series_index.layout([run for _, run in shown]) | {"runs": [run.index for run in packed]}
     text = json.dumps(_clean(index), separators=(",", ":")).replace("<", "\\u003c")
-    return Embedded(index=text, blobs=tuple(blobs or ()), note=_note(packed, budget))
+    return Embedded(index=text, blobs=tuple(blobs or ()), note=_note(packed, budget if detail is None else None))
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -155,15 +157,16 @@ def _roundings(packed: Sequence[_Packed]) -> list[str]:
     ]
 
 
-def _note(packed: Sequence[_Packed], budget: int) -> str:
+def _note(packed: Sequence[_Packed], budget: int | None) -> str:
     values = display.integer(sum(run.values for run in packed))
     if any(run.bucket for run in packed):
         lengths = display.listing(
             [f"{bucket}{display.GAP}s" for bucket in sorted({run.bucket for run in packed} - {0})]
         )
+        heavy = f"All samples together would take more than {(budget or 0) / 1e6:g}{display.GAP}MB, so the charts hold"
         return (
-            f"All samples together would take more than {budget / 1e6:g}{display.GAP}MB, so the charts hold smallest, "
-            f"mean and largest value of every {lengths}. Text and tables are from the samples themselves."
+            f"{'The charts hold, as asked,' if budget is None else heavy} smallest, mean and largest value of every "
+            f"{lengths}. Text and tables are from the samples themselves."
         )
     rounded = _roundings(packed)
     exact = f"rounded for the charts: {display.listing(rounded)}" if rounded else "none of them rounded"

@@ -90,3 +90,29 @@ def test_groups_by_param(gpureport: Program, four: Path) -> None:
     page = (four / "report.html").read_text()
     assert "<h2>Groups by framework</h2>" in page
     assert page.count("<figcaption>") == 2
+
+
+@pytest.mark.parametrize(
+    ("detail", "said"),
+    [("full", "The charts hold every sample"), ("20", "The charts hold, as asked, smallest, mean and largest value")],
+)
+def test_detail_of_the_charts(gpureport: Program, four: Path, detail: str, said: str) -> None:
+    """All samples or buckets, as asked for; the page says which."""
+    assert gpureport("report", FILES[0], "--detail", detail, "-o", "report.html").code == 0
+    assert said in (four / "report.html").read_text()
+
+
+@pytest.mark.parametrize("detail", ["0", "-5", "2.5", "fine", "86401"])
+def test_a_detail_must_be_one(gpureport: Program, four: Path, detail: str) -> None:
+    """Anything else is refused before any work."""
+    outcome = gpureport("report", FILES[0], "--detail", detail, "-o", "report.html")
+    assert (outcome.code, (four / "report.html").exists()) == (2, False)
+    assert f"'{detail}' is neither full nor auto nor whole seconds" in outcome.err
+
+
+def test_a_detail_nothing_shows(gpureport: Program, four: Path) -> None:
+    """Of a file without samples the option is refused, as it would change nothing."""
+    del four
+    outcome = gpureport("report", FILES[0], "--detail", "full", "-o", "report.md")
+    assert outcome.code != 0
+    assert "no file to be written holds samples" in outcome.err

@@ -85,6 +85,16 @@ def embedded(run: Recording, budget: int = series.BUDGET) -> series.Embedded:
     return found
 
 
+@pytest.mark.parametrize(("detail", "bucket"), [(0, 0), (30, 30), (7, 7), (3, 0), (None, 3600)])
+def test_detail_goes_before_the_budget(detail: int | None, bucket: int) -> None:
+    """What was asked for stays however large, but for buckets of too few samples; else the smallest that fits."""
+    found = series.embed(timeline(builders.recording(util=np.arange(600) % 97)), 1, detail)
+    assert found is not None
+    assert [run["bucket"] for run in json.loads(found.index)["runs"]] == [bucket]
+    assert ("as asked" in found.note) == bool(detail and bucket)
+    assert ("more than" in found.note) == (detail is None)
+
+
 @given(
     st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=300), st.sampled_from([1e-3, 0.1, 1.0])
 )
