@@ -85,6 +85,8 @@ def changes(values: "FloatArray", *, smallest: float, relative: float = 0.0, gra
         if signs[least] >= _LIMIT * (1 + _LIMIT_OF_FEW / len(recent)):
             break
         del edges[least + 1]
+        # a step that was none had taken part of the noise with it
+        noise = _about_levels(recent, edges, grain)
     return tuple(_step(recent, edges, at, noise, first) for at in range(1, len(edges) - 1))
 
 

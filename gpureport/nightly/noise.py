@@ -23,6 +23,8 @@ _USUAL_NIGHTS = 30
 """Correlation of a night with the one before that is assumed, and how many nights that assumption is worth."""
 
 _HIGHEST = 0.8
+_DOUBT = 0.5
+"""Standard errors of the correlation that are added to it: one taken for too low makes chance pass for a change."""
 
 
 def _left_of_variance() -> float:
@@ -71,7 +73,9 @@ def night_noise(values: "FloatArray", grain: float) -> NightNoise:
     one, two = _spread(np.diff(values)) ** 2, _spread(values[2:] - values[:-2]) ** 2
     nights = len(values)
     seen = min(max(two / one - 1, 0.0), _HIGHEST) if one else _USUAL
-    correlation = (nights * seen + _USUAL_NIGHTS * _USUAL) / (nights + _USUAL_NIGHTS)
+    worth = nights + _USUAL_NIGHTS
+    likely = (nights * seen + _USUAL_NIGHTS * _USUAL) / worth
+    correlation = min(likely + _DOUBT * sqrt((1 - likely * likely) / worth), _HIGHEST)
     deviation = sqrt(one / (2 * (1 - correlation)))
     return NightNoise(deviation=max(deviation, grain), correlation=correlation)
 

@@ -3,8 +3,10 @@
 import configparser
 import os
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -145,11 +147,34 @@ def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     assert [code for code, _ in ended] == [0, 0, 4]
     assert "No data from gpu.csv: no such file" in (ended[2][1] / "summary.md").read_text()
     assert "needed before changes can be told" in (ended[1][1] / "summary.md").read_text()
+    assert "## gpureport check passed (1 passed)" in (ended[1][1] / "summary.md").read_text()
+    assert "## gpureport check CANNOT JUDGE" in (ended[2][1] / "summary.md").read_text()
     bench.run(["git", "clone", "-qb", "gpu-history", str(remote), "end"], 0, None, tmp_path)
     assert kept(tmp_path / "end" / ".gpureport") == [(1, ""), (1, ""), (0, "no such file or run")]
     site = tmp_path / "end" / "site"
     assert len(list((site / "nights").glob("*.html"))) == 2
     assert "No data." in (site / "index.html").read_text()
+
+
+def test_github_workflow_is_valid(tmp_path: Path) -> None:
+    """Its keys are those a workflow has, every step is one thing, and actionlint says nothing where it is installed."""
+    (text,) = blocks(RECIPES / "github-actions.md", "yaml")
+    content: Any = yaml.safe_load(text)
+    assert set(content) <= {"name", True, "permissions", "env", "defaults", "concurrency", "jobs"}
+    (job,) = content["jobs"].values()
+    assert set(job) <= {"name", "runs-on", "needs", "if", "env", "timeout-minutes", "permissions", "container", "steps"}
+    (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
+    for step in [*job["steps"], *yaml.safe_load(shown)]:
+        assert set(step) <= {"name", "id", "if", "uses", "with", "run", "shell", "env", "working-directory"}
+        assert ("uses" in step) != ("run" in step)
+        assert step.get("if", "always()") == "always()"
+        assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v1"))
+    linter = shutil.which("actionlint")
+    if linter is not None:
+        steps = textwrap.indent(shown, "      ")
+        (tmp_path / "nightly.yml").write_text(text + steps)
+        done = subprocess.run([linter, "nightly.yml"], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_gitlab(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
@@ -215,6 +240,11 @@ def test_slurm(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
         done = bench.run(["bash", "-c", batch], night, logs[night], folder, **given)
         assert done.returncode == (9 if night else 0), done.stderr
     assert kept(history / ".gpureport") == [(1, ""), (1, "")]
+    (gate,) = re.findall(r"`(--fail-on .*?)`", (RECIPES / "slurm.md").read_text())
+    given = {"SLURM_JOB_NAME": "gate", "SLURM_JOB_ID": "12", "GPU_HISTORY": str(tmp_path / "gated")}
+    (folder / "train.sh").write_text(_JOB)
+    done = bench.run(["bash", "-c", batch.replace("\n}", f" {gate}\n}}")], 1, None, folder, **given)
+    assert done.returncode == 4, done.stderr
     given = {"SLURM_JOB_ID": "13", "SLURM_JOB_NAME": "train", "SLURM_JOB_USER": "ada", "GPU_LOGS": str(tmp_path)}
     done = bench.run(["bash", "-c", epilog], 2, None, folder, GPU_HISTORY=str(history), **given)
     assert done.returncode == 0

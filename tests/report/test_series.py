@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.columns import FloatArray
@@ -95,6 +95,7 @@ def test_detail_goes_before_the_budget(detail: int | None, bucket: int) -> None:
     assert ("more than" in found.note) == (detail is None)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.floats(-1e9, 1e9) | st.just(float("nan")), min_size=1, max_size=300), st.sampled_from([1e-3, 0.1, 1.0])
 )

@@ -74,6 +74,12 @@ def _one(folder: Path, name: str, interval: float, rng: np.random.Generator) -> 
     chosen = (A100, H100, V100) if name in _DATA_CENTRE else CARDS
     setting = Setting(interval=interval, card=chosen[int(rng.integers(len(chosen)))], rng=rng)
     script = replace(SCENARIOS[name](setting), card=setting.card, interval=interval)
+    run = f"{name}-{interval:g}s"
+    return log(folder / run, script, rng) | {"run": run}
+
+
+def log(folder: Path, script: Script, rng: np.random.Generator) -> dict[str, Any]:
+    """Play a run and write its logs into a new folder; return its labels."""
     courses = [course(script, script.of(gpu), busy(script.of(gpu), rng), rng) for gpu in range(script.gpus)]
     used = [memory.used(script, blocks(played.busy, round(STEP / TICK)), rng) for played in courses]
     times = readings.moments(script, rng)
@@ -81,6 +87,5 @@ def _one(folder: Path, name: str, interval: float, rng: np.random.Generator) -> 
         readings.gpu(script, gpu, played=courses[gpu], used=used[gpu], times=times, rng=rng)
         for gpu in range(script.gpus)
     ]
-    entry = labels.truth(script, courses, used) | {"run": f"{name}-{interval:g}s"}
-    writing.write(folder / entry["run"], script, rows, readings.host(script, rng) if script.host else None)
-    return entry
+    writing.write(folder, script, rows, readings.host(script, rng) if script.host else None)
+    return labels.truth(script, courses, used)

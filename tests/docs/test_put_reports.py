@@ -1,0 +1,97 @@
+"""The guide to putting reports where people look: its commands run, with programs to stand in for those of clouds."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.docs.test_pages import ROOT, blocks
+from tests.importers.logs import log
+from tests.importers.mlflow.stores import Made, database, monitored, run_id
+
+PAGE = ROOT / "docs" / "how-to" / "publish.md"
+RUN = Made(id=run_id(1), name="baseline", series=monitored(range(0, 100_000, 10_000)))
+_CLOUD = """#!/bin/sh
+# stands in for the program of a cloud: takes the options that program has, and copies within a folder
+set -e
+at() { case $1 in *:*) echo "$CLOUD/${1#*:}" ;; *) echo "$1" ;; esac; }
+case "${0##*/} $1" in
+"aws s3" | "gcloud storage")
+    [ "$2" = cp ]
+    from=$3 to=$(at "$4")
+    ;;
+"az storage")
+    [ "$2 $3 $4 $5 $7 $9" = "blob upload --overwrite --container-name --file --name" ]
+    from=$8 to=$CLOUD/$6/${10}
+    ;;
+"rclone copyto") from=$2 to=$(at "$3") ;;
+"rclone copy")
+    from=$(at "$2")/. to=$(at "$3")/.
+    ;;
+*) exit 64 ;;
+esac
+mkdir -p "${to%/*}"
+cp -R "$from" "$to"
+"""
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A folder with a log, a store of MLflow, and programs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    told = dict.fromkeys(("aws", "gcloud", "az", "rclone"), _CLOUD)
+    told["gpureport"] = f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n'
+    for name, text in told.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    (tmp_path / "gpu.csv").write_text(log(120))
+    database(tmp_path / "mlflow.db", [RUN])
+    return tmp_path
+
+
+def run(machine: Path, command: str, folder: Path | None = None) -> None:
+    """Run a block of the page."""
+    environment = {
+        "PATH": f"{machine / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "HOME": str(machine),
+        "CLOUD": str(machine / "cloud"),
+        "BUCKET": "nightly",
+    }
+    words = ["bash", "-e", "-c", command]
+    done = subprocess.run(words, cwd=folder or machine, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_folder_and_mlflow(machine: Path) -> None:
+    """The report lies in the folder and among the artifacts of the run, the same bytes."""
+    for command in blocks(PAGE, "sh"):
+        run(machine, command)
+    written = (machine / "report.html").read_bytes()
+    assert (machine / "reports" / "report.html").read_bytes() == written
+    (published,) = (machine / "mlruns").rglob("gpureport/report.html")
+    assert RUN.id in published.parts
+    assert published.read_bytes() == written
+
+
+def test_bucket(machine: Path) -> None:
+    """Each command puts the report there; two machines that fetch and send have one history of both."""
+    report, nights = blocks(PAGE, "bash")
+    run(machine, blocks(PAGE, "sh")[0])
+    for command in report.splitlines():
+        run(machine, command)
+        (put,) = (path for path in (machine / "cloud").rglob("gpu/report.html") if "nightly" in path.parts)
+        assert put.read_bytes() == (machine / "report.html").read_bytes()
+        put.unlink()
+    for number, name in enumerate(("one", "two")):
+        (machine / name).mkdir()
+        (machine / name / "gpu.csv").write_text(log(120 + number))
+        dated = nights.replace("--site site", f"--site site --date 2026-03-1{number}")
+        # the first night has nothing to fetch
+        run(machine, dated if number else dated.partition("\n")[2], machine / name)
+    kept = sorted(path.name[:10] for path in (machine / "cloud" / "nightly" / "history").glob("*.parquet"))
+    assert kept == ["2026-03-10", "2026-03-11"]
+    assert len(list((machine / "cloud" / "nightly" / "site" / "nights").glob("*.html"))) == 2
