@@ -15,7 +15,7 @@ from gpureport.cli.verbosity import note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gpureport.nightly.history import History
     from gpureport.nightly.night import Night, Part
@@ -101,7 +101,8 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         history.append(_night(date, label, parts, now))
     nights = history.nights()
     courses = trends(nights)
-    build(site, nights, courses, _Reports(store=store, history=history, how=how, fresh=fresh).of)
+    whole = {each.page: each for each in history.recorded()}
+    build(site, nights, courses, _Reports(store=store, whole=whole, how=how, fresh=fresh).of)
     _say(nights, courses)
     if fresh is not None and wanted.entries:
         tonight.codes.add(_held(wanted, fresh))
@@ -179,7 +180,7 @@ class _Reports:
     """Renders reports: from what is at hand, else from the runs of the store."""
 
     store: "Store"
-    history: "History"
+    whole: "Mapping[str, Night]"
     how: _How
     fresh: sources.Analysed | None
 
@@ -187,8 +188,7 @@ class _Reports:
         """Return the report of a night with all it recorded; None where the store keeps one of its runs no longer."""
         from gpureport.report import render  # noqa: PLC0415 - loads numpy
 
-        (whole,) = (each for each in self.history.recorded() if each.page == night.page)
-        runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+        runs = self._analysed([part.run_id for part in self.whole[night.page].measured if part.run_id])
         return None if runs is None else render(output.report(runs, said=night.command), ".html")
 
     def _analysed(self, wanted: list[str]) -> sources.Analysed | None:

@@ -7,8 +7,8 @@ together, and none by the outlier.
 """
 
 import argparse
+import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.nightly import site
 from gpureport.nightly.change import FEWEST, changes, fresh
 from gpureport.nightly.figures import BY_NAME
-from gpureport.nightly.trend import trends
+from gpureport.nightly.history import History
+from tests.benchmarks.report_cpu import cpu_seconds, large_log
 from tests.nightly.made import USUAL, course, year
 
 NIGHTS, REGRESSION, OUTLIER, DRIFT = 60, 30, 45, 15
@@ -121,19 +121,21 @@ def calm(seeds: int) -> Iterator[str]:
 
 
 def cost() -> Iterator[str]:
-    """Yield how long the pages of a year take, beside those of one night, and how large they are."""
-    spent = []
-    with tempfile.TemporaryDirectory() as folder:
-        for count in (1, 365):
-            history = year(count)
-            begin = time.process_time()
-            site.build(Path(folder) / str(count), history, trends(history), lambda _: None)
-            spent.append(time.process_time() - begin)
-        index = (Path(folder) / "365" / "index.html").stat().st_size
-        pages = sum(path.stat().st_size for path in (Path(folder) / "365").rglob("*.html"))
-    ratio = spent[1] / spent[0]
-    yield f"365 nights of {len(USUAL)} figures: {spent[1]:.1f} s of processors, {ratio:.0f} times one night"
-    yield f"  index {index / 1000:.0f} kB of 300, all pages {pages / 1000:.0f} kB"
+    """Yield what the pages of a year take, beside the report of one night of 8 GPUs over two hours, and their size."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        history = History(folder / "store")
+        for each in year():
+            history.append(each)
+        site, log = folder / "site", large_log(folder)
+        program = [sys.executable, "-m", "gpureport"]
+        pages = cpu_seconds([*program, "nightly", "--store", str(folder / "store"), "--site", str(site)])
+        report = cpu_seconds([*program, "report", str(log), "-o", str(folder / "report.html")])
+        index = (site / "index.html").stat().st_size
+        size = sum(path.stat().st_size for path in site.rglob("*.html"))
+    yield f"365 nights of {len(USUAL)} figures: {pages:.1f} s of processors, from the history to the pages"
+    yield f"  {pages / report:.1f} times the report of one night, {report:.1f} s"
+    yield f"  index {index / 1000:.0f} kB of 300, all pages {size / 1000:.0f} kB"
 
 
 def main() -> None:

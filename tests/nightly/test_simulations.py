@@ -47,9 +47,10 @@ def test_other_figures_stay_quiet(tallies: list[nightly.Tally]) -> None:
 
 
 @pytest.mark.stress
-def test_quiet_nights_stay_quiet() -> None:
+@pytest.mark.parametrize("correlation", [0.3, 0.5])
+def test_quiet_nights_stay_quiet(correlation: float) -> None:
     """Of nights in which nothing changes one in a hundred at most raises an alarm, of all figures together."""
-    counted = [nightly.quiet(seed, 0.3) for seed in range(20)]
+    counted = [nightly.quiet(seed, correlation) for seed in range(20)]
     alarmed, possible = (sum(each) for each in zip(*counted, strict=True))
     assert alarmed <= 0.01 * possible
 
