@@ -104,11 +104,12 @@ def _spooled(source: str, path: Path) -> Path:
     """Return a file with the content of a pipe or of standard input, which can be read only once."""
     handle, name = tempfile.mkstemp(prefix="gpureport-")
     atexit.register(Path(name).unlink, missing_ok=True)
+    # a buffer would go on waiting for more without looking whether the process was asked to end
     with os.fdopen(handle, "wb") as spool:
         if source == "-":
-            shutil.copyfileobj(sys.stdin.buffer, spool)
+            shutil.copyfileobj(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), spool)
         else:
-            with path.open("rb") as pipe:
+            with path.open("rb", buffering=0) as pipe:
                 shutil.copyfileobj(pipe, spool)
     return Path(name)
 
