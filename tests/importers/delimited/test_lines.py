@@ -169,13 +169,17 @@ def test_a_delimiter_at_the_end_is_no_cell(tmp_path: Path, header: str) -> None:
 @pytest.mark.parametrize("letters", ["x", "1", '"', "ab1,;-#", "\0x"])
 @pytest.mark.parametrize("header", [HEADER, "utilization.gpu [%]", "x"])
 def test_a_log_of_one_letter_a_line(tmp_path: Path, header: str, letters: str) -> None:
-    """100 kB of lines that are no rows take no second of the processor, as nothing of that size may (measured: .3)."""
+    """100 kB of lines that are no rows take a moment; they took a second of the processor."""
     chance = Random(1)
     text = "".join(chance.choice(letters) + "\n" for _ in range(50_000))
-    start = process_time()
-    with suppress(SourceError):
-        read_text(tmp_path, f"{header}\n{text}")
-    assert process_time() - start < 1.0
+    taken = []
+    # what else the machine does makes the same work take longer: the quickest of three says what it takes
+    for _ in range(3):
+        start = process_time()
+        with suppress(SourceError):
+            read_text(tmp_path, f"{header}\n{text}")
+        taken.append(process_time() - start)
+    assert min(taken) < 0.6
 
 
 def test_what_is_no_row_twice_is_counted_twice(tmp_path: Path) -> None:
