@@ -59,6 +59,26 @@ def test_every_cell_has_a_source() -> None:
             assert key in {"model", "names", "not"} or cell[1] in content["sources"], (row["model"], key)
 
 
+def test_no_source_is_a_memory() -> None:
+    """A source is something that can be opened: a kind of dump, or an address."""
+    content = tomllib.loads((Path(gpus.__file__).with_name("gpus.toml")).read_text(encoding="utf-8"))
+    dumps = {"dump", "dump_margin", "mock", "cc", "dcgm", "refresh", "idle"}
+    assert [name for name, words in content["sources"].items() if name not in dumps and "http" not in words] == []
+    assert [name for name, words in content["sources"].items() if "quoted" in words] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["NVIDIA A40", "NVIDIA RTX A6000", "NVIDIA GeForce RTX 4090", "NVIDIA H20", "NVIDIA GH200 480GB"],
+)
+def test_gpus_of_which_no_dump_names_the_limits_are_in_the_table(name: str) -> None:
+    """Their memory and how fast it is are known, each with its source."""
+    known = gpus.find(name)
+    assert known is not None
+    assert known.memory_total_bytes
+    assert known.memory_bandwidth_bytes_per_second
+
+
 def test_every_source_is_used() -> None:
     """A source nobody cites is stale."""
     content = tomllib.loads((Path(gpus.__file__).with_name("gpus.toml")).read_text(encoding="utf-8"))

@@ -11,6 +11,7 @@ from gpureport.analysis import (
     limits,
     low_use,
     roots,
+    thresholds,
     throttle_ledger,
     unanswered,
 )
@@ -145,7 +146,7 @@ def _unjudgeable(mixed: Sequence[Device], rules: Sequence[Rule]) -> Iterator[Not
 def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
     """Return the episodes of low use of each GPU as the rule sees them, findings or not."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    return low_use.find(context, rule.limits()).spans if rule else {}
+    return low_use.find(context, thresholds.limits(rule, low_use.Limits)).spans if rule else {}
 
 
 def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:

@@ -19,6 +19,9 @@ from gpureport.findings import Finding, Interval
 UNUSED = "unused"
 """Cause of an idle gap of a GPU that never worked: its time is not idle but unused."""
 
+GONE = ("lost", "no answer")
+"""Causes of gpu_lost that end what a GPU can do."""
+
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
@@ -52,14 +55,15 @@ def gpu_time(
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
-    Each moment falls into the first of these that applies: no samples (or none with a utilisation); a GPU that was
-    never used; start-up and tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle
-    gap; an episode of high utilisation with little work; an episode of low use; a sample at a utilisation of at most
-    5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share in which no kernel ran
-    counts, of low use it is low use, of any other moment short pauses, whatever the utilisation of a single sample:
-    fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %. The share in which one
-    ran is computing, less what throttled clocks cost of it; of high utilisation with little work what that cost is
-    hollow. So computing means the same in every step that is compared.
+    Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
+    follows on the loss of a GPU is lost with it; a GPU that was never used; start-up and tail, as far as utilisation
+    was at most 12 %; an episode of waiting for input; an idle gap; an episode of high utilisation with little work; an
+    episode of low use; a sample at a utilisation of at most 5 % outside the job, which is idle as the gap is; any
+    other. Of waiting for input the share in which no kernel ran counts, of low use it is low use, of any other moment
+    short pauses, whatever the utilisation of a single sample: fine samples show a pause of a tenth of a second as one
+    at 0 %, coarse ones as one at 90 %. The share in which one ran is computing, less what throttled clocks cost of it;
+    of high utilisation with little work what that cost is hollow. So computing means the same in every step that is
+    compared.
 
     Args:
         context: the recording.
@@ -72,7 +76,10 @@ def gpu_time(
     start, end = cells.tiles(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
     ledger = _Ledger(left=_where(start, end, ~np.isnan(used)))
-    ledger.add("no_samples", window.seconds - intervals.total_seconds(ledger.left))
+    unseen = intervals.difference(intervals.spans([window]), ledger.left)
+    gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
+    ledger.add("gpu_lost", gone)
+    ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
     ledger.take("unused", _unused(findings, device, window))
     resting = _where(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)
@@ -108,6 +115,12 @@ def _where(start: IntArray, end: IntArray, rows: BoolArray) -> Spans:
 
 def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
     return float(np.nansum(weight * intervals.overlap(start, end, when))) if len(when) else 0.0
+
+
+def _gone(findings: Sequence[Finding], device: str) -> Spans:
+    """Return when a GPU no longer answered, as the log or its empty rows say; an Xid error alone loses no GPU."""
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in GONE]
+    return intervals.of_kinds(lost, device, {"gpu_lost"})
 
 
 def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans:

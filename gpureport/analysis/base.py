@@ -130,6 +130,7 @@ GPU_TIME_CLASSES = (
     "unused",
     "startup",
     "tail",
+    "gpu_lost",
     "no_samples",
 )
 """Classes a GPU-second falls into, the one shown first first.

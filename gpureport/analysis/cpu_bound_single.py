@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis import answering, intervals, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.phases import UTILISATION
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import limits, literature, pragmatic
 from gpureport.analysis.waiting import Compared, Machine, Wait
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -86,7 +86,7 @@ class CpuBoundSingle:
         length = machine.length(self.over.value, self.bins.value)
         full = waiting.share_of(series, length, lambda values: self._full(values, metric)) >= _HALF
         calm = waiting.share_of(machine.mean(CPU), length, lambda values: values >= self.cpu.value) < _HALF
-        episodes = waiting.episodes(context, machine, full & calm, self._limits(), self.after)
+        episodes = waiting.episodes(context, machine, full & calm, limits(self, waiting.Limits), self.after)
         against = waiting.compare(machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):
             cost = waiting.wait(window, machine.gpus, against.spans)
@@ -95,18 +95,6 @@ class CpuBoundSingle:
     def _full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
         return busy if metric == CORE else busy & (values <= self.process.value)
-
-    def _limits(self) -> waiting.Limits:
-        return waiting.Limits(
-            gpu=self.gpu.value,
-            enter=self.enter.value,
-            leave=self.leave.value,
-            over=self.over.value,
-            rows=self.rows.value,
-            shortest=self.shortest.value,
-            bridge=self.bridge.value,
-            bins=self.bins.value,
-        )
 
     def _finding(self, context: Context, machine: Machine, metric: str, cost: Wait, against: Compared) -> Finding:
         devices = tuple(machine.gpus)

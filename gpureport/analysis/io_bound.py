@@ -8,7 +8,7 @@ from gpureport.analysis import answering, intervals, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.bins import rolling_mean
 from gpureport.analysis.phases import UTILISATION
-from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.analysis.thresholds import limits, literature, pragmatic
 from gpureport.analysis.waiting import Compared, Machine, Wait
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -73,22 +73,10 @@ class IoBound:
             return
         length = machine.length(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
-        episodes = waiting.episodes(context, machine, where, self._limits(), self.after)
+        episodes = waiting.episodes(context, machine, where, limits(self, waiting.Limits), self.after)
         against = waiting.compare(machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):
             yield self._finding(context, machine, waiting.wait(window, machine.gpus, against.spans), against)
-
-    def _limits(self) -> waiting.Limits:
-        return waiting.Limits(
-            gpu=self.gpu.value,
-            enter=self.enter.value,
-            leave=self.leave.value,
-            over=self.over.value,
-            rows=self.rows.value,
-            shortest=self.shortest.value,
-            bridge=self.bridge.value,
-            bins=self.bins.value,
-        )
 
     def _finding(self, context: Context, machine: Machine, cost: Wait, against: Compared) -> Finding:
         devices = tuple(machine.gpus)

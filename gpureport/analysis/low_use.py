@@ -11,13 +11,20 @@ from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
-from gpureport.analysis.thresholds import literature
+from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Threshold
 
 CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
 """Mean utilisation that calls for no change."""
+ENTER = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
+LEAVE = pragmatic(0.72, "1", "70 % with room for the same error")
+IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
+OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
+ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
+"""Thresholds of both kinds, as `Limits` says what each is."""
 
 KINDS = ("underutilised", "low_util_cause_unknown")
 """Kinds that share the computation, with and without a CPU series."""
@@ -45,7 +52,7 @@ class Limits:
     idle: float
     over: float
     rows: float
-    watched: float = 0.5
+    watched: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

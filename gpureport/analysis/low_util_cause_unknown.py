@@ -8,7 +8,7 @@ from gpureport.analysis import answering, certainty, intervals, low_use
 from gpureport.analysis.base import Context
 from gpureport.analysis.low_use import Figures, LowUse
 from gpureport.analysis.phases import UTILISATION
-from gpureport.analysis.thresholds import pragmatic
+from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "low_util_cause_unknown"
@@ -30,37 +30,26 @@ class LowUtilCauseUnknown:
     wants: ClassVar[tuple[str, ...]] = (low_use.CPU,)
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
-    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
-    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    enter: Threshold = low_use.ENTER
+    leave: Threshold = low_use.LEAVE
     gpu: Threshold = low_use.BELOW
-    idle: Threshold = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
-    over: Threshold = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
-    rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-    watched: Threshold = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
-
-    def limits(self) -> low_use.Limits:
-        """Return the thresholds as the computation wants them."""
-        return low_use.Limits(
-            enter=self.enter.value,
-            leave=self.leave.value,
-            gpu=self.gpu.value,
-            idle=self.idle.value,
-            over=self.over.value,
-            rows=self.rows.value,
-            watched=self.watched.value,
-        )
+    idle: Threshold = low_use.IDLE
+    over: Threshold = low_use.OVER
+    rows: Threshold = low_use.ROWS
+    watched: Threshold = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was not recorded."""
-        needed = low_use.needed_seconds(context, self.limits())
+        wanted = limits(self, low_use.Limits)
+        needed = low_use.needed_seconds(context, wanted)
         if context.whole.seconds < needed:
             yield answering.too_short(_KIND, context.whole.seconds, needed)
             return
         if low_use.sampled_seconds(context) < needed:
             yield answering.too_short(_KIND, low_use.sampled_seconds(context), needed, "samples cover")
             return
-        low = low_use.find(context, self.limits())
-        alone = [name for name in low.spans if not low_use.watched(context, self.limits(), name, low.spans[name])]
+        low = low_use.find(context, wanted)
+        alone = [name for name in low.spans if not low_use.watched(context, wanted, name, low.spans[name])]
         if alone:
             yield self._finding(context, low, low_use.figures(context, low, alone))
 

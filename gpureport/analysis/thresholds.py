@@ -1,6 +1,14 @@
-"""Short forms for thresholds, one a provenance."""
+"""Short forms for thresholds, one a provenance, and what a computation takes of them."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING, TypeVar
 
 from gpureport.findings import Provenance, Threshold
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Limits = TypeVar("Limits", bound="DataclassInstance")
 
 
 def vendor(value: float, unit: str, source: str) -> Threshold:
@@ -16,3 +24,13 @@ def literature(value: float, unit: str, source: str) -> Threshold:
 def pragmatic(value: float, unit: str, source: str) -> Threshold:
     """Return a limit chosen because it works, with the reason."""
     return Threshold(value=value, unit=unit, provenance=Provenance.PRAGMATIC, source=source)
+
+
+def limits(rule: object, wanted: type[Limits]) -> Limits:
+    """Return the limits of a computation, each the value of the rule's threshold of the same name.
+
+    Args:
+        rule: the rule.
+        wanted: a dataclass of numbers, with one field a threshold.
+    """
+    return wanted(**{field.name: getattr(rule, field.name).value for field in fields(wanted)})

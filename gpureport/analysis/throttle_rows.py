@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis.bins import rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import COUNTED_SHARE, Signals, event, events_recorded, reference_clock
 from gpureport.analysis.held_clocks import Held, held
@@ -14,6 +15,7 @@ THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
 BRAKE = "hw_power_brake_slowdown"
 REASONS = (*THERMAL, BRAKE, "hw_slowdown")
 """Clock event reasons that are throttling."""
+_SETTLED_SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +26,10 @@ class Limits:
         clock_drop: clock, of the cool reference, below which heat lowered it.
         near_limit: degrees below the limit from which heat can lower clocks.
         cool: degrees below the limit at which it cannot.
-        power_free: power, of the limit, below which the power cap does not act.
+        power_free: mean power, of the limit, below which the power cap does not act.
+        power_capped: mean power, of the limit, from which on it does, and heat no longer.
+        clock_back: mean clock, of the cool reference, from which on heat no longer lowers it.
+        settled: seconds over which these means are taken, at least.
         hw_clock_max: clock, of the highest, below which a hardware slowdown is real.
         hw_clock_drop: clock, of the reference, below which only hardware cuts it.
         hw_power: power, of the limit, below which such a cut is not the power cap.
@@ -34,6 +39,9 @@ class Limits:
     near_limit: float
     cool: float
     power_free: float
+    power_capped: float
+    clock_back: float
+    settled: float
     hw_clock_max: float
     hw_clock_drop: float
     hw_power: float
@@ -137,11 +145,38 @@ def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
     reason = _indirect_reason(cells, found)
     if reason:
         return _unjudged(cells, reason)
+    return Judged(rows=_heated(cells, found, limits), direct=False)
+
+
+def _heated(cells: Cells, found: Signals, limits: Limits) -> BoolArray:
+    """Return the rows whose clock is held by heat, as clock, temperature and power tell.
+
+    A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
+    the load wavers by more than that, the means around a sample tell which of the two holds the clock.
+    """
     cool = found.busy & (found.temperature < found.limit - limits.cool)
-    low = found.clock < limits.clock_drop * reference_clock(found.clock, cool)
-    hot = found.temperature >= found.limit - limits.near_limit
-    uncapped = found.power < limits.power_free * found.power_limit
-    return Judged(rows=found.busy & low & hot & uncapped, direct=False)
+    full = reference_clock(found.clock, cool)
+    hot = found.busy & (found.temperature >= found.limit - limits.near_limit)
+    suspect = hot & (found.clock < limits.clock_drop * full)
+    if not suspect.any():
+        return suspect
+    length = max(_SETTLED_SAMPLES, round(limits.settled / cells.interval))
+    clock, power = (
+        rolling_mean(np.where(found.busy, values, np.nan), length)
+        for values in (found.clock / full, found.power / found.power_limit)
+    )
+    told = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
+    return _unbroken(told, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
+
+
+def _unbroken(rows: BoolArray, ended: BoolArray) -> BoolArray:
+    """Return rows with all that lie between two of them, where none in between says that it had ended."""
+    at = np.flatnonzero(rows)
+    joined = np.flatnonzero(np.diff(np.cumsum(ended)[at]) == 0)
+    steps = np.zeros(len(rows) + 1, dtype=np.int64)
+    steps[at[joined]] += 1
+    steps[at[joined + 1]] -= 1
+    return rows | (np.cumsum(steps[:-1]) > 0)
 
 
 def hardware(cells: Cells, found: Signals, limits: Limits) -> Judged:

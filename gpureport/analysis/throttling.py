@@ -12,7 +12,7 @@ from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import SIGNALS, Signals, Slowed, events_of, lost_seconds, reference, signals
 from gpureport.analysis.held_clocks import held, total_name
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.analysis.thresholds import limits, pragmatic, vendor
 from gpureport.analysis.throttle_rows import BRAKE, THERMAL, Judged
 from gpureport.analysis.throttle_words import Episodes
 from gpureport.columns import BoolArray
@@ -27,9 +27,11 @@ class Throttling:
     """A clock held down by heat (thermal_throttle) or by hardware for another reason (hw_throttle).
 
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
-    thermal one while the GPU is busy and its clock below 75 % of the highest. Without them: a busy GPU whose
-    clock falls below that of its cool samples, at its temperature limit and below its power limit; or far below
-    it while cool and far from its power limit. Samples at most 10 s (or 2.5 intervals) apart are one episode.
+    thermal one while the GPU is busy and its clock below 75 % of the highest. Without them: a busy GPU at its
+    temperature limit whose clock is below that of its cool samples, while the means over 10 s (or 5 samples) of clock
+    and power are below what a power cap would set; until one of the means is back, or it cools. Or a clock far below
+    that of cool samples on a GPU that is cool and far from its power limit. Samples at most 10 s (or 2.5 intervals)
+    apart are one episode.
     Where the driver counts the time of a reason, what it counted is the throttled time, at any sampling and also where
     no sample shows the bit; from 0.1 s a run on.
     The time lost is what the clock of busy samples fell short of that of the others, or of the highest.
@@ -54,7 +56,10 @@ class Throttling:
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
     cool: Threshold = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
-    power_free: Threshold = pragmatic(0.96, "1", "at 96 % of the limit and more the power cap sets the clock")
+    power_free: Threshold = pragmatic(0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it")
+    power_capped: Threshold = pragmatic(0.99, "1", "a mean this near the limit leaves no room for a clock step")
+    clock_back: Threshold = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
+    settled: Threshold = pragmatic(10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least")
     hw_clock_max: Threshold = vendor(
         0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too"
     )
@@ -69,7 +74,7 @@ class Throttling:
         for kind, judge in _JUDGES:
             for device, cells in context.gpus().items():
                 found = signals(cells)
-                judged = judge(cells, found, self._limits())
+                judged = judge(cells, found, limits(self, throttle_rows.Limits))
                 needed = self._shortest(cells)
                 if judged.reason:
                     command = answering.recording(judged.missing)
@@ -85,24 +90,13 @@ class Throttling:
         told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(cells))
         for _, judge in _JUDGES:
-            judged = judge(cells, found, self._limits())
+            judged = judge(cells, found, limits(self, throttle_rows.Limits))
             if judged.any:
                 told |= judged.told(cells)
                 lowered |= judged.lowered
                 spans = self._episodes(cells, found, judged, window)
                 share = np.maximum(share, judged.share(cells, spans, _rows(cells, spans)))
         return Slowed(rows=share > 0, told=told, share=share, lowered=lowered)
-
-    def _limits(self) -> throttle_rows.Limits:
-        return throttle_rows.Limits(
-            clock_drop=self.clock_drop.value,
-            near_limit=self.near_limit.value,
-            cool=self.cool.value,
-            power_free=self.power_free.value,
-            hw_clock_max=self.hw_clock_max.value,
-            hw_clock_drop=self.hw_clock_drop.value,
-            hw_power=self.hw_power.value,
-        )
 
     def _shortest(self, cells: Cells) -> float:
         return max(self.shortest.value, 1.5 * cells.interval)

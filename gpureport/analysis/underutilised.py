@@ -11,7 +11,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.low_use import CPU, Figures, LowUse
 from gpureport.analysis.phases import UTILISATION
-from gpureport.analysis.thresholds import pragmatic
+from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "underutilised"
@@ -39,41 +39,29 @@ class Underutilised:
     wants: ClassVar[tuple[str, ...]] = tuple(_CAUSES)
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
-    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
-    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    enter: Threshold = low_use.ENTER
+    leave: Threshold = low_use.LEAVE
     gpu: Threshold = low_use.BELOW
-    idle: Threshold = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
-    over: Threshold = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
-    rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-    watched: Threshold = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
-
-    def limits(self) -> low_use.Limits:
-        """Return the thresholds as the computation wants them."""
-        return low_use.Limits(
-            enter=self.enter.value,
-            leave=self.leave.value,
-            gpu=self.gpu.value,
-            idle=self.idle.value,
-            over=self.over.value,
-            rows=self.rows.value,
-            watched=self.watched.value,
-        )
+    idle: Threshold = low_use.IDLE
+    over: Threshold = low_use.OVER
+    rows: Threshold = low_use.ROWS
+    watched: Threshold = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""
-        limits = self.limits()
-        needed = low_use.needed_seconds(context, limits)
+        wanted = limits(self, low_use.Limits)
+        needed = low_use.needed_seconds(context, wanted)
         if context.whole.seconds < needed:
             yield answering.too_short(_KIND, context.whole.seconds, needed)
             return
         if low_use.sampled_seconds(context) < needed:
             yield answering.too_short(_KIND, low_use.sampled_seconds(context), needed, "samples cover")
             return
-        low = low_use.find(context, limits)
+        low = low_use.find(context, wanted)
         chosen = [
             name
             for name, spans in low.spans.items()
-            if low_use.watched(context, limits, name, spans) and not _uneven(context, spans)
+            if low_use.watched(context, wanted, name, spans) and not _uneven(context, spans)
         ]
         if chosen:
             yield self._finding(context, low, low_use.figures(context, low, chosen))

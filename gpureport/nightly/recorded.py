@@ -118,7 +118,7 @@ def _lacking(name: str) -> str:
 def _unseen(analysis: Analysis) -> str:
     """Return why what was recorded of all GPUs is too little to pass for the run; empty where it is enough."""
     whole = fsum(seconds for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
-    seen = whole - fsum(_seconds(analysis, "no_samples"))
+    seen = whole - fsum(_seconds(analysis, "no_samples", "gpu_lost"))
     count = max(len(analysis.gpu_time), 1)
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return _thin(observed_seconds([analysis]), 0.0, "the run")

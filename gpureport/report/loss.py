@@ -20,6 +20,7 @@ _REASONS = {
     "hollow": "busy with little work",
     "startup": "at start-up",
     "tail": "after the work ended",
+    "gpu_lost": "on lost GPUs",
     "low_use": "to low use of unknown cause",
 }
 

@@ -64,6 +64,7 @@ CLASSES = {
     "unused": Fill(colour="#b58900", hatch="xx"),
     "startup": Fill(colour="#9bd0f0", hatch="||"),
     "tail": Fill(colour="#dca3c4", hatch="--"),
+    "gpu_lost": Fill(colour="#7d2e46", hatch="oo", text=LIGHT_TEXT),
     "no_samples": Fill(colour="#c9ced4", hatch="xxx"),
 }
 """Fill of each class of GPU time."""

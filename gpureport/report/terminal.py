@@ -19,6 +19,7 @@ _BLOCKS = {
     "unused": "o",
     "startup": "·",
     "tail": "-",
+    "gpu_lost": "x",
     "no_samples": "?",
 }
 _LETTERS = _BLOCKS | {

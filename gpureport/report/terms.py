@@ -55,11 +55,12 @@ CLASSES = {
     "unused": "GPU never used",
     "startup": "start-up",
     "tail": "after the work",
+    "gpu_lost": "GPU lost",
     "no_samples": "not recorded",
 }
 """What each class of GPU time is called."""
 
-LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail")
+LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 """Classes of GPU time that are lost."""
 
 TIME_CAUSES = {
@@ -156,7 +157,7 @@ DEFINITIONS = (
     _term(
         "GPU-hours lost",
         "Every GPU-second falls into exactly one class.",
-        "Lost are the classes idle, GPU never used, waiting for input, start-up and after the work;",
+        "Lost are the classes idle, GPU never used, waiting for input, start-up, after the work and GPU lost;",
         "lost to throttling, the part of slowed time by which the work took longer;",
         "busy with little work, the share of such time that was lost by its power;",
         "and low use, the unused share of stretches that were found to be used too little.",
@@ -186,6 +187,7 @@ DEFINITIONS = (
     _term("Lost to throttling", "The part of time with a reduced clock by which the work took longer."),
     _term("Waiting for input", "Time in which the GPU waited for the CPU, for storage or for copies."),
     _term("GPU never used", "All time of a GPU on which no work was seen."),
+    _term("GPU lost", "Time after a GPU no longer answered, until it did again or the run ended."),
     _term("Start-up", "Idle time before the first sustained work."),
     _term("After the work", "Idle time after the last work, until the recording ended."),
     _term("SM clock", "Clock of the multiprocessors, which set the speed of computing."),

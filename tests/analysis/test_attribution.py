@@ -172,6 +172,7 @@ def test_each_class_gets_its_time() -> None:
             "unused": 0,
             "startup": 39,
             "tail": 30,
+            "gpu_lost": 0,
             "no_samples": 60,
         },
         abs=1.5,
@@ -240,6 +241,19 @@ def test_still_samples_the_guard_refused_are_low_use() -> None:
     seconds = dict(analysis.gpu_time[0].seconds)
     assert finding.lost_gpu_seconds == pytest.approx(seconds["low_use"])
     assert seconds["low_use"] > 0.4 * 9000
+
+
+def test_the_time_of_a_lost_gpu_is_lost_with_it() -> None:
+    """What follows on its last answer is a class of its own, and no gap of the log; its peer works on."""
+    gone = np.concatenate([np.full(200, 95.0), np.full(100, np.nan)])
+    run = recording(util=[np.full(300, 95.0), gone], power=[np.full(300, 300.0), np.where(np.isnan(gone), gone, 300)])
+    analysis = analyze(run)
+    (finding,) = (entry for entry in analysis.findings if entry.kind == "gpu_lost")
+    peer, lost = (dict(entry.seconds) for entry in analysis.gpu_time)
+    assert lost["gpu_lost"] == pytest.approx(finding.lost_gpu_seconds, abs=1)
+    assert lost["no_samples"] == pytest.approx(0, abs=1)
+    assert peer["gpu_lost"] == 0
+    assert sum(lost.values()) == pytest.approx(sum(peer.values()))
 
 
 def test_time_without_a_utilisation_is_without_samples() -> None:

@@ -49,11 +49,11 @@ def test_preallocated_memory_says_nothing() -> None:
     assert "preallocated" in entry.reason
 
 
-def test_an_unknown_gpu_is_not_judged() -> None:
-    """Its speed is not in the table."""
-    run = recording(util=_SOME, memory=_MEMORY, model="Some GPU")
-    (entry,) = unjudged(analyze(run), "oversized_gpu")
-    assert "does not say how fast Some GPU is" in entry.reason
+@pytest.mark.parametrize("model", ["Some GPU", "NVIDIA GeForce RTX 3090", "NVIDIA GH200 480GB"])
+def test_a_gpu_of_unknown_speed_is_not_judged(model: str) -> None:
+    """It is not in the table, or nobody has a source for how fast it is."""
+    (entry,) = unjudged(analyze(recording(util=_SOME, memory=_MEMORY, model=model)), "oversized_gpu")
+    assert f"does not say how fast {model} is" in entry.reason
 
 
 def test_a_short_run_is_not_judged() -> None:

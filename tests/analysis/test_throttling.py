@@ -97,6 +97,37 @@ def test_hot_or_slow_alone_is_not_throttled(series: dict[str, Any]) -> None:
     assert found(analyze(run), "thermal_throttle") == []
 
 
+def _waver(count: int, size: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return a factor around 1 that repeats every 7 samples, as load does."""
+    return 1 + size * np.tile([-1.0, 0.6, -0.2, 1.0, -0.6, 0.4, -0.2], count // 7 + 1)[:count]
+
+
+@pytest.mark.parametrize(
+    ("watts", "expected"),
+    [(386.0, [(99.5, 199.5)]), (397.0, [])],
+    ids=["below the limit on the mean", "at it on the mean"],
+)
+def test_near_the_power_limit_the_means_tell_what_holds_the_clock(
+    watts: float, expected: list[tuple[float, float]]
+) -> None:
+    """A cap keeps the power at its limit while the load wavers; heat leaves some of it unused."""
+    power = np.concatenate([np.full(100, 397.0), np.full(100, watts), np.full(100, 397.0)]) * _waver(300, 0.03)
+    clock, heat = steps((1410, 100), (1380, 100), (1410, 100)), steps((70, 100), (85, 100), (70, 100))
+    run = recording(util=98, power=power, power_limit=400, clock=clock, temperature=heat)
+    told = [span for finding in found(analyze(run), "thermal_throttle") for span in spans(finding)]
+    assert told == [pytest.approx(span, abs=5) for span in expected]
+
+
+@pytest.mark.parametrize(("back", "episodes"), [(5, 1), (40, 2)], ids=["for a moment", "for good"])
+def test_without_bits_an_episode_ends_where_the_clock_is_back(back: int, episodes: int) -> None:
+    """A clock that rises for less time than the means resolve was never let go, however hot the GPU stays."""
+    clock = steps((1400, 100), (1200, 60), (1395, back), (1200, 60), (1400, 100))
+    heat = steps((70, 100), (85, 120 + back), (70, 100))
+    run = recording(util=98, power=300, power_limit=400, clock=clock, temperature=heat)
+    (finding,) = found(analyze(run), "thermal_throttle")
+    assert len(finding.intervals) == episodes
+
+
 def test_the_margin_in_the_log_wins_over_the_table() -> None:
     """A board that gives its margin is judged by it, known model or not."""
     clock, heat = steps((1400, 100), (1200, 60), (1400, 140)), steps((70, 100), (94, 60), (70, 140))

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
+from tests.samples.kinds import SCENARIOS
 from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json
-from tests.samples.scenarios import SCENARIOS, Faults, Machine, Scenario
+from tests.samples.scenarios import Faults, Machine, Scenario
 from tests.samples.workload import Course
 
 FloatArray = npt.NDArray[np.float64]
@@ -54,6 +55,8 @@ _DMON = ("gpu", "pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa"
 _DMON_UNITS = ("Idx", "W", "C", "C", "%", "%", "%", "%", "%", "%", "MHz", "MHz", "MB", "MB", "MB")
 _UNSEEN = {"mtemp": "-", "mclk": "6250", "bar1": "4"}
 _HEADING_ROWS = 44
+_EVALUATED = 50
+"""Steps between two evaluations."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +71,7 @@ class Played:
 
 def play(scenario: Scenario) -> Played:
     """Play a scenario: the slowest GPU sets the pace, its clock says how slow it is, so a few passes settle both."""
-    passes = 1 if all(cooling.fails_at is None for cooling in scenario.coolings) else 4
+    passes = 1 if all(not cooling.disturbed for cooling in scenario.coolings) else 4
     slowness: FloatArray | None = None
     for _ in range(passes):
         course = workload.run(scenario.job, np.random.default_rng(scenario.seed), slowness)
@@ -90,7 +93,7 @@ def _trace(scenario: Scenario, course: Course, seconds: float, slot: int, pace: 
     work = np.diff(course.busy(edges)) * _share(scenario, slot) / TICK
     spinning = np.diff(_spun(scenario, course, slot, edges)) / TICK
     cooling = scenario.coolings[slot]
-    if pace is not None and cooling.fails_at is None:
+    if pace is not None and not cooling.disturbed:
         computing = 1.0 / pace[np.minimum(edges[1:].astype(np.int64), len(pace) - 1)]
         work = work * (computing + _WAITING_POWER * (1.0 - computing))
     work = work + _SPINNING_POWER * spinning
@@ -165,11 +168,12 @@ def _reading(played: Played, gpu: int, second: float, noise: float) -> dict[str,
         "temperature.gpu": f"{int(trace.celsius[tick])}",
         "power.draw": f"{watts:.2f}",
         "enforced.power.limit": f"{model.limit_watts:.2f}",
-        "power.default_limit": f"{model.limit_watts:.2f}",
+        "power.default_limit": f"{model.default_watts or model.limit_watts:.2f}",
         "clocks.current.sm": f"{int(trace.clock_mhz[tick]) // 15 * 15}",
-        "clocks.max.sm": f"{model.clock_mhz}",
+        "clocks.max.sm": f"{model.highest_mhz or model.clock_mhz}",
         "clocks_event_reasons.active": f"0x{int(trace.events[tick]):016x}",
         **_faults(scenario.faults, gpu, second),
+        **_copies(scenario, noise),
     }
 
 
@@ -184,6 +188,14 @@ def _faults(faults: Faults, gpu: int, second: float) -> dict[str, str]:
         "pcie.link.width.max": "16",
         "ecc.errors.uncorrected.volatile.total": "1" if failed else "0",
     }
+
+
+def _copies(scenario: Scenario, noise: float) -> dict[str, str]:
+    """Return the bytes a second that come over the link, where the scenario says how many."""
+    if scenario.copied_bytes_per_second == 0:
+        return {}
+    received = scenario.copied_bytes_per_second * (0.94 + 0.12 * noise)
+    return {"pcie.rx": f"{received:.0f}", "pcie.tx": f"{0.02 * received:.0f}"}
 
 
 def _cell(scenario: Scenario, reading: Reading, second: float, name: str) -> str:
@@ -217,7 +229,7 @@ def nvidia_smi_csv(played: Played) -> str:
     for readings in _ticks(played):
         for reading in readings:
             second = (reading.moment - started).total_seconds()
-            if scenario.faults.stops is not None and second > scenario.faults.stops:
+            if scenario.faults.unseen(second):
                 continue
             stamp = reading.moment.strftime("%Y/%m/%d %H:%M:%S.%f")[:-3]
             stamped = Reading(reading.moment, {"timestamp": stamp, **reading.cells})
@@ -293,6 +305,22 @@ def host_csv(played: Played) -> str | None:
     return "\n".join(lines) + "\n"
 
 
+def training_csv(played: Played) -> str | None:
+    """Return the validation losses, one a hundred steps; None where the scenario has none."""
+    scenario, ends = played.scenario, played.course.ends
+    if scenario.learns_until is None:
+        return None
+    rng = np.random.default_rng([scenario.seed, 3])
+    started = datetime.fromisoformat(scenario.started)
+    lines = ["timestamp,step,val_loss"]
+    for step in range(_EVALUATED, len(ends) + 1, _EVALUATED):
+        left = max(0.0, 1.0 - step / scenario.learns_until)
+        loss = 1.2 + 1.9 * left * left + 0.04 * (step / len(ends)) + 0.004 * float(rng.random())
+        stamp = (started + timedelta(seconds=float(ends[step - 1]))).isoformat(timespec="milliseconds")
+        lines.append(f"{stamp},{step},{loss:.4f}")
+    return "\n".join(lines) + "\n"
+
+
 WRITERS: dict[str, Callable[[Played], str]] = {
     "nvidia-smi.csv": nvidia_smi_csv,
     "nvidia-smi.csv.gz": nvidia_smi_csv,
@@ -309,8 +337,8 @@ def files(scenario: Scenario) -> dict[str, str]:
     """Return the text of every file of a scenario by its name."""
     played = play(scenario)
     written = {scenario.log: WRITERS[scenario.log](played)}
-    host = host_csv(played)
-    return written if host is None else written | {"host.csv": host}
+    beside = {"host.csv": host_csv(played), "training.csv": training_csv(played)}
+    return written | {name: text for name, text in beside.items() if text is not None}
 
 
 def write(target: Path) -> None:

@@ -12,10 +12,13 @@ IntArray = npt.NDArray[np.int64]
 TICK = 0.1
 """Seconds one step of the model covers."""
 
-IDLE_BIT, POWER_CAP_BIT, SW_THERMAL_BIT = 0x1, 0x4, 0x20
+IDLE_BIT, CLOCKS_SETTING_BIT, POWER_CAP_BIT, SW_THERMAL_BIT = 0x1, 0x2, 0x4, 0x20
+POWER_BRAKE_BITS = 0x88
+"""Power brake, with the hardware slowdown that comes with it."""
 _SETTLE_TICKS = 40
 _TICKS_PER_SECOND = round(1 / TICK)
 _FALL_MHZ, _RISE_MHZ = 3.0, 1.0
+_BRAKED = 0.4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +36,8 @@ class Model:
         idle_clock_mhz: clock with no context.
         slowdown_celsius: temperature at which software lowers the clock.
         window_seconds: what a power reading averages over.
+        highest_mhz: highest clock it could run at, where somebody locked it to `clock_mhz`; None where nobody did.
+        default_watts: limit the board ships with, where somebody changed it; None where nobody did.
     """
 
     name: str
@@ -45,6 +50,8 @@ class Model:
     idle_clock_mhz: int
     slowdown_celsius: float
     window_seconds: float = 1.0
+    highest_mhz: int | None = None
+    default_watts: float | None = None
 
 
 A10G = Model(
@@ -96,7 +103,7 @@ H100 = Model(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cooling:
-    """How a slot is cooled.
+    """How a slot is cooled and fed.
 
     Attributes:
         inlet_celsius: air at the card.
@@ -104,6 +111,7 @@ class Cooling:
         seconds: time constant of card and heat sink.
         fails_at: second from which the air no longer flows freely; None when it always does.
         failed_kelvin_per_watt: what a watt does from then on.
+        braked: seconds between which the power supply asserts its brake; None when it never does.
     """
 
     inlet_celsius: float
@@ -111,6 +119,16 @@ class Cooling:
     seconds: float = 45.0
     fails_at: float | None = None
     failed_kelvin_per_watt: float = 0.0
+    braked: tuple[float, float] | None = None
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether anything slows the card down."""
+        return self.fails_at is not None or self.braked is not None
+
+    def brakes(self, second: float) -> bool:
+        """Return whether the power brake is on at a moment."""
+        return self.braked is not None and self.braked[0] <= second < self.braked[1]
 
     def resistance(self, second: float) -> float:
         """Return the thermal resistance at a moment."""
@@ -149,13 +167,18 @@ class _Card:
         capped = model.clock_mhz / sqrt(max(1.0, load * self.intensity))
         power_bound = capped < model.clock_mhz
         hot = self.thermal_mhz < capped and load > 0
-        clock = min(self.thermal_mhz, capped)
+        braked = self.cooling.brakes(second) and load > 0
+        clock = _BRAKED * model.clock_mhz if braked else min(self.thermal_mhz, capped)
         base = model.idle_watts if asleep else model.ready_watts
         watts = base + self.dynamic_watts * work * (clock / model.clock_mhz) ** 2
         target = self.cooling.inlet_celsius + self.cooling.resistance(second) * watts
         self.celsius += (target - self.celsius) * TICK / self.cooling.seconds
         idle = self.quiet >= _TICKS_PER_SECOND
         events = IDLE_BIT * idle | SW_THERMAL_BIT * hot | POWER_CAP_BIT * (power_bound and not hot)
+        if model.highest_mhz and not idle and not power_bound:
+            events |= CLOCKS_SETTING_BIT
+        if braked:
+            events = POWER_BRAKE_BITS
         return watts, self.celsius, float(model.idle_clock_mhz if asleep else clock), events
 
     def _follow_heat(self) -> None:

@@ -11,6 +11,8 @@ _SM_ACTIVE, _TENSOR_ACTIVE = 0.74, 0.31
 """Activity of the job's kernels while they run: made up, as all of it is."""
 _WIDTHS = {"GPUTL": 13, "MCUTL": 13, "TMPTR": 10, "POWER": 13, "SMCLK": 10, "FBTTL": 12, "FBUSD": 12}
 _WIDTHS |= {"DVCCTR": 14, "SMACT": 10, "TENSO": 10, "DRAMA": 10}
+_COPIED = {"PCITX": 13, "PCIRX": 13, "PCIMG": 10, "PCIMW": 10}
+"""Columns of the link, for those who watch it."""
 _UNITS = {"TMPTR": "C", "POWER": "W"}
 
 
@@ -55,18 +57,19 @@ def _document(readings: Sequence[Reading]) -> dict[str, object]:
 
 def dcgmi_dmon(ticks: Iterable[Sequence[Reading]]) -> str:
     """Return what `dcgmi dmon` would have printed, every line stamped on its way into the file."""
-    heading = "#Entity   " + "".join(f"{tag:<{width}}" for tag, width in _WIDTHS.items())
-    units = "ID        " + "".join(f"{_UNITS.get(tag, ''):<{width}}" for tag, width in _WIDTHS.items())
     lines = []
     for place, readings in enumerate(ticks):
         stamp = readings[-1].moment.isoformat(timespec="milliseconds")
+        widths = _WIDTHS | (_COPIED if "pcie.rx" in readings[0].cells else {})
+        heading = "#Entity   " + "".join(f"{tag:<{width}}" for tag, width in widths.items())
+        units = "ID        " + "".join(f"{_UNITS.get(tag, ''):<{width}}" for tag, width in widths.items())
         if place % _HEADING_EVERY == 0:
             lines += [f"{stamp} {heading.rstrip()}", f"{stamp} {units.rstrip()}"]
-        lines += [f"{stamp} {_row(reading.cells)}" for reading in readings]
+        lines += [f"{stamp} {_row(reading.cells, widths)}" for reading in readings]
     return "\n".join(lines) + "\n"
 
 
-def _row(cells: dict[str, str]) -> str:
+def _row(cells: dict[str, str], widths: dict[str, int]) -> str:
     busy = int(cells["utilization.gpu"]) / 100
     shown = {
         "GPUTL": cells["utilization.gpu"],
@@ -80,6 +83,10 @@ def _row(cells: dict[str, str]) -> str:
         "SMACT": f"{_SM_ACTIVE * busy:.3f}",
         "TENSO": f"{_TENSOR_ACTIVE * busy:.3f}",
         "DRAMA": f"{int(cells['utilization.memory']) / 100:.3f}",
+        "PCITX": cells.get("pcie.tx", ""),
+        "PCIRX": cells.get("pcie.rx", ""),
+        "PCIMG": cells["pcie.link.gen.max"],
+        "PCIMW": cells["pcie.link.width.max"],
     }
     entity = f"GPU {cells['index']}"
-    return f"{entity:<10}{''.join(f'{shown[tag]:<{width}}' for tag, width in _WIDTHS.items())}".rstrip()
+    return f"{entity:<10}{''.join(f'{shown[tag]:<{width}}' for tag, width in widths.items())}".rstrip()

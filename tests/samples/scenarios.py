@@ -102,12 +102,19 @@ class Faults:
         errors: a GPU, and the second at which it counts an error that could not be corrected.
         lost: a GPU, and the second from which it is lost.
         stops: second after which the recorder of the GPUs writes no more; the one of the host goes on.
+        silent: seconds between which it writes nothing.
     """
 
     link: int | None = None
     errors: tuple[int, float] | None = None
     lost: tuple[int, float] | None = None
     stops: float | None = None
+    silent: tuple[float, float] | None = None
+
+    def unseen(self, second: float) -> bool:
+        """Return whether the recorder of the GPUs writes nothing at a moment."""
+        asleep = self.silent is not None and self.silent[0] <= second < self.silent[1]
+        return asleep or (self.stops is not None and second > self.stops)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +139,9 @@ class Scenario:
         kept_seconds: how long memory stays held after the job, to the end of the log.
         log: file of the log, which says what wrote it.
         faults: what is wrong with the hardware or its recorder.
+        copied_bytes_per_second: what comes over the PCIe link of each GPU; 0 where it was not recorded.
+        learns_until: step after which the validation loss falls no more; None where no losses were written.
+        options: what to tell the analysis beside the log.
         planted: findings the log must lead to; it leads to no other warning and no other problem.
     """
 
@@ -152,6 +162,9 @@ class Scenario:
     kept_seconds: float = 0.0
     log: str = "nvidia-smi.csv"
     faults: Faults = field(default_factory=Faults)
+    copied_bytes_per_second: float = 0.0
+    learns_until: int | None = None
+    options: tuple[str, ...] = ()
     planted: tuple[Planted, ...] = ()
 
 

@@ -12,8 +12,10 @@ from typing import Any
 
 import pytest
 
+from gpureport.analysis import RULES
 from tests.samples import generate
-from tests.samples.scenarios import SCENARIOS, Scenario
+from tests.samples.kinds import SCENARIOS
+from tests.samples.scenarios import Scenario
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FOLDERS = sorted(
@@ -27,8 +29,9 @@ Digest = dict[str, Any]
 def analyzed(folder: str) -> Digest:
     """Return the analysis of a sample log as `analyze --format json` writes it."""
     log = next(path for path in sorted((SAMPLES / folder).iterdir()) if path.name in generate.WRITERS)
-    host = SAMPLES / folder / "host.csv"
-    options = ["--host", str(host)] if host.exists() else []
+    beside = ((f"--{name}", SAMPLES / folder / f"{name}.csv") for name in ("host", "training"))
+    options = [word for option, path in beside if path.exists() for word in (option, str(path))]
+    options += next((scenario.options for scenario in SCENARIOS if scenario.folder == folder), ())
     command = [sys.executable, "-m", "gpureport", "analyze", str(log), *options, "--format", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     run: Digest = json.loads(done.stdout)["runs"][0]
@@ -124,7 +127,7 @@ def test_nothing_is_blamed_that_was_not_planted(scenario: Scenario) -> None:
 def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
     """The generator writes the committed logs byte for byte; packed ones hold what it writes."""
     folder = SAMPLES / scenario.folder
-    names = {"host.csv", *generate.WRITERS}
+    names = {"host.csv", "training.csv", *generate.WRITERS}
     committed = {path.name: unpacked(path) for path in folder.iterdir() if path.name in names}
     generated = {name: text.encode("ascii") for name, text in generate.files(scenario).items()}
     differing = sorted(name for name in committed | generated if committed.get(name) != generated.get(name))
@@ -134,6 +137,15 @@ def test_generator_reproduces_the_committed_files(scenario: Scenario) -> None:
 def test_every_sample_log_has_a_scenario() -> None:
     """All logs come from the generator: none was recorded, none is left over."""
     assert sorted(scenario.folder for scenario in SCENARIOS) == FOLDERS
+
+
+@pytest.mark.parametrize("kind", sorted({kind for rule in RULES for kind in rule.kinds}))
+def test_every_kind_has_a_sample_of_its_name(kind: str) -> None:
+    """A kind's name is that of a folder with a log, or with steps of one job, in which it is found."""
+    named = [folder for folder in FOLDERS if folder == kind or folder.startswith(f"{kind}/")]
+    assert named
+    expected = [json.loads((SAMPLES / folder / "expected.json").read_text(encoding="utf-8")) for folder in named]
+    assert kind in {finding["kind"] for each in expected for finding in each["findings"]}
 
 
 def test_every_sample_folder_says_what_it_is() -> None:
