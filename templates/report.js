@@ -1,14 +1,14 @@
 // Draws the samples inside the page as linked charts. Without this script the static figures stay.
 'use strict';
 (async () => {
-const NONE = 255, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76;
+const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76;
 const STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
 const $ = (selector) => document.querySelector(selector), all = (selector) => document.querySelectorAll(selector);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 if (!window.DecompressionStream) return;
 const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [];
 const tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops');
-let view = [0, axis], chosen, hot = null, frame = 0, colours = {}, left = 60;
+let view = [0, axis], chosen, hot = null, frame = 0, version = 0, colours = {}, left = 60;
 
 async function inflate(id) {
  const text = $('#' + id).textContent;
@@ -63,23 +63,57 @@ function firstAfter(list, time) {
 
 const value = ({offset, step}, code) => offset + step * code, span = () => view[1] - view[0];
 
+// Sum and weight, smallest and largest code of each block of samples, so that a pixel need not look at each of them.
+function blocks({device, low, mean, high}) {
+ const {start, end} = device.cells, count = Math.ceil(mean.length / BLOCK);
+ const sums = new Float32Array(count), weights = sums.slice(), least = new Uint8Array(count).fill(NONE), most = new Uint8Array(count);
+ for (let at = 0; at < mean.length; at++) {
+  if (mean[at] === NONE) continue;
+  const to = at / BLOCK | 0, share = end[at] - start[at];
+  sums[to] += mean[at] * share;
+  weights[to] += share;
+  if (low[at] < least[to]) least[to] = low[at];
+  if (high[at] > most[to]) most[to] = high[at];
+ }
+ return [sums, weights, least, most];
+}
+
 // Time-weighted mean, smallest and largest value of each pixel; NaN where nothing was recorded.
-function columns({metric, device, shift, low, mean, high}) {
- const {start, end} = device.cells, each = span() / width, out = [0, 1, 2].map(() => new Float32Array(width).fill(NaN));
- let row = firstAfter(end, view[0] + shift);
+function columns(series) {
+ const {metric, device, shift, low, mean, high, drawn} = series, {start, end} = device.cells, each = span() / width;
+ if (drawn?.version === version) return drawn;
+ const [sums, weights, lows, highs] = series.blocks ??= blocks(series), out = [0, 1, 2].map(() => new Float32Array(width).fill(NaN));
+ series.drawn = Object.assign(out, {version});
+ let begin = view[0] + shift, at = firstAfter(end, begin);
  for (let x = 0; x < width; x++) {
-  const begin = view[0] + shift + x * each, stop = begin + each;
+  const stop = view[0] + shift + (x + 1) * each;
   let sum = 0, weight = 0, least = NONE, most = 0;
-  while (end[row] <= begin) row++;
-  for (let at = row; start[at] < stop; at++) {
-   if (mean[at] === NONE) continue;
-   const share = Math.min(end[at], stop) - Math.max(start[at], begin);
-   sum += mean[at] * share;
-   weight += share;
-   if (low[at] < least) least = low[at];
-   if (high[at] > most) most = high[at];
+  while (start[at] < stop) {
+   if (at % BLOCK === 0 && start[at] >= begin && end[at + BLOCK - 1] <= stop) {
+    const block = at / BLOCK;
+    sum += sums[block];
+    weight += weights[block];
+    if (lows[block] < least) least = lows[block];
+    if (highs[block] > most) most = highs[block];
+    at += BLOCK;
+    continue;
+   }
+   if (mean[at] !== NONE) {
+    const share = Math.min(end[at], stop) - Math.max(start[at], begin);
+    sum += mean[at] * share;
+    weight += share;
+    if (low[at] < least) least = low[at];
+    if (high[at] > most) most = high[at];
+   }
+   at++;
   }
-  if (weight > 0) [sum / weight, least, most].forEach((code, place) => out[place][x] = value(metric, code));
+  if (end[at - 1] > stop) at--;
+  begin = stop;
+  if (weight > 0) {
+   out[0][x] = value(metric, sum / weight);
+   out[1][x] = value(metric, least);
+   out[2][x] = value(metric, most);
+  }
  }
  return out;
 }
@@ -98,18 +132,17 @@ function clock(seconds, digits) {
  return `${Math.floor(whole / 3600)}:${part(Math.floor(whole / 60))}:${part(whole)}${digits ? '.' + tenths % 10 : ''}`;
 }
 
-const room = ({canvas}) => canvas.clientWidth - left - RIGHT;
-const pixel = (time, of) => left + (time - view[0]) / span() * room(of);
+const pixel = (time, {room}) => left + (time - view[0]) / span() * room;
 const colour = (name) => colours[name] ??= (pick.style.outlineColor = `var(--${name})`, getComputedStyle(pick).outlineColor);
 
 // What the functions of drawing work on: the pen of a chart, and the pixels between its axes.
 let pen, chart, width;
 
 function begin(of, height, top) {
- const ratio = Math.min(devicePixelRatio, 2), least = span() / room(of) * 84;
+ const ratio = Math.min(devicePixelRatio, 2), least = span() / of.room * 84;
  const step = STEPS.find((each) => each >= least) || 86400 * Math.ceil(least / 86400);
- [chart, pen, width] = [of, of.canvas.getContext('2d'), room(of) | 0];
- [chart.canvas.width, chart.canvas.height] = [of.canvas.clientWidth * ratio, height * ratio];
+ [chart, pen, width] = [of, of.canvas.getContext('2d'), of.room | 0];
+ [chart.canvas.width, chart.canvas.height] = [(of.room + left + RIGHT) * ratio, height * ratio];
  chart.canvas.style.height = height + 'px';
  pen.scale(ratio, ratio);
  pen.textBaseline = 'middle';
@@ -127,7 +160,21 @@ function box(start, end, y, tall, least = 1) {
 
 function fill(name, rectangles, alpha = 1) {
  const path = new Path2D();
- for (const each of rectangles) if (each) path.rect(...each);
+ let edge, under = [];
+ const close = () => {
+  while (under.length) path.lineTo(...under.pop());
+  path.closePath();
+ };
+ for (const each of rectangles) {
+  if (!each) continue;
+  const [x, y, wide, tall] = each;
+  if (x !== edge) close(), path.moveTo(x, y);
+  else path.lineTo(x, y);
+  edge = x + wide;
+  path.lineTo(edge, y);
+  under.push([x, y + tall], [edge, y + tall]);
+ }
+ close();
  pen.globalAlpha = alpha;
  pen.fillStyle = colour(name);
  pen.fill(path);
@@ -136,7 +183,7 @@ function fill(name, rectangles, alpha = 1) {
 
 function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 999) {
  pen.fillStyle = colour(name);
- pen.font = `${font} ${getComputedStyle(pick).fontFamily}`;
+ pen.font = `${font} ${colours.font}`;
  pen.textAlign = align;
  pen.fillText(text, x, y, most);
 }
@@ -221,14 +268,23 @@ function drawDetail(of) {
  });
 }
 
+// Draws the charts in sight, the others when they come there.
 function paint() {
  frame = 0;
- colours = {};
+ colours = {font: getComputedStyle(pick).fontFamily};
  left = Math.min(margin, charts[0].canvas.clientWidth / 4);
- for (const chart of charts) (chart.run ? drawStrips : drawDetail)(chart);
+ const due = charts.filter(({canvas, drawn}) => {
+  const {top, bottom} = canvas.getBoundingClientRect();
+  return !drawn || drawn < version && bottom > 0 && top < innerHeight;
+ });
+ for (const chart of charts) chart.room = chart.canvas.clientWidth - left - RIGHT;
+ for (const chart of due) {
+  chart.drawn = version;
+  (chart.run ? drawStrips : drawDetail)(chart);
+ }
 }
 
-const redraw = () => frame ||= requestAnimationFrame(paint);
+const soon = () => frame ||= requestAnimationFrame(paint), redraw = () => void (version++, soon());
 
 function zoom(start, end) {
  const size = clamp(end - start, finest, axis), from = clamp(start, 0, axis - size);
@@ -282,9 +338,9 @@ const follow = () => show((/(?:show=|mark-)(F\d+)/.exec(location.hash) || [])[1]
 
 function cross(time, strip, x, y) {
  tip.hidden = time === null;
- for (const {canvas, line} of charts) {
-  line.hidden = tip.hidden;
-  line.style.left = pixel(time, {canvas}) + 'px';
+ for (const of of charts) {
+  of.line.hidden = tip.hidden;
+  of.line.style.left = pixel(time, of) + 'px';
  }
  if (tip.hidden) return;
  const cards = new Set(strip.marks.filter((mark) => mark[2] <= time && time <= mark[3]).map((mark) => mark[0]));
@@ -296,10 +352,11 @@ function cross(time, strip, x, y) {
  tip.style.top = clamp(y + 14, 4, innerHeight - tip.offsetHeight - 4) + 'px';
 }
 
-function wire({canvas, area, run}) {
+function wire(of) {
+ const {canvas, area, run} = of;
  let drag = null, at = null;
  const edge = () => canvas.getBoundingClientRect(), hide = () => cross(null);
- const time = ({clientX}) => clamp(view[0] + (clientX - edge().left - left) / room({canvas}) * span(), ...view);
+ const time = ({clientX}) => clamp(view[0] + (clientX - edge().left - left) / of.room * span(), ...view);
  const under = ({clientY}) => run ? run.strips[clamp((clientY - edge().top - run.top) / run.row | 0, 0, run.strips.length - 1)] : chosen;
  const stretch = (event) => [at, time(event)].sort((a, b) => a - b);
  const moved = ({clientX}) => drag && Math.abs(clientX - drag.clientX) > 4;
@@ -307,7 +364,7 @@ function wire({canvas, area, run}) {
  const pan = (way) => zoom(...view.map((edge) => edge + way * span() / 8));
  const walk = (way) => {
   at = clamp((at ?? view[0] + span() / 2) + way * Math.max(span() / 500, chosen.of.interval), ...view);
-  cross(at, chosen, edge().left + pixel(at, {canvas}), edge().top);
+  cross(at, chosen, edge().left + pixel(at, of), edge().top);
  };
  Object.assign(canvas, {
   onpointerdown(event) {
@@ -319,7 +376,7 @@ function wire({canvas, area, run}) {
    cross(time(event), under(event), event.clientX, event.clientY);
    area.hidden = !moved(event);
    if (area.hidden) return;
-   const [from, to] = stretch(event).map((each) => pixel(each, {canvas}));
+   const [from, to] = stretch(event).map((each) => pixel(each, of));
    [area.style.left, area.style.width] = [from + 'px', to - from + 'px'];
   },
   onpointerup(event) {
@@ -365,7 +422,11 @@ for (const link of all('.card a[href*="-mark-"]')) {
  link.onclick = () => void show(id);
 }
 pick.onchange = () => choose(strips.find(({run, number}) => pick.value === `${run.place}:${number}`));
-onresize = matchMedia('(prefers-color-scheme: dark)').onchange = redraw;
+onresize = matchMedia('(prefers-color-scheme: dark)').onchange = () => {
+ for (const chart of charts) chart.drawn = 0;
+ redraw();
+};
+onscroll = soon;
 onhashchange = follow;
 choose(runs.at(-1).strips[0]);
 scale(0);

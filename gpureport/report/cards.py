@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from gpureport.comparison.measures import SHORTEST_SECONDS
 from gpureport.findings import Confidence, Evidence, Severity
@@ -97,7 +98,8 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
     worst = group.worst
     held = gpu_time.held_seconds([group.run.analysis])
     ratio = group.lost / held if group.lost is not None and held else None
-    found = list(groups.occurrences(group))
+    listed = tuple(islice(groups.occurrences(group), _LISTED))
+    count = sum(len(finding.intervals) for finding in group.findings)
     return FindingCard(
         id="",
         kind=display.clean(worst.kind),
@@ -116,10 +118,10 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
         evidence=tuple(evidence_line(evidence) for evidence in worst.evidence),
         recommendations=_unique(finding.recommendation for finding in group.findings),
         cause=groups.cause(worst),
-        where=groups.where(group, found),
+        where=groups.where(group, listed, count),
         count=len(group.findings),
-        occurrences=tuple(found[:_LISTED]),
-        omitted=f"and {display.integer(len(found) - _LISTED)} more" if len(found) > _LISTED else "",
+        occurrences=listed,
+        omitted=f"and {display.integer(count - _LISTED)} more" if count > _LISTED else "",
         ruled_out=_unique(iter(worst.ruled_out)),
         explains=(),
         fingerprints=group.fingerprints,

@@ -17,6 +17,9 @@ MOST = 254
 _OFF_GRID = 0.02
 """Share of a grid's step by which values of single precision may lie beside it."""
 
+_COUNTED = 100_000
+"""Highest place up to which places are counted to find those that occur."""
+
 Codes = npt.NDArray[np.uint8]
 
 
@@ -41,11 +44,12 @@ class Scale:
 
     def encoded(self, values: FloatArray) -> Codes:
         """Return the code nearest to each value, `NONE` where it is NaN."""
-        known = ~np.isnan(values)
-        codes = np.full(len(values), NONE, dtype=np.uint8)
-        places = (values[known] - self.offset) / (self.step or 1.0)
-        codes[known] = np.clip(np.rint(places), 0, MOST)
-        return codes
+        places = values - self.offset
+        places /= self.step or 1.0
+        np.rint(places, out=places)
+        np.clip(places, 0, MOST, out=places)
+        places[np.isnan(places)] = NONE
+        return places.astype(np.uint8)
 
     def decoded(self, codes: Codes) -> FloatArray:
         """Return what codes stand for, NaN for `NONE`."""
@@ -64,7 +68,7 @@ def scale(series: Sequence[FloatArray], grid: float) -> Scale | None:
         series: values, NaN where there is none.
         grid: the finest digit that values have; 0 for none, as means have.
     """
-    known = [values[~np.isnan(values)] for values in series]
+    known = [values if known.all() else values[known] for values, known in ((each, ~np.isnan(each)) for each in series)]
     known = [values for values in known if len(values)]
     if not known:
         return None
@@ -79,10 +83,21 @@ def _even(known: Sequence[FloatArray], low: float, high: float, grid: float) -> 
     """Return the widest even steps that meet all values, None where there are no such or too many of them."""
     step, first = 0, round(low / grid)
     for values in known:
-        places = np.rint(values / grid)
-        if np.abs(values / grid - places).max() > _OFF_GRID:
+        scaled = values / grid
+        places = np.rint(scaled)
+        scaled -= places
+        if max(scaled.max(), -scaled.min()) > _OFF_GRID:
             return None
-        step = int(np.gcd.reduce(places.astype(np.int64) - first, initial=step))
-    if (high - low) / grid > MOST * step + 0.5:
-        return None
+        step = _common(places.astype(np.int64) - first, step)
+        if step and (high - low) / grid > MOST * step + 0.5:
+            return None
     return Scale(offset=first * grid, step=step * grid, exact=True)
+
+
+def _common(places: npt.NDArray[np.int64], step: int) -> int:
+    """Return the greatest number that divides all places, from 0, and a step."""
+    high = int(places.max())
+    if high <= _COUNTED:
+        # divisions take long: each place once, where there are few
+        places = np.flatnonzero(np.bincount(places, minlength=high + 1))
+    return int(np.gcd.reduce(places, initial=step))

@@ -29,6 +29,9 @@ def clean(text: str) -> str:
     """Return text from a log or a person without escape codes, control characters and line breaks."""
     bare = _ESCAPES.sub("", text)
     spaced = " ".join(bare.split())
+    # printable text has none of the characters left out below, which take long to look at one by one
+    if spaced.isprintable():
+        return spaced
     kept = (char for char in spaced if unicodedata.category(char) not in _INVISIBLE and not _no_character(char))
     return "".join(kept).strip()
 

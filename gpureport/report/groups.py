@@ -137,23 +137,24 @@ def summary(group: Group) -> str:
     return f"{count}, {display.duration(total)} {whose}, the longest {display.duration(max(spans))}. Largest: {largest}"
 
 
-def where(group: Group, found: Sequence[Occurrence]) -> str:
-    """Return devices and time in words."""
+def where(group: Group, found: Sequence[Occurrence], count: int) -> str:
+    """Return devices and time in words; `found` are the first of `count` stretches, all of which may be left out."""
     if not found:
         return "whole run"
     first = min(interval.start for finding in group.findings for interval in finding.intervals)
     timed = not group.run.run.quality.synthetic_time
     stamp = moment(group.run.run, first)
-    if len(found) == 1:
+    if count == 1:
         return f"{found[0].device}, {found[0].text}{f', from {stamp}' if timed else ''}"
-    count = _counted(_shared(group)[0] or len(found), "stretch")
-    return f"{count}, the first {display.elapsed(found[0].start)} after the start{f', at {stamp}' if timed else ''}"
+    told = _counted(_shared(group)[0] or count, "stretch")
+    return f"{told}, the first {display.elapsed(found[0].start)} after the start{f', at {stamp}' if timed else ''}"
 
 
 def occurrences(group: Group) -> Iterator[Occurrence]:
     """Yield every stretch in order of time, then of device."""
+    names = {devices: group.run.devices(devices) for devices in {finding.devices for finding in group.findings}}
     stretches = [
-        (interval.start, interval.end, group.run.devices(finding.devices))
+        (interval.start, interval.end, names[finding.devices])
         for finding in group.findings
         for interval in finding.intervals
     ]

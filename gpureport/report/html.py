@@ -9,7 +9,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from gpureport.findings import Outcome, Practice
-from gpureport.report import charts, hover, interval_charts, series, themes
+from gpureport.report import charts, compact, hover, interval_charts, series, themes
 from gpureport.report.model import Report
 
 TEMPLATE, STYLE, SCRIPT = "report.html", "report.css", "report.js"
@@ -26,9 +26,6 @@ _PILLS = {
 
 _UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
 """Hyphens of our own words, at which a headline must not break."""
-
-_LOOSE = re.compile(r"\s*([{};,])\s*|(?<=:) ")
-"""White space of a style sheet that means nothing."""
 
 
 def environment(templates: Path | None = None) -> Environment:
@@ -77,7 +74,7 @@ def _page(report: Report, templates: Path | None, detail: int | None) -> str:
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
-    style = _compact(pages.get_template(STYLE).render())
+    style = compact.style(pages.get_template(STYLE).render())
     samples = series.embed(report.timeline, detail=detail)
     script = _script(pages) if samples else ""
     strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
@@ -114,13 +111,5 @@ def _trusted(text: str) -> Markup:
 
 
 def _script(pages: Environment) -> str:
-    """Return the script without indentation and lines of comment; its braces are its own, so it is no template."""
-    text = pages.loader.get_source(pages, SCRIPT)[0] if pages.loader else ""
-    lines = (line.strip() for line in text.splitlines())
-    return "\n".join(line for line in lines if line and not line.startswith("//"))
-
-
-def _compact(style: str) -> str:
-    """Return the style sheet without the white space that only its writers need."""
-    lines = "\n".join(line.strip() for line in style.splitlines() if line.strip())
-    return _LOOSE.sub(r"\1", lines)
+    """Return the script; its braces are its own, so it is no template."""
+    return compact.script(pages.loader.get_source(pages, SCRIPT)[0]) if pages.loader else ""

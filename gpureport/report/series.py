@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,10 @@ _WORTH = 4
 """Samples in a bucket from which on three values of it are fewer than its samples."""
 
 _THREADS = 2
+_EFFORTS = (1, 6)
+"""Levels of deflate: the first takes a third of the time of the second and some hundredths more bytes, so that the
+second is for what would not fit.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +83,7 @@ def embed(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | None = N
     levels = LEVELS if detail is None else (detail,)
     for level in levels:
         packed = [_packed(place, run, level) for place, run in shown]
-        blobs = _deflated([entry for run in packed for entry in run.raw], budget if level < levels[-1] else None)
+        blobs = _fitting([entry for run in packed for entry in run.raw], budget if level < levels[-1] else None)
         if blobs is not None:
             break
     index = series_index.layout([run for _, run in shown]) | {"runs": [run.index for run in packed]}
@@ -95,12 +100,18 @@ def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     return display.clean(value) if isinstance(value, str) else value
 
 
-def _deflated(raw: Sequence[tuple[str, bytes]], budget: int | None) -> list[Blob] | None:
+def _fitting(raw: Sequence[tuple[str, bytes]], budget: int | None) -> list[Blob] | None:
+    """Return the blobs with the least effort that makes them fit, None where none does."""
+    tries = (_deflated(raw, budget, effort) for effort in _EFFORTS)
+    return next((blobs for blobs in tries if blobs is not None), None)
+
+
+def _deflated(raw: Sequence[tuple[str, bytes]], budget: int | None, effort: int) -> list[Blob] | None:
     """Return the blobs, None as soon as they are more than the budget allows."""
     blobs, size = [], 0
     with ThreadPoolExecutor(_THREADS) as threads:
         # deflate lets other threads run
-        for name, text in threads.map(_deflate, raw):
+        for name, text in threads.map(partial(_deflate, effort), raw):
             size += len(text)
             if budget is not None and size > budget:
                 threads.shutdown(cancel_futures=True)
@@ -109,9 +120,9 @@ def _deflated(raw: Sequence[tuple[str, bytes]], budget: int | None) -> list[Blob
     return blobs
 
 
-def _deflate(entry: tuple[str, bytes]) -> tuple[str, str]:
+def _deflate(effort: int, entry: tuple[str, bytes]) -> tuple[str, str]:
     name, raw = entry
-    return name, b64encode(zlib.compress(raw, 6)).decode()
+    return name, b64encode(zlib.compress(raw, effort)).decode()
 
 
 def _packed(place: int, run: Timeline, level: int) -> _Packed:

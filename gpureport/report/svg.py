@@ -6,6 +6,7 @@ presentation attributes always hold.
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from html import escape
 from xml.etree import ElementTree as ET
 
@@ -20,6 +21,9 @@ _DROPPED_STYLES = {"stroke-linejoin", "stroke-linecap", "stroke-miterlimit", "wh
 _DEFAULTS = {("opacity", "1"), ("fill-opacity", "1"), ("stroke-dasharray", "none"), ("text-anchor", "start")}
 _COLOURS = {colour.stand_in: colour for colour in COLOURS}
 _COMMAND = re.compile(r"([MLCQZz])([^MLCQZz]*)")
+_STEPS = 4096
+"""Steps of lines whose text is kept."""
+
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 
@@ -144,7 +148,8 @@ def _relative(commands: list[tuple[str, str]]) -> Iterator[str]:
             x, y = start_x, start_y
             yield "z"
             continue
-        new_x, new_y = (round(float(number) * 10) for number in numbers.split())
+        across, along = numbers.split()
+        new_x, new_y = round(float(across) * 10), round(float(along) * 10)
         if letter == "M":
             start_x, start_y = new_x, new_y
             yield f"M{_tenths(new_x)} {_tenths(new_y)}"
@@ -153,7 +158,9 @@ def _relative(commands: list[tuple[str, str]]) -> Iterator[str]:
         x, y = new_x, new_y
 
 
+@lru_cache(_STEPS)
 def _line(right: int, down: int) -> str:
+    """Return a line by so many tenths; the steps of a strip repeat."""
     if down == 0:
         return f"h{_tenths(right)}" if right else ""
     return f"v{_tenths(down)}" if right == 0 else f"l{_tenths(right)} {_tenths(down)}"

@@ -1,6 +1,7 @@
 """Strips of GPU utilisation over time: means of buckets, stretches without samples, and marks of findings."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,33 +20,58 @@ _WHOLE_RUN = 0.95
 _SMALLEST = 1e-3
 
 
-def bucket_means(starts: FloatArray, ends: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
-    """Return the mean of each bucket, weighted with the time each value stands for.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summed:
+    """Values added up over time, from which means over any stretches follow.
 
-    The bucket's edges cut through values where they must, so that shares stay true and the sampling does not beat
-    against the buckets.
+    Attributes:
+        bounds: where the stretch that a value stands for begins, and where it ends, one after the other.
+        seconds: time that values stand for up to each bound.
+        total: sum of the values up to there, each times the seconds it stands for.
+    """
+
+    bounds: FloatArray
+    seconds: FloatArray
+    total: FloatArray
+
+    def means(self, edges: FloatArray) -> FloatArray:
+        """Return the mean of each bucket, weighted with the time each value stands for; NaN where none lies in it.
+
+        The bucket's edges cut through values where they must, so that shares stay true and the sampling does not beat
+        against the buckets.
+
+        Args:
+            edges: edges of the buckets, rising.
+        """
+        if not len(self.bounds):
+            return np.full(len(edges) - 1, np.nan)
+        covered = np.diff(np.interp(edges, self.bounds, self.seconds))
+        empty = covered <= _SMALLEST * np.diff(edges)
+        total = np.diff(np.interp(edges, self.bounds, self.total))
+        means: FloatArray = np.where(empty, np.nan, total / np.where(empty, 1.0, covered))
+        return np.clip(means, 0.0, 1.0)
+
+
+def summed(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Summed:
+    """Return values added up over time.
 
     Args:
         starts: where the stretch each value stands for begins, rising.
         ends: where it ends; stretches do not overlap.
         values: one value a stretch, NaN where there is none.
-        edges: edges of the buckets, rising.
-
-    Returns:
-        One mean a bucket, NaN where no value lies in it.
     """
     known = ~np.isnan(values)
-    if not known.any():
-        return np.full(len(edges) - 1, np.nan)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
-    seconds = np.zeros(len(bounds))
-    seconds[1::2] = np.diff(bounds)[::2]
-    weight = np.interp(edges, bounds, np.cumsum(seconds))
-    total = np.interp(edges, bounds, np.cumsum(seconds * np.repeat(values[known], 2)))
-    covered = np.diff(weight)
-    empty = covered <= _SMALLEST * np.diff(edges)
-    means: FloatArray = np.where(empty, np.nan, np.diff(total) / np.where(empty, 1.0, covered))
-    return np.clip(means, 0.0, 1.0)
+    seconds = bounds[1::2] - bounds[::2]
+    return Summed(bounds=bounds, seconds=_up_to(seconds), total=_up_to(seconds * values[known]))
+
+
+def _up_to(amounts: FloatArray) -> FloatArray:
+    """Return the sum before and behind each amount."""
+    sums = np.zeros(2 * len(amounts))
+    np.cumsum(amounts, out=sums[1::2])
+    sums[2::2] = sums[1:-1:2]
+    return sums
 
 
 def timelines(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
@@ -82,6 +108,7 @@ def _caption(run: RunInput, edges: FloatArray) -> str:
 
 
 def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
+    marked = list(_marked(run, cards))
     for gpu in run.run.gpus:
         cells = cells_of(run.recording, gpu)
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
@@ -91,14 +118,15 @@ def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> I
             # A single moment fills the whole strip, which has no length.
             starts, ends = np.full(len(cells), edges[0]), np.full(len(cells), edges[-1])
         values = cells.values(UTILISATION)
-        mean = bucket_means(starts, ends, values, edges)
+        sums = summed(starts, ends, values)
+        mean = sums.means(edges)
         yield TimelineStrip(
             device=gpu.id,
             label=device_name(gpu),
             mean=mean,
-            coarse=bucket_means(starts, ends, values, np.linspace(0.0, edges[-1], _COARSE + 1)),
+            coarse=sums.means(np.linspace(0.0, edges[-1], _COARSE + 1)),
             gaps=tuple(_merged([*_gaps(cells, starts, ends, run.seconds), *_unknown(mean, edges)])),
-            marks=tuple(_marks(run, gpu.id, cards)),
+            marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
         )
 
 
@@ -133,19 +161,16 @@ def _merged(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float
         yield start, end
 
 
-def _marks(run: RunInput, device: str, cards: Sequence[FindingCard]) -> Iterator[Mark]:
-    """Yield the stretches of a device that cards speak of; facts without a loss need no mark."""
+def _marked(run: RunInput, cards: Sequence[FindingCard]) -> Iterator[tuple[tuple[str, ...], Mark]]:
+    """Yield the stretches that cards speak of, each with its devices; facts without a loss need no mark."""
     by_kind = {(card.kind, fingerprint): card for card in cards for fingerprint in card.fingerprints}
     for finding in run.analysis.findings:
         card = by_kind[display.clean(finding.kind), finding.fingerprint]
-        concerned = not finding.devices or device in finding.devices
+        if finding.severity is Severity.INFO and not finding.lost_gpu_seconds:
+            continue
         total = sum(interval.seconds for interval in finding.intervals)
-        without_loss = finding.severity is Severity.INFO and not finding.lost_gpu_seconds
-        if not concerned or without_loss:
-            continue
-        if not finding.intervals or total > _WHOLE_RUN * run.seconds:
-            yield Mark(card=card.id, severity=finding.severity.value, start=0.0, end=run.seconds, whole=True)
-            continue
-        for interval in finding.intervals:
-            start, end = run.since_start(interval.start), run.since_start(interval.end)
-            yield Mark(card=card.id, severity=finding.severity.value, start=start, end=end)
+        whole = not finding.intervals or total > _WHOLE_RUN * run.seconds
+        spans = [(run.since_start(each.start), run.since_start(each.end)) for each in finding.intervals]
+        for start, end in [(0.0, run.seconds)] if whole else spans:
+            mark = Mark(card=card.id, severity=finding.severity.value, start=start, end=end, whole=whole)
+            yield finding.devices, mark

@@ -18,14 +18,19 @@ READY = {
     "gpureport": "!!document.querySelector('#shown')?.textContent",
     "plotly": "document.querySelectorAll('.scatterlayer .trace').length >= {series}",
     "bokeh": "!!window.Bokeh?.documents?.[0]?.is_idle && !!document.querySelector('.bk-Column')",
+    "uplot": "!!window.charts?.length && charts.every(chart => chart.status === 1)",
 }
 """When the charts of a page stand: an expression."""
+
+SIGHT = {"gpureport": ".tools", "plotly": ".js-plotly-plot", "bokeh": "body", "uplot": "body"}
+"""Where the charts of a page begin: they are scrolled to before they are timed."""
 
 ZOOM = {
     "gpureport": "document.querySelector('.tools [data-by=\"0.5\"]').click()",
     "plotly": "await Plotly.relayout(document.querySelector('.js-plotly-plot'), {'xaxis.range': [from, to]})",
     "bokeh": "Bokeh.documents[0].roots()[0].children[0].x_range.setv({start: from, end: to});"
     " while (!Bokeh.documents[0].is_idle) await new Promise(requestAnimationFrame)",
+    "uplot": "charts.forEach(chart => chart.setScale('x', {min: from, max: to}))",
 }
 """Shows half of what was shown before, `from` and `to` in seconds, in all charts."""
 
@@ -82,6 +87,8 @@ def seen(browser: "Browser", tool: str, path: Path, *, series: int, seconds: flo
     page.on("pageerror", lambda error: told.append(str(error)))
     page.goto(path.as_uri(), wait_until="commit")
     ready = _once(page, f"({READY[tool].format(series=series)}) && performance.now()")
+    # charts out of sight are not drawn, so that they would be timed for nothing
+    page.evaluate(f"() => document.querySelector({SIGHT[tool]!r}).scrollIntoView()")
     painted = _once(page, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
     seen = Seen(
         paint=painted,

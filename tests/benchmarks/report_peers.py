@@ -9,6 +9,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+UPLOT = ("uPlot.iife.min.js", "uPlot.min.css")
+"""Files of the library, which has no package of Python."""
+
+_DRAWN_BY_UPLOT = """
+window.charts = Object.entries(data).map(([title, devices]) => new uPlot({
+  title, width: 1200, height: 220, scales: {x: {time: false}},
+  series: [{}, ...Object.keys(devices).map((label, at) => ({label, stroke: `hsl(${at * 45} 70% 45%)`}))],
+}, uPlot.join(Object.values(devices)), document.body));
+"""
+
 Series = Mapping[str, Mapping[str, tuple[list[float], list[float | None]]]]
 
 # The tools have stubs only where they are installed, which is not where these lines are checked.
@@ -47,6 +57,15 @@ def bokeh(source: Path, output: Path) -> None:
     output.write_text(file_html(column(*charts), INLINE), encoding="utf-8")
 
 
+def uplot(source: Path, output: Path) -> None:
+    """Draw one chart a metric with linked axes; the library lies beside the series."""
+    script = (source.parent / UPLOT[0]).read_text(encoding="utf-8")
+    style = (source.parent / UPLOT[1]).read_text(encoding="utf-8")
+    data = source.read_text(encoding="utf-8")
+    page = f"<!doctype html><meta charset=utf-8><style>{style}</style><body><script>{script}</script>"
+    output.write_text(f"{page}<script>const data = {data};{_DRAWN_BY_UPLOT}</script>", encoding="utf-8")
+
+
 def weasyprint(source: Path, output: Path) -> None:
     """Set a page as PDF."""
     from weasyprint import HTML  # type: ignore[import-not-found,unused-ignore]  # noqa: PLC0415 - as above
@@ -59,7 +78,7 @@ def _read(source: Path) -> Series:
     return series
 
 
-PEERS = {"plotly": plotly, "bokeh": bokeh, "weasyprint": weasyprint}
+PEERS = {"plotly": plotly, "bokeh": bokeh, "uplot": uplot, "weasyprint": weasyprint}
 
 if __name__ == "__main__":
     PEERS[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))

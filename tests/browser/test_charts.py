@@ -185,6 +185,20 @@ def test_charts_follow_light_and_dark(page: "Page") -> None:
     assert page.evaluate(pixel) == [86, 180, 233, 255]
 
 
+def test_a_chart_out_of_sight_follows_a_zoom_when_it_comes_into_sight(page: "Page") -> None:
+    """Only what can be seen is painted at once, and nothing stays behind."""
+    content = "document.querySelector('#charts canvas').toDataURL()"
+    colours(page, "#charts canvas")
+    whole = page.evaluate(content)
+    page.evaluate("scrollTo(0, 0)")
+    page.locator(".tools [data-by='0.5']").evaluate("button => button.click()")
+    colours(page, "#charts canvas")
+    assert page.evaluate(content) == whole
+    page.locator("#charts").evaluate("chart => chart.scrollIntoView()")
+    colours(page, "#charts canvas")
+    assert page.evaluate(content) != whole
+
+
 def test_figures_are_printed(page: "Page") -> None:
     """Paper gets the figures and none of the controls."""
     page.emulate_media(media="print")

@@ -5,7 +5,7 @@ import pytest
 
 from gpureport.report import build
 from gpureport.report.parts import Timeline
-from gpureport.report.timeline import bucket_means
+from gpureport.report.timeline import summed
 from tests.report import examples
 
 
@@ -13,7 +13,7 @@ def test_bucket_means_keep_shares_true() -> None:
     """Edges cut through values, and the mean over the buckets is the mean over time."""
     starts, ends = np.arange(10.0), np.arange(1.0, 11.0)
     values = np.array([1, 0, 0, 1, 1, 0, 1, 0, 0, 0], dtype=float)
-    means = bucket_means(starts, ends, values, np.linspace(0, 10, 5))
+    means = summed(starts, ends, values).means(np.linspace(0, 10, 5))
     assert means == pytest.approx([0.4, 0.8, 0.4, 0.0])
     assert means.mean() == pytest.approx(values.mean())
 
@@ -21,14 +21,14 @@ def test_bucket_means_keep_shares_true() -> None:
 def test_a_bucket_without_values_is_not_zero() -> None:
     """Absent values and holes between stretches give NaN."""
     starts, ends = np.array([0.0, 1.0, 8.0]), np.array([1.0, 2.0, 10.0])
-    means = bucket_means(starts, ends, np.array([0.5, np.nan, 1.0]), np.array([0.0, 2.0, 4.0, 10.0]))
+    means = summed(starts, ends, np.array([0.5, np.nan, 1.0])).means(np.array([0.0, 2.0, 4.0, 10.0]))
     assert means[[0, 2]] == pytest.approx([0.5, 1.0])
     assert np.isnan(means[1])
 
 
 def test_no_value_at_all() -> None:
     """A metric that was never recorded gives NaN throughout."""
-    assert np.isnan(bucket_means(np.zeros(0), np.zeros(0), np.zeros(0), np.array([0.0, 1.0, 2.0]))).all()
+    assert np.isnan(summed(np.zeros(0), np.zeros(0), np.zeros(0)).means(np.array([0.0, 1.0, 2.0]))).all()
 
 
 def timeline(utilisation: list[np.ndarray] | None = None, seconds: int = 600) -> Timeline:
