@@ -91,7 +91,7 @@ def main(args: list[str] | None = None) -> None:
         sys.exit(_USAGE)
     except click.ClickException as error:
         context = getattr(error, "ctx", None)
-        path = context.command_path if context else "gpureport"
+        path = context.command_path if context else _called(rest)
         _fail(f"{error.format_message().rstrip('.')} (see '{path} --help')", _USAGE)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
@@ -108,6 +108,18 @@ def main(args: list[str] | None = None) -> None:
         where = error.filename or "standard output"
         _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
     sys.exit(result if isinstance(result, int) else 0)
+
+
+def _called(arguments: list[str]) -> str:
+    """Return the command that arguments call; click does not say whose an option is that lacks its argument."""
+    command: click.Command = gpureport
+    names = ["gpureport"]
+    for argument in arguments:
+        found = command.get_command(click.Context(command), argument) if isinstance(command, click.Group) else None
+        if found is not None:
+            command = found
+            names.append(argument)
+    return " ".join(names)
 
 
 def _prepare() -> None:

@@ -13,6 +13,8 @@ from gpureport.importers.wording import counted
 
 BLOCK = 2**20
 """Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
+_SMALL = 128 * 1024
+"""Bytes that are hashed before another thread has woken up for them."""
 
 
 @dataclass(slots=True)
@@ -131,8 +133,12 @@ class RawFile:
             self._again |= known > 0
             if known < len(block):
                 self._wait()
-                # aside, while the block is parsed; the interpreter is not held meanwhile
-                self._hashing = _hashers().submit(self._hasher.update, memoryview(block)[max(known, 0) :])
+                fresh = memoryview(block)[max(known, 0) :]
+                if len(fresh) < _SMALL:
+                    self._hasher.update(fresh)
+                else:
+                    # aside, while the block is parsed; the interpreter is not held meanwhile
+                    self._hashing = _hashers().submit(self._hasher.update, fresh)
                 self._hashed = at + len(block)
 
     def _wait(self) -> None:

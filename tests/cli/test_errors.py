@@ -42,6 +42,12 @@ CASES = {
     ("analyze", "hostile.csv"): (3, "hostile.csv: not a text log; "),
     ("analyze", "unknown-run"): (3, "unknown-run: no such file, and no such run in "),
     ("ingest", "absent.csv"): (3, "absent.csv: no such file; check the path"),
+    ("analyze", "good.csv", "--source-kind", "dcgm"): (
+        3,
+        "good.csv: no header of dcgmi dmon, no table of DCGM's fields",
+    ),
+    ("report", "good.csv", "-o"): (2, "Option '-o' requires an argument (see 'gpureport report --help')"),
+    ("runs", "list", "--store"): (2, "Option '--store' requires an argument (see 'gpureport runs list --help')"),
     ("report", "absent.csv", "-o", "x.html"): (3, "absent.csv: no such file; check the path"),
     ("report", "good.csv", "-o", "x.docx"): (2, "x.docx: "),
     ("report", "good.csv", "-o", "good.csv/x.html"): (2, "good.csv/x.html: "),

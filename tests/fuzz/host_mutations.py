@@ -1,18 +1,8 @@
-"""Damages host logs at random and reads them: nothing but the project's own errors may come out.
+"""Damages host logs at random and reads them: nothing but the project's own errors may come out."""
 
-Run by hand for many cases: `python tests/fuzz/host_mutations.py --cases 20000 --form sar` prints how they ended and
-the slowest one; without `--form` every form gets as many.
-"""
-
-import argparse
 import random
-import sys
-import tempfile
-import time
-from collections import Counter
+from functools import cache
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import gpureport.importers.base as importers
 from gpureport.errors import GpureportError
@@ -20,10 +10,8 @@ from gpureport.importers.base import Placement
 from gpureport.importers.delimited.pieces import head
 from gpureport.importers.host import HostLog
 from gpureport.importers.raw import RawFile
-from tests.fuzz.mutations import MUTATIONS
+from tests.fuzz.mutations import LARGEST, MUTATIONS
 
-LARGEST = 100_000
-"""Bytes of a log at most."""
 CAPTURES = Path(__file__).parents[1] / "importers" / "host" / "captures"
 AROUND = (1_795_280_300_000_000, 1_795_280_420_000_000)
 FORMS: dict[str, tuple[str, ...]] = {
@@ -60,6 +48,7 @@ def timechart(rows: int = 40) -> bytes:
     return "\n".join([*lines, ""]).encode()
 
 
+@cache
 def seeds(form: str) -> list[bytes]:
     """Return the logs of a form that are damaged: captures, shortened."""
     texts = [timechart()] if form == "uprof" else [(CAPTURES / name).read_bytes() for name in FORMS[form]]
@@ -106,31 +95,3 @@ def ending(path: Path, number: int) -> str:
     assert quality.accounted, quality
     assert rows == quality.rows_kept
     return "read"
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=2_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--form", choices=FORMS, action="append")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "host.log"
-        for form in options.form or FORMS:
-            endings: Counter[str] = Counter()
-            slowest = (0.0, -1)
-            for number in range(options.first, options.first + options.cases):
-                path.write_bytes(mutated(form, number))
-                started = time.perf_counter()
-                try:
-                    endings[ending(path, number)] += 1
-                except Exception as error:  # noqa: BLE001 - this is what is looked for
-                    endings[f"UNEXPECTED {type(error).__name__}"] += 1
-                    sys.stdout.write(f"{form} case {number}: {type(error).__name__}: {error}\n")
-                slowest = max(slowest, (time.perf_counter() - started, number))
-            sys.stdout.write(f"{form}: {dict(endings)}, slowest {slowest[0]:.3f} s (case {slowest[1]})\n")
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    _main()

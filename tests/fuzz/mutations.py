@@ -1,23 +1,11 @@
-"""Damages logs at random and reads them: nothing but the project's own errors may come out.
+"""Damages logs of nvidia-smi at random and reads them: nothing but the project's own errors may come out."""
 
-Run by hand for many cases: `python tests/fuzz/mutations.py --cases 100000` prints how they ended, the slowest one,
-and the most memory taken beyond that of the idle process. `--form dmon` damages logs of another form of nvidia-smi.
-"""
-
-import argparse
 import bz2
 import gzip
 import random
-import resource
-import sys
-import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Placement, Reading, find
@@ -65,7 +53,8 @@ def _monitors() -> dict[str, list[str]]:
     }
 
 
-def seeds(form: str = QUERY) -> list[bytes]:
+@cache
+def seeds(form: str) -> list[bytes]:
     """Return the logs of a form that are damaged."""
     if form != QUERY:
         return [text.encode() for text in (_monitors() | snapshots.SEEDS)[form]]
@@ -172,15 +161,10 @@ MUTATIONS: tuple[Callable[[bytes, random.Random], bytes], ...] = (
 )
 
 
-@cache
-def _seeds(form: str) -> list[bytes]:
-    return seeds(form)
-
-
-def mutated(number: int, form: str = QUERY) -> bytes:
+def mutated(form: str, number: int) -> bytes:
     """Return the case of a number: a log damaged one to six times."""
     chance = random.Random(number)
-    data = chance.choice(_seeds(form))
+    data = chance.choice(seeds(form))
     for _ in range(chance.randint(1, 6)):
         data = chance.choice(MUTATIONS)(data or b"\n", chance)
     return data[:LARGEST]
@@ -197,49 +181,18 @@ def placement(number: int) -> Placement:
     )
 
 
-def ending(path: Path, options: Placement) -> str:
-    """Read a log and return how that ended: `read`, or the error's class.
+def ending(path: Path, number: int) -> str:
+    """Read a case and return how that ended: `read`, or the error's class.
 
     Raises:
         AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
     """
     try:
         (inputs,) = find(path)
-        recording = Reading(inputs, options, Labels()).recording()
+        recording = Reading(inputs, placement(number), Labels()).recording()
     except GpureportError as error:
         return type(error).__name__
     quality = recording.run.quality
     assert quality.accounted, quality
     assert len(recording.series) == quality.rows_kept
     return "read"
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=10_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--form", choices=FORMS, default=QUERY)
-    options = parser.parse_args()
-    endings: Counter[str] = Counter()
-    slowest, most = (0.0, -1), (0.0, -1)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "gpu.csv"
-        path.write_bytes(_seeds(options.form)[0])
-        ending(path, Placement())
-        idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        for number in range(options.first, options.first + options.cases):
-            path.write_bytes(mutated(number, options.form))
-            started = time.perf_counter()
-            try:
-                endings[ending(path, placement(number))] += 1
-            except Exception as error:  # noqa: BLE001 - this is what is looked for
-                endings[f"UNEXPECTED {type(error).__name__}"] += 1
-                sys.stdout.write(f"case {number}: {type(error).__name__}: {error}\n")
-            slowest = max(slowest, (time.perf_counter() - started, number))
-            most = max(most, ((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - idle) / 1024, number))
-    sys.stdout.write(f"{dict(endings)}\nslowest {slowest[0]:.3f} s (case {slowest[1]})\n")
-    sys.stdout.write(f"peak {most[0]:.1f} MiB beyond the idle process (case {most[1]})\n")
-
-
-if __name__ == "__main__":
-    _main()

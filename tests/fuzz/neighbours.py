@@ -1,18 +1,7 @@
-"""Damages recordings of nvidia-smi's neighbours at random and reads them, as `mutations` does with nvidia-smi's.
+"""Damages recordings of nvidia-smi's neighbours at random and reads them, as `mutations` does with nvidia-smi's."""
 
-Run by hand for many cases: `python tests/fuzz/neighbours.py --cases 20000` prints for each form how they ended, and the
-slowest one.
-"""
-
-import argparse
 import random
-import sys
-import tempfile
-import time
-from collections import Counter
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Placement, Reading, find
@@ -60,10 +49,15 @@ _TOKENS = (
 )
 
 
+def seeds(form: str) -> list[bytes]:
+    """Return the recordings of a form that are damaged."""
+    return [text.encode() for text in FORMS[form]]
+
+
 def mutated(form: str, number: int) -> bytes:
     """Return the case of a number: a recording damaged one to six times."""
     chance = random.Random(f"{form} {number}")
-    data = chance.choice(FORMS[form]).encode()
+    data = chance.choice(seeds(form))
     for _ in range(chance.randint(1, 6)):
         if chance.random() < 0.3:
             place = chance.randrange(len(data) + 1)
@@ -89,33 +83,3 @@ def ending(path: Path, form: str, number: int) -> str:
     assert recording.run.quality.accounted, recording.run.quality
     assert len(recording.series) == recording.run.quality.rows_kept
     return "read"
-
-
-def _main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--cases", type=int, default=1_000)
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--form", choices=FORMS, action="append")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "log"
-        for form in options.form or FORMS:
-            endings: Counter[str] = Counter()
-            slowest = (0.0, -1)
-            for number in range(options.first, options.first + options.cases):
-                path.write_bytes(mutated(form, number))
-                started = time.process_time()
-                try:
-                    endings[ending(path, form, number)] += 1
-                except Exception as error:  # noqa: BLE001 - this is what is looked for
-                    endings[f"UNEXPECTED {type(error).__name__}"] += 1
-                    sys.stdout.write(f"{form} case {number}: {type(error).__name__}: {error}\n")
-                slowest = max(slowest, (time.process_time() - started, number))
-            sys.stdout.write(
-                f"{form}: {dict(endings)}, slowest {slowest[0]:.3f} s of the processor (case {slowest[1]})\n"
-            )
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    _main()

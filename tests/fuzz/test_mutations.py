@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.mutations import FORMS, QUERY, ending, mutated, placement
+from tests.fuzz.mutations import FORMS, QUERY, ending, mutated
 
 CASES, BATCH = 2_000, 100
 
@@ -15,8 +15,8 @@ def test_nothing_but_own_errors_comes_out(tmp_path: Path, first: int) -> None:
     path = tmp_path / "gpu.csv"
     endings = set()
     for number in range(first, first + BATCH):
-        path.write_bytes(mutated(number))
-        endings.add(ending(path, placement(number)))
+        path.write_bytes(mutated(QUERY, number))
+        endings.add(ending(path, number))
     assert "read" in endings
 
 
@@ -26,6 +26,6 @@ def test_forms_let_nothing_but_own_errors_out(tmp_path: Path, form: str) -> None
     path = tmp_path / "gpu.log"
     endings = set()
     for number in range(2 * BATCH):
-        path.write_bytes(mutated(number, form))
-        endings.add(ending(path, placement(number)))
+        path.write_bytes(mutated(form, number))
+        endings.add(ending(path, number))
     assert "read" in endings

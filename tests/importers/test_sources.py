@@ -1,5 +1,7 @@
 """Which importer reads a path, and what is said when none does."""
 
+import bz2
+import time
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,17 @@ def test_what_is_no_log_is_not_searched_to_its_end(tmp_path: Path) -> None:
     assert "not a known log (it begins 'Epoch 3/100" in refused(path)
     path.write_bytes(b"\xff\xfa\x81" * 30_000 + b"\n" + log(50).encode())
     assert "not a text log" in refused(path)
+
+
+@pytest.mark.parametrize("text", [b"," * 5_000_000, b"time,cpu," + b"mem_b," * 10_000, b"/," * 2_500_000])
+def test_a_line_without_end_takes_no_time(tmp_path: Path, text: bytes) -> None:
+    """A few bytes that stand for a line of millions of cells are told by its beginning: it took 13 s."""
+    path = tmp_path / "log"
+    path.write_bytes(bz2.compress(text))
+    started = time.process_time()
+    refused(path)
+    # the bound is that of any source of up to 100 kB; the processor's time is the same on a busy machine
+    assert time.process_time() - started < 1.0
 
 
 def test_a_folder_without_logs(tmp_path: Path) -> None:

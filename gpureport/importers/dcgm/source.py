@@ -28,10 +28,13 @@ class Dcgm:
         """Begin to read a log.
 
         Raises:
-            SourceError: when it is a snapshot without a time.
+            SourceError: when it is a snapshot without a time, or nothing of DCGM though a person says so.
         """
         text = text_head(file.again(), HEAD_BYTES).decode(errors="replace")
         form = _form(text)
+        if form is None and not prometheus.snapshot(text):
+            what = "no header of dcgmi dmon, no table of DCGM's fields and no answer of Prometheus at its beginning"
+            raise SourceError(str(file.path), what, "leave out --source-kind, or give a log of DCGM")
         if form is None:
             what = "what dcgm-exporter shows at one moment, without a time"
             hint = "let Prometheus scrape it, and give the answer of /api/v1/query_range"

@@ -14,6 +14,7 @@ _VALUES = {"value", "values"}
 _TEXTS = {"uuid": "uuid", "gpuuuid": "uuid", "modelname": "model", "gpuname": "model"}
 _NODES = {"hostname", "host", "node"}
 _COUNTS = {"us": "us", "ms": "ms", "ns": "ns"}
+_SEPARATORS = re.compile(r"[ _\-.]")
 _INDEX = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 
 
@@ -60,7 +61,9 @@ def table(header: Sequence[str]) -> Table | None:
 
     A table with one reading a line is only known by its rows; its header has a GPU, a field and a value.
     """
-    plain = [re.sub(r"[ _\-.]", "", heading.lower()) for heading in header]
+    # a line of no table may repeat a heading a million times
+    bare = {heading: _SEPARATORS.sub("", heading.lower()) for heading in dict.fromkeys(header)}
+    plain = [bare[heading] for heading in header]
 
     def place(names: set[str]) -> int | None:
         return next((place for place, name in enumerate(plain) if name in names), None)
@@ -68,9 +71,7 @@ def table(header: Sequence[str]) -> Table | None:
     time, gpu = place(_TIMES), place(_GPUS)
     texts = tuple((place, _TEXTS[name]) for place, name in enumerate(plain) if name in _TEXTS)
     named, value = place(_FIELDS), place(_VALUES)
-    known = tuple(
-        (place, heading) for place, heading in enumerate(header) if heading.isidentifier() and fields.field(heading)
-    )
+    known = any(heading.isidentifier() and fields.field(heading) for heading in bare)
     long = named is not None and value is not None
     if (gpu is None and not texts) or not (long or known):
         return None

@@ -69,7 +69,7 @@ class WideLayout:
     def of(cls, delimiter: str, names: Sequence[str]) -> "WideLayout | None":
         """Return the columns a header declares, None where it names no time or no load of a processor."""
         names = [name.strip().strip('"').removeprefix("\ufeff") for name in names]
-        found = [_meaning(name, names) for name in names]
+        found = _meanings(names)
         times = [place for place, each in enumerate(found) if each is not None and each.metric == TIME]
         fields = _fields(names, found)
         if not times or not _LOADS & {each.metric for each in fields}:
@@ -123,12 +123,20 @@ class WideLayout:
         return replace(self, fields=kept, notes=(*self.notes, note))
 
 
-def _meaning(name: str, names: Sequence[str]) -> Meaning | None:
-    """Return what a column of the host holds; beside columns of GPUs memory is theirs unless its heading says so."""
-    found = meaning(name) if len(name) <= _LONGEST and not _GPU.search(name) else None
-    if found is not None and found.metric.startswith("host_memory") and not _OWN_MEMORY.search(name):
-        return None if any(_GPU.search(each) for each in names) else found
-    return found
+def _meanings(names: Sequence[str]) -> list[Meaning | None]:
+    """Return what each column of the host holds; beside columns of GPUs memory is theirs unless its heading says so."""
+    # a line of no table may repeat a heading a million times
+    distinct = dict.fromkeys(names)
+    gpus = {name for name in distinct if _GPU.search(name)}
+    known = {name: meaning(name) for name in distinct if len(name) <= _LONGEST and name not in gpus}
+    if gpus:
+        known = {name: found for name, found in known.items() if found is None or not _of_gpus(name, found)}
+    return [known.get(name) for name in names]
+
+
+def _of_gpus(name: str, found: Meaning) -> bool:
+    """Return whether a heading of memory that stands beside those of GPUs means theirs."""
+    return found.metric.startswith("host_memory") and not _OWN_MEMORY.search(name)
 
 
 def _fields(names: Sequence[str], found: Sequence[Meaning | None]) -> tuple[Field, ...]:

@@ -1,39 +1,67 @@
 """Reads MLflow's file store, a `mlruns` folder, without MLflow: newer versions of it refuse to."""
 
 import os
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow import filters, local_artifacts, meta_yaml, metric_file
 from gpureport.importers.mlflow.entities import HARDWARE, Labelled, RunInfo, Series
+from gpureport.importers.mlflow.stored_text import folders, names, text, unreadable
 
 _META = "meta.yaml"
 _TRASH = ".trash"
 _STATUS = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
+_RUN_ID = re.compile("[0-9a-f]{32}")
 _PARENT, _NAME = "mlflow.parentRunId", "mlflow.runName"
 
 
 def is_store(folder: Path) -> bool:
-    """Return whether a folder is a file store: below it lie experiments, folders with a `meta.yaml` of their own id."""
-    return folder.is_dir() and any(_experiments(folder))
+    """Return whether a folder is a file store: below it lie experiments, folders with a `meta.yaml` of their own id.
+
+    What cannot be read is no error yet: a folder of anything may hold such.
+    """
+    with suppress(SourceError):
+        return any(map(_seems_experiment, _inside(folder)))
+    return False
+
+
+def _inside(root: Path) -> Iterator[Path]:
+    """Yield what may be experiments, deleted ones last."""
+    for folder in (root, root / _TRASH):
+        yield from folders(folder) if folder.is_dir() else ()
+
+
+def _seems_experiment(path: Path) -> bool:
+    try:
+        return _experiment(path) is not None
+    except SourceError:
+        # it has what experiments have: opening the store says why that cannot be read
+        return os.access(path / _META, os.F_OK)
+
+
+def _experiment(path: Path) -> dict[str, str | None] | None:
+    """Return what a folder says of itself, None when it is none of an experiment."""
+    meta = _meta(path)
+    if meta is None or meta.get("experiment_id") != path.name or "run_id" in meta:
+        return None
+    return meta
 
 
 def _experiments(root: Path) -> Iterator[tuple[Path, dict[str, str | None]]]:
     """Yield the folders of experiments with what they say of themselves, deleted ones last."""
-    for folder in (root, root / _TRASH):
-        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            meta = _meta(path)
-            if meta is not None and meta.get("experiment_id") == path.name and "run_id" not in meta:
-                yield path, meta
+    for path in _inside(root):
+        meta = _experiment(path)
+        if meta is not None:
+            yield path, meta
 
 
 def _meta(folder: Path) -> dict[str, str | None] | None:
-    try:
-        return meta_yaml.parsed((folder / _META).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        return None
+    said = text(folder / _META)
+    return None if said is None else meta_yaml.parsed(said)
 
 
 class FileStore:
@@ -69,25 +97,31 @@ class FileStore:
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id."""
         for folder, meta in _experiments(self.root):
-            if (folder / run_id / _META).is_file():
-                return self._run(folder / run_id, folder, meta)
+            found = self._run(folder / run_id, folder, meta)
+            if found is not None:
+                return found
         return None
 
     def _runs(self, folder: Path, experiment: dict[str, str | None]) -> Iterator[RunInfo]:
-        for path in sorted(folder.iterdir()):
-            found = self._run(path, folder, experiment) if (path / _META).is_file() else None
+        for path in folders(folder):
+            found = self._run(path, folder, experiment)
             if found is not None:
                 yield found
 
     def _run(self, path: Path, folder: Path, experiment: dict[str, str | None]) -> RunInfo | None:
         meta = _meta(path)
-        if meta is None or meta.get("run_id", meta.get("run_uuid")) != path.name:
+        if meta is None:
+            return None
+        if meta.get("run_id", meta.get("run_uuid")) != path.name:
+            if _RUN_ID.fullmatch(path.name):
+                what = f"does not say that it is of run {path.name}: damaged, or of another one"
+                raise SourceError(str(path / _META), what, "restore it, or move its folder out of the store")
             return None
         self._folders[path.name] = path
         status = meta.get("status") or ""
         return RunInfo(
             id=path.name,
-            name=meta.get("run_name") or _text(path / "tags" / _NAME) or "",
+            name=meta.get("run_name") or text(path / "tags" / _NAME) or "",
             status=_STATUS.get(status, status),
             started=_moment(meta.get("start_time")),
             ended=_moment(meta.get("end_time")),
@@ -95,8 +129,8 @@ class FileStore:
             experiment=experiment.get("name") or folder.name,
             artifact_uri=meta.get("artifact_uri") or "",
             deleted="deleted" in {meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
-            parent=_text(path / "tags" / _PARENT),
-            hardware=tuple(_keys(path / "metrics", HARDWARE)),
+            parent=text(path / "tags" / _PARENT),
+            hardware=tuple(names(path / "metrics", HARDWARE)),
         )
 
     def home(self, run: RunInfo) -> Path:
@@ -107,8 +141,7 @@ class FileStore:
         """Return params, tags and last values of a run."""
         folder = self.home(run)
         params, tags = (
-            tuple((key, _text(folder / part / key) or "") for key in _keys(folder / part))
-            for part in ("params", "tags")
+            tuple((key, text(folder / part / key) or "") for key in names(folder / part)) for part in ("params", "tags")
         )
         return Labelled(params=params, tags=tags, latest=tuple(self._latest(run)))
 
@@ -127,10 +160,9 @@ class FileStore:
         """
         folder = self.home(run) / "metrics"
         try:
-            return [metric_file.read(folder / key, key) for key in _keys(folder)]
+            return [metric_file.read(folder / key, key) for key in names(folder)]
         except OSError as error:
-            where = str(error.filename or folder)
-            raise SourceError(where, error.strerror or "cannot be read", "check its permissions, or copy it") from error
+            unreadable(error, folder)
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
@@ -144,25 +176,6 @@ class FileStore:
     def fetched(self, run: RunInfo, name: str) -> Path:
         """Return the file of an artifact."""
         return (self.artifact_folder(run) or self.home(run)) / name
-
-
-def _keys(folder: Path, beginning: tuple[str, ...] = ("",)) -> Iterator[str]:
-    """Yield the names a folder holds, sorted; a name with slashes is a file in folders."""
-    found = []
-    for parent, folders, files in os.walk(folder):
-        here = Path(parent).relative_to(folder).as_posix()
-        prefix = "" if here == "." else f"{here}/"
-        if not prefix:
-            folders[:] = [each for each in folders if f"{each}/".startswith(beginning)]
-        found += [prefix + each for each in files if (prefix + each).startswith(beginning)]
-    yield from sorted(found)
-
-
-def _text(path: Path) -> str | None:
-    try:
-        return path.read_bytes().decode("utf-8", errors="replace")
-    except OSError:
-        return None
 
 
 def _moment(text: str | None) -> int | None:

@@ -34,7 +34,8 @@ class Nvitop:
 
     def identify(self, head: bytes) -> bool:
         """Return whether one of the first lines names columns of a collector."""
-        return any(layout(cells(line)) is not None for line in head_text(head).splitlines()[:5])
+        lines = head_text(head).splitlines()[:5]
+        return any("/" in line and layout(cells(line)) is not None for line in lines)
 
     def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
         """Begin to read a CSV."""

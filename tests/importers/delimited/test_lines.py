@@ -173,7 +173,8 @@ def test_a_log_of_one_letter_a_line(tmp_path: Path, header: str, letters: str) -
     chance = Random(1)
     text = "".join(chance.choice(letters) + "\n" for _ in range(50_000))
     taken = []
-    # what else the machine does makes the same work take longer: the quickest of three says what it takes
+    # within the second that any source of this size may take, in time of the processor, which what else the machine
+    # does makes longer too: the quickest of three says what it takes
     for _ in range(3):
         start = process_time()
         with suppress(SourceError):

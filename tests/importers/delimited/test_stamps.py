@@ -2,7 +2,7 @@
 
 import re
 from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from time import process_time
 
 import pytest
 from hypothesis import given, settings
@@ -108,6 +108,7 @@ def test_a_long_log_of_a_spreadsheet() -> None:
     texts = strings(
         [f"{1 + n // 86_400 % 28}.03.2026 {n // 3600 % 24}:{n // 60 % 60:02}:{n % 60:02}" for n in range(10**5)]
     )
-    start = perf_counter()
+    start = process_time()
     assert stamps.parse(texts, day_first=True)[1].all()
-    assert perf_counter() - start < 2
+    # a bound on the kind of work, in time of the processor: the clock goes on while others work
+    assert process_time() - start < 2

@@ -1,5 +1,6 @@
 """The file store's own files: YAML that is flat, and lines of metrics."""
 
+import errno
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpureport.errors import SourceError
 from gpureport.importers.mlflow import meta_yaml, metric_file
-from gpureport.importers.mlflow.entities import Series
+from gpureport.importers.mlflow.entities import Labelled, Series
 from gpureport.importers.mlflow.file_store import FileStore, is_store
 from tests.importers.mlflow.stores import START, Made, folder, monitored, run_id
 from tests.importers.mlflow.test_mapping import TICKS, read
@@ -66,6 +68,44 @@ def test_a_torn_line_is_in_the_account(tmp_path: Path) -> None:
     quality = read(source).run.quality
     assert [(each.reason, each.rows) for each in quality.rejected] == [("torn line", 1)]
     assert quality.accounted
+
+
+def _denied(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Let no file of a name be read; the tests may be run by one who may read all."""
+    reading = Path.read_bytes
+
+    def read_bytes(path: Path) -> bytes:
+        if path.name == name:
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return reading(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read_bytes)
+
+
+def _labelled(store: FileStore) -> Labelled:
+    return store.labelled(store.runs()[0])
+
+
+@pytest.mark.parametrize("name", ["meta.yaml", "mlflow.runName", "batch_size"])
+def test_what_one_may_not_read_is_no_gap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A file without permission is named; it is not as if the run, its name or a parameter were not there."""
+    made = Made(id=run_id(1), name="", params={"batch_size": "8"}, tags={"mlflow.runName": "r"})
+    store = folder(tmp_path / "mlruns", [made])
+    _denied(monkeypatch, name)
+    assert is_store(store)
+    with pytest.raises(SourceError, match=rf"{name}: Permission denied; check its permissions, or copy it"):
+        _labelled(FileStore(store, ""))
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe\0", b"name: x\n"])
+@pytest.mark.parametrize("wanted", [None, run_id(2)])
+def test_a_damaged_run_is_named(tmp_path: Path, content: bytes, wanted: str | None) -> None:
+    """A run that no longer says its id does not vanish from its store, and hides no other one that is asked for."""
+    store = folder(tmp_path / "mlruns", [Made(id=run_id(1)), Made(id=run_id(2))])
+    next(store.rglob(f"{run_id(2)}/meta.yaml")).write_bytes(content)
+    with pytest.raises(SourceError, match=f"{run_id(2)}/meta.yaml: does not say that it is of run {run_id(2)}"):
+        FileStore(store, "").runs() if wanted is None else FileStore(store, "").run(wanted)
+    assert FileStore(store, "").run(run_id(1)) is not None
 
 
 def test_deleted_experiments_lie_in_the_trash(tmp_path: Path) -> None:

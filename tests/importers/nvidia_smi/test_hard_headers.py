@@ -1,7 +1,7 @@
 """Headers that come again, change, are glued to other lines, or say less than the rows."""
 
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -156,6 +156,7 @@ def test_a_glued_header_of_as_many_columns_is_seen(tmp_path: Path) -> None:
 )
 def test_what_looks_like_a_heading_for_long(heading: str) -> None:
     """A long line that is nearly a header is told at once: one of 16,000 underscores took half a minute."""
-    start = perf_counter()
+    start = process_time()
     assert QueryGpuDialect().header(f"{heading},utilization.gpu [%]") is None
-    assert perf_counter() - start < 0.2
+    # a part of the second that a source of up to 100 kB may take, in time of the processor: the clock's is others' too
+    assert process_time() - start < 0.2

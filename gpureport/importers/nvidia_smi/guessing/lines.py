@@ -47,14 +47,18 @@ def _silent(line: str) -> bool:
 
 def _row(row: tuple[str, ...]) -> bool:
     """Return whether cells are all what nvidia-smi writes, and some of them what only it writes."""
-    if len(row) < 2 or not all(map(_known, row)):  # noqa: PLR2004 - a table
+    if len(row) < 2:  # noqa: PLR2004 - a table
         return False
-    own = sum(_QUANTITY.fullmatch(cell) is not None or cell.startswith("[") for cell in row)
-    own += 2 * sum(any(form.fullmatch(cell) for form in _OWN[:3]) for cell in row)
-    own += sum(any(form.fullmatch(cell) for form in _OWN[3:]) for cell in row)
-    stamped = any(_OTHER_STAMP.fullmatch(cell) for cell in row)
+    # a line of no table may repeat a cell a million times
+    cells = Counter(row)
+    if not all(map(_known, cells)):
+        return False
+    own = sum(count for cell, count in cells.items() if _QUANTITY.fullmatch(cell) or cell.startswith("["))
+    own += 2 * sum(count for cell, count in cells.items() if any(form.fullmatch(cell) for form in _OWN[:3]))
+    own += sum(count for cell, count in cells.items() if any(form.fullmatch(cell) for form in _OWN[3:]))
+    stamped = any(_OTHER_STAMP.fullmatch(cell) for cell in cells)
     # one quantity with a unit may be of any table, two or one beside a stamp are not
-    return any(_STAMP.fullmatch(cell) for cell in row) or own + stamped > 1
+    return any(_STAMP.fullmatch(cell) for cell in cells) or own + stamped > 1
 
 
 def _known(cell: str) -> bool:
