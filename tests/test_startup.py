@@ -1,5 +1,6 @@
 """Commands start fast because they import only what they use."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,3 +52,14 @@ def test_guessing_columns_loads_no_frames(tmp_path: Path) -> None:
     rows = "".join(f"2026/03/14 09:00:{second:02d}.000, {second} %, {second}.25 W\n" for second in range(60))
     (tmp_path / "gpu.log").write_text(rows)
     assert loaded("analyze", str(tmp_path / "gpu.log"), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
+
+
+@pytest.mark.parametrize(("given", "threads"), [(None, "1"), ("3", "3")])
+def test_small_products_need_no_threads(given: str | None, threads: str) -> None:
+    """NumPy's library multiplies with one thread, unless whoever calls the program says otherwise."""
+    code = "import os, sys; sys.argv = ['gpureport', '--version']\nfrom gpureport.cli import main\ntry: main()\n"
+    code += "finally: print(os.environ['OPENBLAS_NUM_THREADS'])"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == threads

@@ -1,6 +1,7 @@
 """The program's entry: finds the command, runs it, and turns errors into one line and an exit code."""
 
 import io
+import os
 import signal
 import sys
 from difflib import get_close_matches
@@ -124,6 +125,8 @@ def _called(arguments: list[str]) -> str:
 
 def _prepare() -> None:
     """Let a request to end be like Ctrl-C, so that nothing is left half-written, and print what a terminal can."""
+    # what NumPy multiplies here is small: the threads of its library would only keep the cores from those that parse
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

@@ -112,12 +112,27 @@ class Assembly:
         alone = len(codes) == 1 and bounds[0] == 0
         times = placed.times if alone else placed.times[order]
         sorted_data = data if alone else {name: value.taken(order) for name, value in data.items()}
+        whole: pa.Table | None = None
         for code, start, end in zip(codes, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-            length, rows = end - start, slice(start, end)
-            keys = {
-                "device": columns.categories(np.zeros(length, dtype=np.int32), [placed.ids[code]]),
-                "timestamp": columns.array(times[rows], pa.timestamp("us")),
-                "imputed": columns.array(np.zeros(length, dtype=np.bool_), pa.bool_()),
-            }
-            arrays = keys | {name: value.arrow(name, rows) for name, value in sorted_data.items()}
-            yield pa.Table.from_arrays(list(arrays.values()), names=list(arrays))
+            if (end - start) * _SHARE < len(order):
+                # it would keep the memory of all rows while it waits to be written
+                rows = _table(times[start:end], sorted_data, slice(start, end))
+            else:
+                whole = _table(times, sorted_data, slice(None)) if whole is None else whole
+                rows = whole.slice(start, end - start)
+            device = columns.categories(np.zeros(end - start, dtype=np.int32), [placed.ids[code]])
+            yield rows.add_column(0, "device", device)
+
+
+_SHARE = 16
+"""Devices among which rows are shared evenly at most, if those of all of them are to be converted in one go."""
+
+
+def _table(times: IntArray, data: dict[str, Values], rows: slice) -> "pa.Table":
+    """Return rows of one device or more, at these times."""
+    arrays = {
+        "timestamp": columns.array(times, pa.timestamp("us")),
+        "imputed": columns.array(columns.same(value=np.False_, length=len(times)), pa.bool_()),
+    }
+    arrays |= {name: value.arrow(name, rows) for name, value in data.items()}
+    return pa.Table.from_arrays(list(arrays.values()), names=list(arrays))

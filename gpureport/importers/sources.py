@@ -234,6 +234,8 @@ def training_logs(paths: Sequence[str | Path]) -> list[Given]:
     Raises:
         SourceError: when one is missing, or no training log.
     """
+    if not paths:
+        return []
     from gpureport.importers.training import WANTED, TrainingLog  # noqa: PLC0415 - most runs have none
 
     found = []

@@ -5,13 +5,14 @@ Delta encoding of the stamps is what makes the file small; every other column is
 an error instead of a wrong value, at no measurable cost.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from hashlib import file_digest, sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,19 @@ from pyarrow import parquet
 
 from gpureport import columns
 from gpureport.recording import KEY_FIELDS, METRIC_TYPES, TRAINING_SCHEMA, arranged, in_time_order, no_training
+from gpureport.store.row_groups import Encoded, RowGroupFile, encode
 
 ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
-_HELD = 884_736
-"""Rows of all devices that are held at most, the fullest is written first: about 60 MB of a log of ten columns.
+_HELD = 950_272
+"""Rows of all devices that are held at most, the fullest is written first: about 65 MB of a log of ten columns.
 
 Fewer make the end of a log shorter, at which nothing is left to be parsed meanwhile, and its row groups smaller.
 """
 _LEVEL = 5
 """Of zstd: 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)."""
+_ENCODERS = 2
+"""Row groups that are encoded at a time."""
 _PAGE_BYTES, _MOST_ROWS = 64 * 2**20, 2**20
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=False)
@@ -38,17 +42,22 @@ _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=Fa
 class SeriesWriter:
     """Writes batches of one device each; holds about a million rows of all devices in memory at most.
 
-    Row groups are encoded aside, one at a time, while the next batches are read.
+    Row groups are encoded aside, two at a time, while the next batches are read.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
         """Prepare to write; the file is made, and the run's id asked for, with the first row group."""
-        self._file = _GroupedFile(path, run_id)
-        self._aside = ThreadPoolExecutor(1, thread_name_prefix="parquet")
-        self._writing: Future[None] | None = None
+        self._path = path
+        self._run_id = cache(run_id)
+        self._asking = Lock()
+        self._file: RowGroupFile | None = None
+        self._aside = ThreadPoolExecutor(_ENCODERS, thread_name_prefix="parquet")
+        self._encoding: deque[Future[Encoded]] = deque()
         self._held: dict[str, list[pa.Table]] = {}
         self._rows: Counter[str] = Counter()
         self._columns: dict[str, None] = dict.fromkeys(name for name in _KEYS if name != "stage")
+        self._newest: dict[str, int] = {}
+        self._ordered = True
 
     def add(self, batch: "pa.Table") -> None:
         """Take a batch; write what makes a full row group, or the fullest where too many rows are held."""
@@ -64,6 +73,8 @@ class SeriesWriter:
     def close(self, devices: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
 
+        Rows that came in another order than that of devices and time are written once more.
+
         Args:
             devices: device ids in the end.
             renamed: by their old ids, the devices whose rows came under another one.
@@ -71,122 +82,81 @@ class SeriesWriter:
         for device in [*(renamed or {}), *devices]:
             if self._held.get(device):
                 self._write(device)
-        self._wait()
+        while self._encoding:
+            self._take()
         self._aside.shutdown()
-        self._file.close(devices, renamed or {})
+        # a run of a tracker may hold training metrics alone
+        file = self._file or RowGroupFile(self._path)
+        file.close(_schema(self._columns), _options(self._columns))
+        if renamed or not self._ordered:
+            self._rearrange(devices, renamed or {})
         known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns]
         return (*known, *(name for name in self._columns if name not in {*METRIC_TYPES, *_KEYS}))
 
     def abandon(self) -> None:
         """Close the file without caring for its content."""
-        self._aside.shutdown()
-        self._file.abandon()
+        self._aside.shutdown(cancel_futures=True)
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.abandon()
 
     def _write(self, device: str) -> None:
-        """Have the rows held of a device written, once those before are."""
+        """Have the rows held of a device encoded, once one of those before is written."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
         del self._rows[device]
-        recorded = tuple(self._columns)
-        self._wait()
-        self._writing = self._aside.submit(self._file.write, device, table, recorded)
-
-    def _wait(self) -> None:
-        """Wait until all that was handed over is written; an error of it is raised here."""
-        if self._writing is not None:
-            self._writing.result()
-            self._writing = None
-
-
-class _GroupedFile:
-    """A Parquet file that gets one row group at a time."""
-
-    def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
-        self._path = path
-        self._run_id = cache(run_id)
-        self._writer: parquet.ParquetWriter | None = None
-        self._schema: pa.Schema | None = None
-        self._newest: dict[str, int] = {}
-        self._ordered = True
-
-    def write(self, device: str, table: "pa.Table", recorded: Sequence[str]) -> None:
-        """Write rows of one device; `recorded` are the columns any batch had so far."""
-        schema = _schema(recorded)
-        if self._writer is None:
-            self._writer = self._open(schema, recorded)
-        elif schema != self._schema:
-            self._widen(schema, recorded)
-        self._schema = schema
         times = columns.integers(table.column("timestamp"))
         rises = times[0] >= self._newest.get(device, times[0]) and bool((times[1:] >= times[:-1]).all())
         self._ordered = self._ordered and rises
         self._newest[device] = int(times[-1])
-        self._writer.write_table(_complete(table, schema, self._run_id()), row_group_size=len(table))
+        if len(self._encoding) >= _ENCODERS:
+            self._take()
+        self._encoding.append(self._aside.submit(self._encoded, table))
 
-    def close(self, devices: Sequence[str], renamed: Mapping[str, str]) -> None:
-        """Close the file; write it again by device and time where its rows came in another order."""
-        if self._writer is None:
-            # a run of a tracker may hold training metrics alone
-            self._writer = self._open(_schema(()), ())
-        self._writer.close()
-        if renamed or not self._ordered:
-            self._rearrange(devices, renamed)
+    def _encoded(self, table: "pa.Table") -> Encoded:
+        """Return rows of one device as a row group, without the columns in which none has a value."""
+        held = [name for name in table.column_names if table.column(name).null_count < len(table)]
+        with self._asking:
+            # the rest of a log may be read for it: once, not by each thread
+            run_id = self._run_id()
+        return encode(_identified(table.select(held), run_id), _options(held))
 
-    def abandon(self) -> None:
-        """Close the file without caring for its content."""
-        if self._writer is not None:
-            with suppress(OSError):
-                self._writer.close()
-            # else the end of the object would try once more, and complain
-            self._writer.is_open = False
-
-    def _open(self, schema: "pa.Schema", recorded: Sequence[str]) -> parquet.ParquetWriter:
-        # the stubs know only a switch here, where a list of columns is documented
-        encoded: Any = [name for name in ("run_id", *recorded) if name != "timestamp"]
-        # nulls alone gain nothing from an encoder or from compression, and there are many columns of them
-        packed: Any = {name: "zstd" if name in {"run_id", *recorded} else "none" for name in schema.names}
-        return parquet.ParquetWriter(
-            self._path,
-            schema,
-            compression=packed,
-            compression_level=dict.fromkeys(("run_id", *recorded), _LEVEL),
-            use_dictionary=encoded,
-            column_encoding={"timestamp": "DELTA_BINARY_PACKED"},
-            # what a reader prunes row groups by; bounds of every other column cost a tenth of the writing
-            write_statistics=["run_id", "device", "timestamp"],
-            write_page_checksum=True,
-            # a row group is read whole: one page a column saves 5 % of the bytes and a tenth of the writing
-            data_page_size=_PAGE_BYTES,
-            max_rows_per_page=_MOST_ROWS,
-        )
-
-    def _widen(self, schema: "pa.Schema", recorded: Sequence[str]) -> None:
-        """Begin the file again with more columns, because a header in the middle of a long log named new ones."""
-        if self._writer is not None:
-            self._writer.close()
-        narrow = self._path.rename(self._path.with_suffix(".narrow"))
-        self._writer = self._open(schema, recorded)
-        file = parquet.ParquetFile(narrow)
-        for index in range(file.num_row_groups):
-            group = file.read_row_group(index)
-            self._writer.write_table(_complete(group, schema, self._run_id()), row_group_size=len(group))
-        file.close()
-        narrow.unlink()
+    def _take(self) -> None:
+        """Write what was encoded first; an error of it is raised here."""
+        encoded = self._encoding.popleft().result()
+        self._file = self._file or RowGroupFile(self._path)
+        self._file.take(encoded)
 
     def _rearrange(self, devices: Iterable[str], renamed: Mapping[str, str]) -> None:
         """Write the file again by device and time, because the log had its rows in another order."""
         mixed = self._path.rename(self._path.with_suffix(".mixed"))
-        file = parquet.ParquetFile(mixed)
         groups: dict[str, list[int]] = {}
-        for index in range(file.num_row_groups):
-            device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
-            groups.setdefault(renamed.get(device, device), []).append(index)
-        self._writer = self._open(file.schema_arrow, file.schema_arrow.names)
-        for device in (device for device in devices if device in groups):
-            table = in_time_order(file.read_row_groups(groups[device]), device)
-            self._writer.write_table(table, row_group_size=ROW_GROUP)
-        self._writer.close()
-        file.close()
+        again = RowGroupFile(self._path)
+        with parquet.ParquetFile(mixed) as file:
+            for index in range(file.num_row_groups):
+                device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
+                groups.setdefault(renamed.get(device, device), []).append(index)
+            for device in (device for device in devices if device in groups):
+                table = in_time_order(file.read_row_groups(groups[device], columns=[*self._columns]), device)
+                for start in range(0, len(table), ROW_GROUP):
+                    again.take(self._encoded(table.slice(start, ROW_GROUP)))
+        again.close(_schema(self._columns), _options(self._columns))
         mixed.unlink()
+
+
+def _options(recorded: Iterable[str]) -> dict[str, Any]:
+    """Return how these columns are written."""
+    return {
+        "compression": "zstd",
+        "compression_level": _LEVEL,
+        "use_dictionary": [name for name in ("run_id", *recorded) if name != "timestamp"],
+        "column_encoding": {"timestamp": "DELTA_BINARY_PACKED"},
+        # what a reader prunes row groups by; bounds of every other column cost a tenth of the writing
+        "write_statistics": ["run_id", "device", "timestamp"],
+        "write_page_checksum": True,
+        # a row group is read whole: one page a column saves 5 % of the bytes and a tenth of the writing
+        "data_page_size": _PAGE_BYTES,
+        "max_rows_per_page": _MOST_ROWS,
+    }
 
 
 def _schema(recorded: Iterable[str]) -> "pa.Schema":
@@ -203,15 +173,12 @@ def _schema(recorded: Iterable[str]) -> "pa.Schema":
     )
 
 
-def _complete(table: "pa.Table", schema: "pa.Schema", run_id: str) -> "pa.Table":
-    """Return a table with all columns of the schema, null where not recorded."""
-    length = len(table)
-    # many columns of one type are absent: they share their nulls
-    absent = cache(lambda kind: pa.chunked_array([pa.nulls(length, kind)]))
+def _identified(table: "pa.Table", run_id: str) -> "pa.Table":
+    """Return a table with the id of its run, its columns in the order of the schema."""
     recorded = {name: table.column(name) for name in table.column_names}
-    recorded["run_id"] = pa.chunked_array([columns.categories(np.zeros(length, dtype=np.int64), [run_id])])
-    arrays = [recorded[field.name] if field.name in recorded else absent(field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    recorded["run_id"] = pa.chunked_array([columns.categories(np.zeros(len(table), dtype=np.int64), [run_id])])
+    schema = pa.schema([field for field in _schema(table.column_names) if field.name in recorded])
+    return pa.Table.from_arrays([recorded[field.name] for field in schema], schema=schema)
 
 
 def digest(path: Path) -> str:

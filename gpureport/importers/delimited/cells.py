@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from gpureport.columns import BoolArray, array, codes, everywhere, strings, taken
+from gpureport.columns import BoolArray, codes, everywhere, strings, taken
 from gpureport.importers.delimited.numbers import Number, read_all
 
 
@@ -190,9 +189,11 @@ class CellReader:
         places = np.full(len(values), -1, dtype=np.int32)
         if not len(rest):
             return replace(self._coded(column, [], places, values), plain_bare=bare)
-        coded = cells.take(array(rest, pa.int64())).dictionary_encode()
-        places[rest] = codes(coded.indices)
-        return replace(self._coded(column, coded.dictionary.to_pylist(), places, values), plain_bare=bare)
+        # Arrow would encode them by its functions, the import of which takes longer than the few cells there are
+        texts = [cells[row].as_py() for row in rest.tolist()]
+        found = {text: code for code, text in enumerate(dict.fromkeys(texts))}
+        places[rest] = [found[text] for text in texts]
+        return replace(self._coded(column, [*found], places, values), plain_bare=bare)
 
     def _coded(
         self, column: Column, texts: list[str], codes: npt.NDArray[np.int32], plain: npt.NDArray[Any] | None = None

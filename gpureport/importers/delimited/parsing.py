@@ -22,6 +22,8 @@ _WORKERS = 4
 """Pieces parsed at a time at most: memory grows with them, and the thread that writes keeps up with no more."""
 _LINES = 2**17
 """Lines parsed at a time at most: one that is no row takes a hundred times the memory of a letter."""
+_SHOWN = 2**11
+"""Lines that show which columns hold many distinct texts, before the first piece is parsed."""
 
 
 def _portions(piece: Piece) -> Iterator[Piece]:
@@ -52,24 +54,36 @@ class Parser:
     def sections(self, pieces: Iterable[Piece]) -> Iterator[Parsed]:
         """Yield the pieces parsed, in order; a few threads, one a core at most, work ahead."""
         workers = min(os.cpu_count() or 1, _WORKERS)
-        layout = self._start
+        layout = assumed = self._start
         pending: deque[tuple[Piece, Layout | None, Future[Parsed]]] = deque()
         with ThreadPoolExecutor(workers) as pool:
             for piece in chain.from_iterable(map(_portions, pieces)):
-                if piece.first_line == 1:
-                    parsed = self.parse(piece, layout)
-                    layout = parsed.layout
-                    yield parsed
-                    continue
-                pending.append((piece, layout, pool.submit(self.parse, piece, layout)))
-                if len(pending) > workers:
+                if piece.first_line == 1 and not piece.last:
+                    assumed = self._foreseen(piece)
+                before = self._start if piece.first_line == 1 else assumed
+                pending.append((piece, before, pool.submit(self.parse, piece, before)))
+                # the pieces behind the first are not begun without knowing their columns
+                if len(pending) > workers or (piece.first_line == 1 and assumed is None):
                     parsed = self._next(pending, layout)
-                    layout = parsed.layout
+                    layout = assumed = parsed.layout
                     yield parsed
             while pending:
                 parsed = self._next(pending, layout)
                 layout = parsed.layout
                 yield parsed
+
+    def _foreseen(self, piece: Piece) -> Layout | None:
+        """Return the layout that most likely is in force after the first piece, after a look at some of its rows.
+
+        The pieces behind it need not wait for it then.
+        """
+        header, *rows = piece.data.split(b"\n", _SHOWN)
+        declared = self._dialect.header(header.decode(errors="replace").strip())
+        if declared is None or not declared.replaces(self._start):
+            declared, rows = self._start, [header, *rows]
+        if declared is not None and len(rows) > 1:
+            self._tables.look(b"\n".join([*rows[:-1], b""]), declared)
+        return declared
 
     def _next(self, pending: deque[tuple[Piece, Layout | None, Future[Parsed]]], layout: Layout | None) -> Parsed:
         piece, assumed, future = pending.popleft()

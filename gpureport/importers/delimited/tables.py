@@ -18,6 +18,8 @@ _MANY = 0.05
 
 Measured on power readings of two decimals: the dictionary takes two thirds of the whole parse.
 """
+_FEWEST = 300
+"""Distinct texts that are no burden, however few the cells are."""
 
 
 class TableReader:
@@ -58,6 +60,13 @@ class TableReader:
             faults[TORN] = torn
         return Section(layout=layout, numbers=numbers, times=times, columns=columns), faults
 
+    def look(self, data: bytes, layout: Layout) -> None:
+        """Find out by some rows which columns have too many distinct texts for a dictionary."""
+        table = _read_csv(data, layout, self._kinds(layout))
+        for position, column in enumerate(layout.columns if table is not None and table.num_rows else ()):
+            if position != layout.stamp and table is not None:
+                self._watch(position, column.target, table.column(position).chunk(0), plain=column.number is not None)
+
     def _kinds(self, layout: Layout) -> dict[str, Any]:
         coded = pa.dictionary(pa.int32(), pa.string())
         return {
@@ -69,7 +78,7 @@ class TableReader:
 
     def _watch(self, position: int, target: str, texts: Any, *, plain: bool) -> None:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
         """Note a column of numbers that has many distinct texts."""
-        if plain and hasattr(texts, "dictionary") and len(texts.dictionary) > max(_MANY * len(texts), 1000):
+        if plain and hasattr(texts, "dictionary") and len(texts.dictionary) > max(_MANY * len(texts), _FEWEST):
             self._plain.add((position, target))
 
 

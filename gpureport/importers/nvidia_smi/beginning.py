@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES
 from gpureport.importers.delimited.pieces import head, pieces
-from gpureport.importers.nvidia_smi.guess import headerless
+from gpureport.importers.nvidia_smi.guessing.lines import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.raw import RawFile
 

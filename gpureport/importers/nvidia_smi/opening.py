@@ -12,7 +12,7 @@ from gpureport.importers.delimited.layout import cells as split
 from gpureport.importers.nvidia_smi import fields, headings, spreadsheet
 from gpureport.importers.nvidia_smi.beginning import around_header
 from gpureport.importers.nvidia_smi.fractions import fractions
-from gpureport.importers.nvidia_smi.guess import guess, headerless
+from gpureport.importers.nvidia_smi.guessing.lines import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.nvidia_smi.timeless import arranged
 from gpureport.importers.wording import counted
@@ -169,6 +169,8 @@ def _readable(cell: str, column: Column) -> bool:
 
 
 def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
+    from gpureport.importers.nvidia_smi.guess import guess  # noqa: PLC0415 - most logs have a header
+
     delimiter, first = split(lines[0])
     rows = [cells for line in lines if len(cells := split(line)[1]) == len(first)]
     found = guess(rows)

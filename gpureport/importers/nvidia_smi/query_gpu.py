@@ -1,7 +1,7 @@
 """Recognises what nvidia-smi writes: `--query-gpu=… --format=csv`, and the forms beside it."""
 
 from dataclasses import replace
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import SEARCHED_BYTES, Extraction, Placement
@@ -9,15 +9,14 @@ from gpureport.importers.delimited.pieces import Piece, head, head_text
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.beginning import beginning, every_line, first_lines
 from gpureport.importers.nvidia_smi.extraction import QueryGpuExtraction
-from gpureport.importers.nvidia_smi.forms.blocks import Blocks
-from gpureport.importers.nvidia_smi.forms.extraction import FormsExtraction
-from gpureport.importers.nvidia_smi.forms.form import BlockForm
-from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
-from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
-from gpureport.importers.nvidia_smi.guess import headerless
+from gpureport.importers.nvidia_smi.guessing.lines import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.nvidia_smi.opening import opening
+from gpureport.importers.nvidia_smi.plain_query import is_plain
 from gpureport.importers.raw import RawFile
+
+if TYPE_CHECKING:
+    from gpureport.importers.nvidia_smi.forms.form import BlockForm
 
 _LOOKED_AT = 2**20
 """How much of a log is looked at for other forms than a CSV of queries."""
@@ -63,6 +62,8 @@ class NvidiaSmi:
     def extract(self, file: RawFile, placement: Placement) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
         if placement.columns is None and _in_forms(_beginning(file)):
+            from gpureport.importers.nvidia_smi.forms.extraction import FormsExtraction  # noqa: PLC0415 - as below
+
             return FormsExtraction(file, placement)
         return QueryGpuExtraction(file, placement)
 
@@ -70,7 +71,7 @@ class NvidiaSmi:
 def _beginning(file: RawFile) -> Piece:
     """Return the beginning of a log; more of it where what a job printed stands above."""
     piece = _piece(head(file.again(), _LOOKED_AT))
-    if len(piece.data) < _LOOKED_AT // 2 or _forms(piece):
+    if len(piece.data) < _LOOKED_AT // 2 or is_plain(piece.data) or _forms(piece):
         return piece
     return _piece(head(file.again(), SEARCHED_BYTES))
 
@@ -81,13 +82,20 @@ def _piece(text: bytes) -> Piece:
     return Piece(whole, 1, last=True, lines=whole.count(b"\n"))
 
 
-def _forms(piece: Piece) -> set[type[BlockForm]]:
+def _forms(piece: Piece) -> "set[type[BlockForm]]":
     """Return the forms of which a block begins."""
+    from gpureport.importers.nvidia_smi.forms.blocks import Blocks  # noqa: PLC0415 - most logs are a CSV of queries
+
     return {part.form for part in Blocks().parts(piece) if part.form is not None}
 
 
 def _in_forms(piece: Piece) -> bool:
     """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
+    if is_plain(piece.data):
+        return False
+    from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed  # noqa: PLC0415 - as above
+    from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv  # noqa: PLC0415 - as above
+
     if not _forms(piece) - {QueryCsv}:
         return False
     mixed = Mixed()
