@@ -27,6 +27,9 @@ _NUMPY: dict[str, Any] = {
     "uint64": np.uint64,
 }
 
+_GUESSED = 63
+"""Values a median is guessed from."""
+
 
 def _bits(buffer: Any, offset: int, length: int) -> BoolArray:  # noqa: ANN401 - the stubs do not let buffers be read
     if buffer is None:
@@ -67,12 +70,29 @@ def valid(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> BoolArray:
 
 
 def floats(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> FloatArray:
-    """Return a numeric or boolean column as float64, NaN where it is null."""
-    parts = [_raw(chunk).astype(np.float64) for chunk in _chunks(column)]
+    """Return a numeric or boolean column as float64, NaN where it is null.
+
+    A column of one value is an array that takes no memory and cannot be written to.
+    """
+    chunks = _chunks(column)
+    if len(chunks) == 1 and len(column) > 1 and not column.null_count and _constant(chunks[0]):
+        return same(np.float64(_raw(chunks[0].slice(0, 1))[0]), len(column))
+    parts = [_raw(chunk).astype(np.float64) for chunk in chunks]
     values = _whole(parts, np.float64)
     if column.null_count:
         values[~valid(column)] = np.nan
     return values
+
+
+def _constant(array: "pa.Array[Any]") -> bool:
+    """Return whether all stored values of a primitive array are equal; its ends tell most that are not."""
+    if pa.types.is_null(array.type) or array.buffers()[1] is None:
+        return False
+    if pa.types.is_boolean(array.type):
+        return array.true_count in {0, len(array)}  # type: ignore[attr-defined]  # of boolean arrays alone
+    values = _raw(array)
+    first = values[0]
+    return bool(first == values[-1] and first == values[len(values) // 2] and (values == first).all())
 
 
 def _whole(parts: list[npt.NDArray[Any]], kind: Any) -> npt.NDArray[Any]:  # noqa: ANN401 - any type NumPy takes
@@ -119,6 +139,36 @@ def taken(table: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if len(table) == 1:
         return same(table[0], len(codes))
     return table.take(codes) if len(codes) else np.zeros(0, dtype=table.dtype)
+
+
+def median(values: FloatArray) -> float:
+    """Return the median of one value or more, none of them NaN; as NumPy does, and sooner where many are equal."""
+    low, high = (len(values) - 1) // 2, len(values) // 2
+    common = _common(values, low, high)
+    if common is not None:
+        return float(common)
+    parted = np.partition(values, high)
+    # the sum before the half, as a mean is made
+    return float(parted[high] if low == high else (parted[:high].max() + parted[high]) / 2)
+
+
+def lower_median(values: npt.NDArray[Any]) -> float:
+    """Return the lower of the two middle ones of one value or more, none of them NaN."""
+    place = (len(values) - 1) // 2
+    common = _common(values, place, place)
+    return float(np.partition(values, place)[place] if common is None else common)
+
+
+def _common(values: npt.NDArray[Any], low: int, high: int) -> Any | None:  # noqa: ANN401 - a scalar of the array's type
+    """Return the value at two neighbouring places of the order, None where they are not found to hold the same.
+
+    Counting what lies below a guess is far cheaper than ordering; the middle of a few values is a good guess.
+    """
+    few = np.sort(values[:: max(len(values) // _GUESSED, 1)])
+    guess = few[(len(few) - 1) // 2]
+    below = int(np.count_nonzero(values < guess))
+    held = below <= low and high < below + int(np.count_nonzero(values == guess))
+    return guess if held else None
 
 
 @lru_cache(64)

@@ -47,3 +47,27 @@ def test_categories() -> None:
     """Codes stand for texts, null where nothing is."""
     column = columns.categories(np.array([1, 0, 1]), ["x", "y"], np.array([True, True, False]))
     assert column.to_pylist() == ["y", "x", None]
+
+
+@pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int64(), pa.uint64(), pa.bool_()])
+def test_one_value_takes_no_memory(kind: pa.DataType) -> None:
+    """A column of one value reads as one value; with a null, or another value anywhere, it does not."""
+    same = columns.floats(pa.array([1] * 9, pa.int8()).cast(kind).slice(2))
+    assert columns.alike(same)
+    assert same.tolist() == [1.0] * 7
+    for place in range(7):
+        other: list[int | None] = [1] * 7
+        other[place] = 0
+        assert columns.floats(pa.array(other, pa.int8()).cast(kind)).tolist() == other
+        other[place] = None
+        assert np.isnan(columns.floats(pa.array(other, pa.int8()).cast(kind))).tolist() == [
+            value is None for value in other
+        ]
+
+
+@given(values=st.lists(st.sampled_from([0.0, 0.97, 1.0, 3.3]) | st.floats(-9, 9), min_size=1, max_size=300))
+def test_medians(values: list[float]) -> None:
+    """The same as NumPy finds by ordering all of them, whether many are equal or none."""
+    data = np.array(values)
+    assert columns.median(data) == float(np.median(data))
+    assert columns.lower_median(data) == sorted(values)[(len(values) - 1) // 2]

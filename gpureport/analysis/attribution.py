@@ -13,7 +13,7 @@ from gpureport.analysis.clock_signals import Slowed
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import ACTIVE, NO_WORK, UTILISATION
 from gpureport.analysis.statistics import IDLE_RATIO
-from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
 UNUSED = "unused"
@@ -75,19 +75,19 @@ def gpu_time(
     cells, window = context.cells[device], context.whole
     start, end = cells.tiles(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
-    ledger = _Ledger(left=_where(start, end, ~np.isnan(used)))
+    ledger = _Ledger(left=intervals.of_rows(start, end, cells.known(UTILISATION)))
     unseen = intervals.difference(intervals.spans([window]), ledger.left)
     gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
     ledger.take("unused", _unused(findings, device, window))
-    resting = _where(start, end, used <= ACTIVE.value + _ROUNDING)
+    resting = intervals.of_rows(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)
     waits = [(kind, ledger.claim(intervals.of_kinds(findings, device, {kind}))) for kind in waiting.KINDS]
     for cause, gaps in _gaps(findings, device):
         ledger.take("idle", gaps, cause)
     hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
-    still = _where(start, end, used <= IDLE_RATIO + _ROUNDING)
+    still = intervals.of_rows(start, end, used <= IDLE_RATIO + _ROUNDING)
     if context.window is not None:
         still = intervals.difference(still, intervals.spans([context.window]))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
@@ -107,10 +107,6 @@ def gpu_time(
     if lost is not None:
         ledger.add("throttled", _weighed(np.minimum(lost, used), start, end, working))
     return _balanced(device, window, ledger)
-
-
-def _where(start: IntArray, end: IntArray, rows: BoolArray) -> Spans:
-    return intervals.union(np.column_stack([start[rows], end[rows]]))
 
 
 def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:

@@ -55,8 +55,10 @@ class Cells:
     gap_rows: IntArray
     _values: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
     _recorded: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
+    _whole: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
     _widths: list[FloatArray] = field(default_factory=list, repr=False, compare=False)
     _refreshes: dict[str, Refresh] = field(default_factory=dict, repr=False, compare=False)
+    _periods: dict[str, float | None] = field(default_factory=dict, repr=False, compare=False)
     _shares: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
     _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
@@ -95,14 +97,27 @@ class Cells:
         seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
         return round(seconds * 1e6)
 
+    def whole(self, metric: str) -> bool:
+        """Whether every row holds a value of the metric; without a row there is none that does not."""
+        if metric not in self._whole:
+            values = self.values(metric)
+            # the least of values with NaN among them is NaN
+            least = values[:1] if columns.alike(values) else values.min(initial=np.inf)
+            self._whole[metric] = not np.isnan(least).any()
+        return self._whole[metric]
+
+    def known(self, metric: str) -> BoolArray:
+        """Return the rows that hold a value of the metric; not to be written to."""
+        if self.whole(metric):
+            return columns.everywhere(len(self))
+        return self.kept(("known", metric), lambda: ~np.isnan(self.values(metric)))
+
     def recorded(self, metric: str) -> bool:
         """Whether the metric holds any value for this device."""
         if metric not in self._recorded:
             known = metric in self.series.column_names and self.series.column(metric).null_count < len(self)
             # most hold a value from the first row on
-            self._recorded[metric] = known and not (
-                np.isnan(self.values(metric)[0]) and bool(np.isnan(self.values(metric)).all())
-            )
+            self._recorded[metric] = known and not (np.isnan(self.values(metric)[0]) and not self.known(metric).any())
         return self._recorded[metric]
 
     def values(self, metric: str) -> FloatArray:
@@ -117,7 +132,9 @@ class Cells:
     def refresh(self, metric: str) -> Refresh:
         """Return how often the metric was read anew."""
         if metric not in self._refreshes:
-            self._refreshes[metric] = refresh.measure(BY_NAME[metric], self.times, self.values(metric), self.interval)
+            self._refreshes[metric] = refresh.measure(
+                BY_NAME[metric], self.times, self.values(metric), self.interval, self.known(metric)
+            )
         return self._refreshes[metric]
 
     def measured(self, metric: str) -> float | None:
@@ -130,9 +147,9 @@ class Cells:
 
         As measured, and where the changes do not tell, as NVIDIA documents it.
         """
-        return self.kept(
-            ("period", metric), lambda: self.measured(metric) or refresh.documented(metric, self.device.model)
-        )
+        if metric not in self._periods:
+            self._periods[metric] = self.measured(metric) or refresh.documented(metric, self.device.model)
+        return self._periods[metric]
 
     def resolution(self, metric: str) -> float:
         """Return the seconds below which nothing can be told apart: the interval, or the period where it is longer."""
@@ -181,12 +198,6 @@ def _sides(times: IntArray, interval: float) -> tuple[IntArray, IntArray, IntArr
     return left, right, gaps + 1
 
 
-def _median(steps: IntArray) -> float:
-    """Return the lower of the two middle ones, as importers do: their mean may be no distance of the log at all."""
-    middle = (len(steps) - 1) // 2
-    return float(np.partition(steps, middle)[middle])
-
-
 def cells_of(recording: Recording, device: Device) -> Cells:
     """Return the cells of one device of a recording."""
     return _cells(device, recording.of(device.id))
@@ -196,7 +207,8 @@ def _cells(device: Device, series: "pa.Table") -> Cells:
     times = columns.integers(series.column("timestamp"))
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
-    interval = _median(moved) / 1e6 if len(moved) else _LONE_SECONDS
+    # the lower middle one, as importers take: a mean of two may be no distance of the log at all
+    interval = columns.lower_median(moved) / 1e6 if len(moved) else _LONE_SECONDS
     if len(moved) == 0:
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = np.zeros(0, dtype=np.int64)

@@ -1,10 +1,11 @@
 """What the series of one GPU say about its clock: event bits where logged, clock, temperature and power where not."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import gpus
+from gpureport import columns, gpus
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.held_clocks import total_name
 from gpureport.columns import BoolArray, FloatArray
@@ -23,7 +24,11 @@ SIGNALS = (
 )
 """Metrics that `signals` gathers, without those that only stand in for another."""
 
-_BUSY = 0.2
+BUSY = 0.2
+"""Utilisation above which a GPU is at work, and its clock and its tensor cores say something of that work.
+
+Chosen, not measured: above the 12 % that stray kernels reach, below what the slowest job that is fed at all shows.
+"""
 COUNTED_SHARE = 0.1
 """Share of a row's time that must be counted for its clock to be no reference."""
 
@@ -82,11 +87,18 @@ def event(cells: Cells, *reasons: str) -> BoolArray:
     """Return the rows on which any of the clock event reasons is set or was counted; null is not set.
 
     The driver's counters see what happened between samples; a row counts where they rose by a tenth of the time
-    since the row before. A counter that falls was reset.
+    since the row before. A counter that falls was reset. Not to be written to.
     """
+    return cells.kept(("event", reasons), lambda: _event(cells, reasons))
+
+
+def _event(cells: Cells, reasons: Sequence[str]) -> BoolArray:
     rows = np.zeros(len(cells), dtype=np.bool_)
     for reason in reasons:
-        rows |= cells.values(f"clock_event_{reason}") > 0
+        bit = cells.values(f"clock_event_{reason}")
+        # most are never set, or not recorded
+        if not columns.alike(bit) or (bit[:1] > 0).any():
+            rows |= bit > 0
         if cells.recorded(total_name(reason)):
             rise = np.diff(cells.values(total_name(reason)), prepend=np.nan)
             rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(cells.times, prepend=0) / 1e6, 1e-3)
@@ -111,19 +123,21 @@ def _highest(cells: Cells, metric: str) -> float:
 
 
 def _limit(cells: Cells, known: gpus.Gpu | None) -> tuple[float, str]:
-    margin = cells.values("gpu_temperature_celsius") + cells.values("gpu_temperature_margin_celsius")
-    if not np.isnan(margin).all():
-        return float(np.nanmedian(margin)), "temperature plus margin, as logged"
+    if cells.recorded("gpu_temperature_margin_celsius"):
+        margin = cells.values("gpu_temperature_celsius") + cells.values("gpu_temperature_margin_celsius")
+        if not np.isnan(margin).all():
+            return float(np.nanmedian(margin)), "temperature plus margin, as logged"
     cell = known.temperature_max_operating_celsius if known else None
     return (cell.value, f"{known.model}: {cell.source}") if known and cell else (float("nan"), "")
 
 
 def power_limit(cells: Cells) -> FloatArray:
     """Return the power limit in force in W a row, NaN where neither log nor device tells."""
-    limit = cells.values("gpu_power_limit_watts")
-    if np.isnan(limit).all():
-        limit = cells.values("gpu_power_limit_requested_watts")
-    if np.isnan(limit).all() and cells.device.power_limit_watts is not None:
+    name = "gpu_power_limit_watts"
+    if not cells.recorded(name):
+        name = "gpu_power_limit_requested_watts"
+    limit = cells.values(name)
+    if not cells.recorded(name) and cells.device.power_limit_watts is not None:
         return np.full(len(cells), cells.device.power_limit_watts)
     return limit
 
@@ -139,12 +153,16 @@ def clocks(cells: Cells) -> tuple[FloatArray, float]:
 
 
 def signals(cells: Cells) -> Signals:
-    """Gather the series of one GPU; the log wins over the GPU table."""
+    """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
+    return cells.kept("signals", lambda: _signals(cells))
+
+
+def _signals(cells: Cells) -> Signals:
     known = gpus.find(cells.device.model)
     clock, clock_max = clocks(cells)
     used = cells.values("gpu_utilization_ratio")
     limit, source = _limit(cells, known)
-    busy = used > _BUSY if cells.recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)
+    busy = used > BUSY if cells.recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)
     return Signals(
         busy=busy,
         clock=clock,

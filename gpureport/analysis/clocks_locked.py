@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport import columns
 from gpureport.analysis import answering, certainty, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
@@ -101,7 +102,7 @@ class ClocksLocked:
         told = share >= self.held.value
         one = _Setting(
             device=cells.device.id,
-            clock=float(np.median(clock)) if len(clock) else float("nan"),
+            clock=columns.median(clock) if len(clock) else float("nan"),
             highest=_highest_seen(known) if np.isnan(known.clock_max) else known.clock_max,
             seen=bool(np.isnan(known.clock_max)),
             share=share if told else None,

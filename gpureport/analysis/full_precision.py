@@ -10,6 +10,7 @@ from gpureport import gpus
 from gpureport.analysis import precision_params, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.clock_signals import BUSY
 from gpureport.analysis.phases import UTILISATION
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -23,7 +24,6 @@ _ADVICE = (
 )
 _RECORD = "the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or "
 _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
-_BUSY = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class FullPrecision:
         """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
         values = cells.values(_TENSOR)
         used = cells.values(UTILISATION)
-        rows = ~np.isnan(values) & ((used > _BUSY) | np.isnan(used))
+        rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))
         seconds = cells.seconds[rows]
         if seconds.sum() < self.busy.value:
             return None

@@ -125,7 +125,7 @@ def _busy(cells: Cells, still: float) -> intervals.Spans:
 
     def find() -> intervals.Spans:
         rows = cells.values(UTILISATION) > still
-        return intervals.union(np.column_stack([cells.start[rows], cells.end[rows]]) - cells.shift)
+        return intervals.of_rows(cells.start, cells.end, rows) - cells.shift
 
     return cells.kept(("busy", still), find)
 

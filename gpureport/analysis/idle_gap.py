@@ -88,7 +88,7 @@ class IdleGap:
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
-    shortest: Threshold = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s")
+    shortest: Threshold = idle_runs.SHORTEST
     bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
     bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
     bridge_ratio: Threshold = pragmatic(0.3, "1", "a stray kernel of 0.15 s in a window of 0.5 s")

@@ -9,18 +9,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport import columns
 from gpureport.analysis import refresh
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_chance import Chance
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
+SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s")
+"""Shortest idle run that is a gap."""
+
 _LONGEST_WINDOW = 1_000_000
+"""Microseconds a utilisation value speaks of at most (NVML)."""
 _ACTIVE = 0.5
+"""Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
 _HIGH = 0.5
+"""Where between its floor and the median at work power begins to show work: half-way, chosen, not measured."""
 _SETTLED = 3
+"""Readings of a run on both sides of a lone one that is bridged. Chosen, not measured: fewer are a burst themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,9 +84,8 @@ class _Known:
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     values = cells.values(UTILISATION)
     rows, times = np.arange(len(values)), cells.times
-    unknown = np.isnan(values)
-    if unknown.any():
-        rows = np.flatnonzero(~unknown)
+    if not cells.whole(UTILISATION):
+        rows = np.flatnonzero(cells.known(UTILISATION))
         times, values = times[rows], values[rows]
     longest = limits.null_seconds + cells.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
@@ -160,7 +168,7 @@ def _working_power(power: FloatArray, known: _Known) -> float:
     if len(busy) == 0:
         return float("inf")
     floor = float(power[measured].min())
-    return floor + _HIGH * (float(np.median(busy)) - floor)
+    return floor + _HIGH * (columns.median(busy) - floor)
 
 
 def _mean(values: FloatArray) -> float:
@@ -191,7 +199,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     if len(first) == 0:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
-    level = float(np.median(active)) / 2 if len(active) else _ACTIVE
+    level = columns.median(active) / 2 if len(active) else _ACTIVE
     chance = None
     if window_seconds(cells) < cells.interval:
         low = known.values <= limits.still

@@ -18,6 +18,9 @@ NONE: Spans = np.empty((0, 2), dtype=np.int64)
 _BLOCK = 131_072
 """Rows looked at together."""
 
+_FEW = 4
+"""Share of the rows, one in so many, below which each is looked up: looking at all of them costs no more from there."""
+
 
 def spans(intervals: Iterable[Interval]) -> Spans:
     """Return the union of intervals in any order."""
@@ -63,6 +66,14 @@ def union(stretches: Spans, within: int = 0) -> Spans:
     return np.column_stack([starts[first], reach[last]])
 
 
+def of_rows(starts: IntArray, ends: IntArray, rows: BoolArray) -> Spans:
+    """Return the time that some of the cells [start, end) cover, which are in order and do not overlap."""
+    breaks = np.zeros(len(rows), dtype=np.bool_)
+    np.greater(starts[1:], ends[:-1], out=breaks[1:])
+    first, stop = runs(rows, breaks)
+    return union(np.column_stack([starts[first], ends[stop - 1]]))
+
+
 def total_seconds(stretches: Spans) -> float:
     """Return the time covered."""
     return float((stretches[:, 1] - stretches[:, 0]).sum() / 1e6)
@@ -101,19 +112,36 @@ def overlap(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
         return np.zeros(len(starts))
     if len(stretches) >= len(starts) or _falls(starts) or _falls(ends):
         return np.asarray((_covered(stretches, ends) - _covered(stretches, starts)) / 1e6, dtype=np.float64)
-    # cells in order are many beside few stretches: those before the first and after the last are passed over
-    rows = slice(
-        int(np.searchsorted(ends, stretches[0, 0], side="right")),
-        int(np.searchsorted(starts, stretches[-1, 1], side="left")),
-    )
-    found = np.zeros(len(starts))
-    if rows.start < rows.stop:
-        found[rows] = (_covered_in_order(stretches, ends[rows]) - _covered_in_order(stretches, starts[rows])) / 1e6
+    # cells in order are many beside few stretches: all but those at their edges lie inside or outside
+    begun, over = np.searchsorted(ends, stretches[:, 0], side="right"), np.searchsorted(starts, stretches[:, 1])
+    first, stop = np.searchsorted(starts, stretches[:, 0]), np.searchsorted(ends, stretches[:, 1], side="right")
+    if _FEW * int(np.maximum(stop - first, 0).sum()) < len(starts):
+        found, rows = np.zeros(len(starts)), _ranges(first, stop)
+        found[rows] = (ends[rows] - starts[rows]) / 1e6
+    else:
+        found = np.asarray((ends - starts) / 1e6, dtype=np.float64)
+        found *= _within(first, stop, len(starts))
+    cut = np.concatenate([_ranges(begun, first), _ranges(stop, over)])
+    found[cut] = (_covered(stretches, ends[cut]) - _covered(stretches, starts[cut])) / 1e6
     return found
 
 
 def _falls(times: IntArray) -> bool:
     return bool((times[1:] < times[:-1]).any())
+
+
+def _within(first: IntArray, stop: IntArray, length: int) -> BoolArray:
+    """Return which of so many rows lie in ranges given by first and past-the-end row, both never falling."""
+    edges = np.maximum.accumulate(np.column_stack([first, stop]).ravel())
+    inside = np.arange(len(edges) + 1) % 2 == 1
+    return np.repeat(inside, np.diff(edges, prepend=0, append=length))
+
+
+def _ranges(first: IntArray, stop: IntArray) -> IntArray:
+    """Return the rows of all ranges, one after the other; a range that ends before it begins has none."""
+    lengths = np.maximum(stop - first, 0)
+    before = np.cumsum(lengths) - lengths
+    return np.asarray(np.repeat(first - before, lengths) + np.arange(lengths.sum()), dtype=np.int64)
 
 
 def _before(stretches: Spans) -> IntArray:
@@ -126,14 +154,6 @@ def _covered(stretches: Spans, times: IntArray) -> IntArray:
     begun = np.searchsorted(stretches[:, 0], times, side="right")
     unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
     return np.asarray(_before(stretches)[begun] - np.where(begun > 0, unfinished, 0), dtype=np.int64)
-
-
-def _covered_in_order(stretches: Spans, times: IntArray) -> IntArray:
-    """Return the same for moments that never fall: between two stretches they are alike, and need no look-up."""
-    first = np.searchsorted(times, stretches[:, 0], side="left")
-    alike = np.diff(first, prepend=0, append=len(times))
-    until = np.repeat(np.append(times[:1], stretches[:, 1]), alike)
-    return np.asarray(np.repeat(_before(stretches), alike) - np.maximum(until - times, 0), dtype=np.int64)
 
 
 def runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:

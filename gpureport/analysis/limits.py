@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport import gpus
-from gpureport.analysis import wording
+from gpureport.analysis import idle_runs, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import CLOCKS
@@ -11,8 +11,9 @@ from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.refresh import RESOLVED
 from gpureport.findings import Finding
 
-_SHORTEST_GAP_SECONDS = 5.0
 _SHORT_ENERGY_SECONDS = 60.0
+"""Recorded time below which an energy compares with no other: sensors that see a quarter of the time need many of their
+windows to be right in the mean (arXiv 2312.02741); the minute itself is chosen, not measured."""
 _PART_TIME = {(8, 0), (9, 0)}
 """Compute capability of GPUs whose power sensor sees part of the time: GA100 and GH100."""
 _AVERAGING = (8, 0)
@@ -33,8 +34,8 @@ def _sampling(known: Sequence[Cells]) -> Iterator[str]:
     interval = max(cells.interval for cells in known)
     sampled = f"samples {wording.duration(interval)} apart"
     shortest = 2 * interval + 1
-    if shortest < _SHORTEST_GAP_SECONDS:
-        yield f"Idle gaps shorter than {_SHORTEST_GAP_SECONDS:.0f} s are not looked for."
+    if shortest < idle_runs.SHORTEST.value:
+        yield f"Idle gaps shorter than {idle_runs.SHORTEST.value:.0f} s are not looked for."
     else:
         yield f"Idle gaps shorter than {wording.duration(shortest)} cannot be seen with {sampled}."
     if interval > POINT_SAMPLE_SECONDS:

@@ -164,8 +164,8 @@ def _own(context: Context, cells: Cells, episodes: Spans) -> Spans:
 def _sampled(context: Context, cells: Cells) -> Spans:
     """Return when the utilisation of a GPU was sampled."""
     start, end = cells.tiles(context.whole)
-    known = ~np.isnan(cells.values(UTILISATION))
-    return intervals.union(np.column_stack([start[known], end[known]]))
+    known = cells.known(UTILISATION)
+    return intervals.of_rows(start, end, known)
 
 
 def watched(context: Context, limits: Limits, device: str, spans: Spans) -> bool:

@@ -140,7 +140,8 @@ class Memory:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
         known = ~np.isnan(cells.values(_USED))
         used, times = cells.values(_USED)[known], cells.times[known]
-        if len(used) < _STEP_SAMPLES:
+        if len(used) < _STEP_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
+            # no step can be larger than the range, and a smaller one is not looked at
             return 0.0, 1.0
         before = np.minimum(
             np.searchsorted(times, times - 1_000_000, side="left"), np.maximum(np.arange(len(times)) - 1, 0)

@@ -57,8 +57,10 @@ def activity(cells: Cells) -> Interval | None:
     active, begins and ends with bursts that come as often as half of those within.
     """
     values = cells.values(UTILISATION)
-    known = ~np.isnan(values)
-    times, active = cells.times[known], values[known] > ACTIVE.value
+    known = np.flatnonzero(cells.known(UTILISATION))
+    times, active = cells.times, values > ACTIVE.value
+    if not cells.whole(UTILISATION):
+        times, active = times[known], active[known]
     share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
     begin = _sustained(times, active, reach, share)
@@ -67,7 +69,7 @@ def activity(cells: Cells) -> Interval | None:
     if begin is None or end is None:
         return None
     first, last = _with_bursts(active, begin, len(times) - 1 - end)
-    first, last = np.flatnonzero(known)[[first, last]]
+    first, last = known[[first, last]]
     return Interval(int(cells.start[first]) - cells.shift, max(int(cells.end[last] - cells.shift), int(times[0]) + 1))
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport import gpus
+from gpureport import columns, gpus
 from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
@@ -118,9 +118,9 @@ class PowerLimits:
             yield answering.too_short("power_cap", whole.seconds, self.shortest.value)
             return
         rows = event(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
-        rows &= found.busy
+        rows = rows & found.busy
         counted = _counted(cells)
-        told = np.column_stack([cells.start[rows], cells.end[rows]]) if counted is None else counted.spans
+        told = intervals.of_rows(cells.start, cells.end, rows) if counted is None else counted.spans
         episodes = self._episodes(cells, told, whole)
         part = np.where(rows, 1.0, 0.0) if counted is None else counted.share(cells, counted.spans)
         capped = float((part * cells.seconds)[found.busy].sum())
@@ -279,7 +279,7 @@ def _rise(counted: Held) -> Evidence:
 def _clock_ratio(found: Signals, rows: BoolArray) -> float:
     """Return the median clock over rows, of the highest; NaN when either is not known."""
     clock = found.clock[rows & ~np.isnan(found.clock)]
-    return float(np.median(clock)) / found.clock_max if len(clock) else float("nan")
+    return columns.median(clock) / found.clock_max if len(clock) else float("nan")
 
 
 def _clock(ratio: float, limit: Threshold | None) -> Evidence:

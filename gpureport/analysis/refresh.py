@@ -12,7 +12,7 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis.thresholds import pragmatic, vendor
-from gpureport.columns import FloatArray, IntArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.metrics import Metric, MetricKind, Scope
 
 SHORTEST = vendor(1 / 6, "s", "NVML, nvmlDeviceGetUtilizationRates: the sample period is between 1/6 and 1 s")
@@ -58,7 +58,9 @@ class Refresh:
         return None if self.rows < 2 else 1 - self.changes / (self.rows - 1)  # noqa: PLR2004 - one has none before
 
 
-def measure(metric: Metric, times: IntArray, values: FloatArray, interval: float) -> Refresh:
+def measure(
+    metric: Metric, times: IntArray, values: FloatArray, interval: float, known: BoolArray | None = None
+) -> Refresh:
     """Return how often one metric of one device was read anew.
 
     Args:
@@ -66,8 +68,11 @@ def measure(metric: Metric, times: IntArray, values: FloatArray, interval: float
         times: stamps in microseconds.
         values: one value a row, NaN where there is none.
         interval: seconds between samples.
+        known: rows with a value, where the caller knows them.
     """
-    known = ~np.isnan(values)
+    if columns.alike(values) and not np.isnan(values[:1]).any():
+        return Refresh(rows=len(values), changes=0, seconds=None)
+    known = ~np.isnan(values) if known is None else known
     rows = slice(None) if known.all() else np.flatnonzero(known)
     held = values[rows]
     moved = held[1:] != held[:-1]

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from gpureport import columns
 from gpureport.analysis import counters
 from gpureport.analysis.base import DeviceStatistics, MetricSummary
 from gpureport.analysis.cells import Cells
-from gpureport.columns import FloatArray
+from gpureport.columns import FloatArray, IntArray
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
 IDLE_RATIO = 0.05
@@ -20,6 +21,10 @@ BELOW = (0.25, 0.5, 0.7)
 _QUANTILES = (0.05, 0.5, 0.95)
 _QUANTUM = {"1": 0.01, "By": 2.0**20, "By/s": 1e6, "W": 0.01, "Cel": 1.0, "Hz": 1e6, "": 1.0, "s": 1e-3, "J": 1e-3}
 _MOST_LEVELS = 1_000_000
+_OFF_GRID = 1e-2
+"""Steps by which a value may lie beside the grid: float32 holds no more digits of it."""
+_BLOCK = 16_384
+"""Rows looked at together."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,25 +35,45 @@ class _Levels:
     seconds: FloatArray
 
 
-def _levels(values: FloatArray, seconds: FloatArray, unit: str) -> _Levels:
-    """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise."""
-    least, most = values.min(), values.max()
+def _levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple[float, float]) -> _Levels:
+    """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise.
+
+    Args:
+        values: one a row.
+        seconds: the time of each.
+        quantum: step of the grid.
+        ends: lowest and highest value.
+    """
+    least, most = ends
     if least == most:
         values, seconds = values[:1], seconds.sum(keepdims=True)
-    quantum = _QUANTUM[unit]
     low = np.rint(least / quantum)
     if np.rint(most / quantum) - low < _MOST_LEVELS:
-        steps = values / quantum
-        whole = np.rint(steps)
-        steps -= whole
-        if max(steps.max(), -steps.min()) < 1e-2:  # noqa: PLR2004 - float32 noise
-            whole -= low
-            weights = np.bincount(whole.astype(np.int64), weights=seconds)
+        places = _places(values, quantum, low)
+        if places is not None:
+            weights = np.bincount(places, weights=seconds)
             return _Levels(
                 values=(np.arange(len(weights)) + low) * quantum, seconds=np.asarray(weights, dtype=np.float64)
             )
     order = np.argsort(values)
     return _Levels(values=values[order], seconds=seconds[order])
+
+
+def _places(values: FloatArray, quantum: float, low: float) -> IntArray | None:
+    """Return the steps from the lowest of a grid to each value, None where the values do not lie on it.
+
+    Rows are taken in blocks that the cache of the processor holds.
+    """
+    places = np.empty(len(values), dtype=np.int64)
+    for begin in range(0, len(values), _BLOCK):
+        steps = values[begin : begin + _BLOCK] / quantum
+        whole = np.rint(steps)
+        steps -= whole
+        if max(steps.max(), -steps.min()) >= _OFF_GRID:
+            return None
+        whole -= low
+        places[begin : begin + _BLOCK] = whole
+    return places
 
 
 def _quantiles(levels: _Levels) -> list[float]:
@@ -66,22 +91,22 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     if not cells.recorded(metric.name):
         return None
     values, seconds = cells.values(metric.name), cells.seconds
-    known = ~np.isnan(values)
     refresh = cells.refresh(metric.name)
-    if known.all():
+    if cells.whole(metric.name):
         effective = cells.readings(metric.name, slice(None))
     else:
-        rows = np.flatnonzero(known)
+        rows = np.flatnonzero(cells.known(metric.name))
         effective = cells.readings(metric.name, rows)
         values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
-    least, most = float(values.min()), float(values.max())
+    ends = values[:1] if columns.alike(values) else values
+    least, most = float(ends.min()), float(ends.max())
     # most bits are never set
     whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
     if cells.series.schema.field(metric.name).type == pa.bool_():
         levels = _Levels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
-        levels = _levels(values, weights, metric.unit)
+        levels = _levels(values, weights, _QUANTUM[metric.unit], (least, most))
     p5, p50, p95 = _quantiles(levels)
     limits = BELOW if metric.name == "gpu_utilization_ratio" else ()
     return MetricSummary(

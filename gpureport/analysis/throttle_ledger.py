@@ -90,7 +90,7 @@ def _entries(cells: Cells, seen: list[_Seen]) -> Iterator[ThrottleEntry]:
         yield replace(
             _entry(cells, each, compared, lost=_lost(cells, found, each, holding, busy_seconds)),
             busy_seconds=None if each.bit is None else float(cells.seconds[each.bit & found.busy].sum()),
-            clock_hertz=float(np.median(found.clock[shown])) if shown.any() else None,
+            clock_hertz=columns.median(found.clock[shown]) if shown.any() else None,
         )
 
 

@@ -224,7 +224,7 @@ def _seconds(cells: Cells, stretches: Spans, judged: Judged) -> float:
     if judged.held is None or judged.held.total <= 0:
         return intervals.total_seconds(stretches)
     rows = judged.rows
-    sampled = intervals.union(np.column_stack([cells.start[rows], cells.end[rows]]))
+    sampled = intervals.of_rows(cells.start, cells.end, rows)
     shown = intervals.difference(intervals.intersection(sampled, stretches), judged.held.spans)
     return judged.held.within(stretches) + judged.held.gap_seconds + intervals.total_seconds(shown)
 

@@ -40,11 +40,14 @@ def batch_means(values: FloatArray, finest: float = 0.0) -> BatchMeans:
         finest: step in which values were written down; a mean is no surer than rounding allows.
     """
     count = len(values)
-    mean = float(values.mean()) if count else float("nan")
     if count < FEWEST:
+        mean = float(values.mean()) if count else float("nan")
         return BatchMeans(mean=mean, error=float("inf"), degrees=0)
     batches = int(np.clip(count // dependence.batch_length(values), FEWEST, MOST))
     length = count // batches
-    means = values[count - batches * length :].reshape(batches, length).mean(axis=1)
+    before = count - batches * length
+    means = values[before:].reshape(batches, length).mean(axis=1)
+    # of all samples, those before the first batch too, without another pass over them
+    mean = (float(values[:before].sum()) + length * float(means.sum())) / count
     error = float(means.std(ddof=1)) / np.sqrt(batches)
     return BatchMeans(mean=mean, error=max(float(error), finest / np.sqrt(12)), degrees=batches - 1)

@@ -120,3 +120,26 @@ def _walked(values: FloatArray, breaks: BoolArray) -> list[tuple[int, int]]:
         if begin is None and not value > 0.12:
             begin = row
     return found
+
+
+@given(widths=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), st.booleans()), min_size=1, max_size=40))
+def test_cells_in_order_cover_what_their_union_covers(widths: list[tuple[int, int, bool]]) -> None:
+    """Rows of cells that touch, lie apart or have no width at all give the union of those cells."""
+    width, hole, rows = (np.array(each) for each in zip(*widths, strict=True))
+    ends = np.cumsum(width + hole)
+    starts = ends - width
+    expected = intervals.union(np.column_stack([starts[rows], ends[rows]]))
+    assert intervals.of_rows(starts, ends, rows).tolist() == expected.tolist()
+
+
+@given(
+    stretches=_spans,
+    widths=st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=30, max_size=60),
+)
+def test_overlap_is_the_same_cell_by_cell(stretches: Spans, widths: list[tuple[int, int]]) -> None:
+    """Cells beside fewer stretches are not looked at one by one, and count as if they were."""
+    width, hole = (np.array(each, dtype=np.int64) for each in zip(*widths, strict=True))
+    ends = np.cumsum(width + hole)
+    starts = ends - width
+    single = [float(intervals.overlap(starts[[row]], ends[[row]], stretches)[0]) for row in range(len(widths))]
+    assert intervals.overlap(starts, ends, stretches).tolist() == single
