@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli import gate, measuring, sources
+from gpureport.cli.asked import Asked
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.values import Export
 from gpureport.cli.verbosity import note
@@ -35,21 +36,6 @@ class _Outputs:
     junit: Path | None
     summary: Path | None
     exports: tuple[tuple[str, Path], ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What was asked for besides the runs."""
-
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    prices: PriceOptions
-    config: Path | None
-    options: SourceOptions
-
-    def analysed(self, found: "Sequence[Recording]") -> "Analysed":
-        """Return runs with their analyses."""
-        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
 
 
 @click.command()
@@ -93,7 +79,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     if not wanted.entries:
         where = str(policy or config or "gpureport.toml")
         raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
-    asked = _Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
     found, unread = _read(source, options)
     analysed = asked.analysed(found)
     against, why = _against(wanted, baseline, analysed, asked)
@@ -121,7 +107,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
 
 
 def _against(
-    wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: _Asked
+    wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: Asked
 ) -> "tuple[dict[str, Against], str]":
     """Return each step set against the baseline, and why there is nothing to set it against."""
     if baseline is not None and not wanted.compares:
@@ -134,7 +120,7 @@ def _against(
         return {}, f"{error.where}: {error.what}; {error.hint}"
 
 
-def _compared(baseline: str, analysed: "Analysed", asked: _Asked) -> "dict[str, Against]":
+def _compared(baseline: str, analysed: "Analysed", asked: Asked) -> "dict[str, Against]":
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.cli.repetitions import noise  # noqa: PLC0415 - loads numpy
     from gpureport.comparison.calibration import alike  # noqa: PLC0415 - as above
@@ -167,7 +153,7 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
         return sources.recordings([name], replace(options, name=None, step=(), work=None))
 
 
-def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: _Asked, outputs: _Outputs) -> None:
+def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: Asked, outputs: _Outputs) -> None:
     """Write the files that were asked for."""
     from gpureport.nightly import exports, junit, summary  # noqa: PLC0415 - loads numpy
 

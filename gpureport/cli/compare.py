@@ -1,13 +1,13 @@
 """`gpureport compare`."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli import measuring, output, sources
+from gpureport.cli import measuring, output
+from gpureport.cli.asked import Asked
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -49,32 +49,16 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
     repeat each step three times to know more.
     """
-    asked = _Asked(form=form, select=select, ignore=ignore, prices=prices, config=config, options=options)
+    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
     noise = _noise(asked) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _tell(noise)
     found = recordings(source, chain, options)
     _several(found, chain)
-    return _show(found, asked, noise)
+    return _show(found, asked, noise, form)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What was asked for besides the runs."""
-
-    form: str
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    prices: PriceOptions
-    config: Path | None
-    options: SourceOptions
-
-    def analysed(self, found: Sequence["Recording"]) -> "Analysed":
-        """Return runs with their analyses."""
-        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
-
-
-def _noise(asked: _Asked) -> "Noise":
+def _noise(asked: Asked) -> "Noise":
     """Return what repetitions in the store differ by."""
     from gpureport.cli.repetitions import noise  # noqa: PLC0415 - loads numpy
 
@@ -94,14 +78,14 @@ def _tell(noise: "Noise") -> int:
     return 0
 
 
-def _show(found: Sequence["Recording"], asked: _Asked, noise: "Noise | None") -> int:
+def _show(found: Sequence["Recording"], asked: Asked, noise: "Noise | None", form: str) -> int:
     """Print the comparison, and return the exit code."""
     from gpureport.comparison.comparing import compare as compared  # noqa: PLC0415 - loads numpy
 
     analysed = asked.analysed(found)
     measured = measuring.measured(analysed.runs, asked.options.throughput)
     comparison = compared(measured, noise)
-    if asked.form == "json":
+    if form == "json":
         from gpureport.report import comparison_json  # noqa: PLC0415 - loads numpy
 
         click.echo(comparison_json.render(comparison, noise), nl=False)

@@ -8,6 +8,7 @@ import click
 
 from gpureport import __version__
 from gpureport.cli import gate, moment, output, sources
+from gpureport.cli.asked import Asked
 from gpureport.cli.ingest import ingested
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -17,9 +18,9 @@ from gpureport.errors import SettingsError, SourceError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from gpureport.findings import Check
     from gpureport.nightly.history import History
     from gpureport.nightly.night import Night, Part
-    from gpureport.nightly.policy import Policy
     from gpureport.nightly.trend import Trend
     from gpureport.recording import Recording
     from gpureport.store import Store
@@ -36,20 +37,6 @@ class _Tonight:
     parts: "list[Part]" = field(default_factory=list)
     runs: "list[tuple[str, Recording]]" = field(default_factory=list)
     codes: set[int] = field(default_factory=set)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _How:
-    """How runs are analysed."""
-
-    select: tuple[str, ...]
-    ignore: tuple[str, ...]
-    config: Path | None
-    prices: PriceOptions
-
-    def analysed(self, found: "Sequence[Recording]") -> sources.Analysed:
-        """Return recordings with their analyses."""
-        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
 
 
 @click.command()
@@ -91,31 +78,39 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
     date, now = moment.night(night), moment.now()
     wanted = gate.alone(policy or config, fail_on).of_one_night()
-    how = _How(select=select, ignore=ignore, config=config, prices=prices)
+    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
     store = sources.store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
-    fresh = how.analysed([recording for _, recording in tonight.runs]) if tonight.runs else None
+    fresh = asked.analysed([recording for _, recording in tonight.runs]) if tonight.runs else None
+    checks = gate.checks(wanted, fresh) if fresh is not None and wanted.entries else ()
     if source:
         parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
-        history.append(_night(date, label, parts, now))
+        history.append(_night(date, label, parts, checks, now))
     nights = history.nights()
     courses = trends(nights)
     whole = {each.page: each for each in history.recorded()}
-    build(site, nights, courses, _Reports(store=store, whole=whole, how=how, fresh=fresh).of)
+    build(site, nights, courses, _Reports(store=store, whole=whole, asked=asked, fresh=fresh).of)
     _say(nights, courses)
-    if fresh is not None and wanted.entries:
-        tonight.codes.add(_held(wanted, fresh))
+    if checks:
+        tonight.codes.add(_held(checks))
     note(f"wrote {site / 'index.html'}")
     codes = tonight.codes | (_judged(nights, courses) if fail_on_change else set())
     return next((code for code in _ORDER if code in codes), 0)
 
 
-def _night(date: str, label: str, parts: "Sequence[Part]", now: int) -> "Night":
+def _night(date: str, label: str, parts: "Sequence[Part]", checks: "Sequence[Check]", now: int) -> "Night":
     from gpureport.nightly.night import Night  # noqa: PLC0415 - only with sources
+    from gpureport.nightly.tonight import held  # noqa: PLC0415 - loads numpy
 
     return Night(
-        date=date, label=label, command=output.command(), version=__version__, parts=tuple(parts), recorded=now
+        date=date,
+        label=label,
+        command=output.command(),
+        version=__version__,
+        parts=tuple(parts),
+        checks=tuple(map(held, checks)),
+        recorded=now,
     )
 
 
@@ -181,22 +176,26 @@ class _Reports:
 
     store: "Store"
     whole: "Mapping[str, Night]"
-    how: _How
+    asked: Asked
     fresh: sources.Analysed | None
 
     def of(self, night: "Night") -> bytes | None:
         """Return the report of a night with all it recorded; None where the store keeps one of its runs no longer."""
-        from gpureport.report import render  # noqa: PLC0415 - loads numpy
+        from gpureport.nightly.site import BACK  # noqa: PLC0415 - loads jinja2
+        from gpureport.report.html import render  # noqa: PLC0415 - as above
 
-        runs = self._analysed([part.run_id for part in self.whole[night.page].measured if part.run_id])
-        return None if runs is None else render(output.report(runs, said=night.command), ".html")
+        whole = self.whole[night.page]
+        runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+        if runs is None:
+            return None
+        return render(output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
 
     def _analysed(self, wanted: list[str]) -> sources.Analysed | None:
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
         if self.fresh is not None and at_hand.keys() >= {*wanted}:
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
         kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
-        return self.how.analysed([self.store.read(entry) for entry in kept]) if len(kept) == len(wanted) else None
+        return self.asked.analysed([self.store.read(entry) for entry in kept]) if len(kept) == len(wanted) else None
 
 
 def _say(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> None:
@@ -207,11 +206,10 @@ def _say(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> None:
         click.echo(printable(f"{nights[-1].date}  {line}" if nights else line))
 
 
-def _held(wanted: "Policy", fresh: sources.Analysed) -> int:
-    """Hold tonight's runs against limits: print the result, and return what it means for the exit code."""
+def _held(checks: "Sequence[Check]") -> int:
+    """Print what became of limits, and return what it means for the exit code."""
     from gpureport.nightly import result  # noqa: PLC0415 - loads numpy
 
-    checks = gate.checks(wanted, fresh)
     click.echo(result.line(checks))
     return result.code(checks)
 

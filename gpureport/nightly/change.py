@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import hypot, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.nightly.noise import NightNoise, night_noise
+from gpureport.nightly.noise import NightNoise, night_noise, noise_about
 from gpureport.nightly.steps import SHORTEST, steps
 
 if TYPE_CHECKING:
@@ -22,11 +21,21 @@ WINDOW = 365
 _PENALTY = 5.0
 """What a step costs, in deviations."""
 
-_LIMIT = 5.0
-_LIMIT_OF_FEW = 4.0
+_LIMIT = 4.3
+_LIMIT_OF_FEW = 9.0
 """Standard errors a step must have, and how many times more, divided by the nights: few tell less of the noise."""
 
+_APART = 2.5
+_YOUNG = 2 * SHORTEST
+"""Deviations by which a level younger than so many nights keeps apart, in three of them, from the level beside it.
+
+A single large shock fades over the nights after it, and its mean over three of them is no level.
+"""
+
 _LEVEL = 1.96
+_LEVEL_OF_FEW = 4.0
+"""The same of the ends of a 95 % interval."""
+
 _GRADUAL = 0.8
 """How much closer than two levels a straight line must be."""
 
@@ -78,7 +87,9 @@ def changes(values: "FloatArray", *, smallest: float, relative: float = 0.0, gra
     while len(edges) > 2:  # noqa: PLR2004 - more than one level
         sizes = [_levels(recent, edges, at, noise) for at in range(1, len(edges) - 1)]
         signs = [
-            _sign(*each, matters=max(smallest, relative * abs(each[0]))) if _held(recent, edges, at, each) else 0.0
+            _sign(*each, matters=max(smallest, relative * abs(each[0])))
+            if _held(recent, edges, at, each, noise.deviation)
+            else 0.0
             for at, each in enumerate(sizes, 1)
         ]
         least = int(np.argmin(signs))
@@ -106,19 +117,24 @@ def fresh(found: tuple[Step, ...], before: tuple[Step, ...]) -> tuple[Step, ...]
 
 def _about_levels(values: "FloatArray", edges: list[int], grain: float) -> NightNoise:
     """Return the noise about levels: steps of the series itself are no part of it."""
-    parts = [values[start:end] - np.median(values[start:end]) for start, end in pairwise(edges)]
-    noise = night_noise(np.concatenate(parts), grain)
-    levels = len(edges) - 1
-    wider = sqrt(len(values) / max(len(values) - levels, 1))
-    return NightNoise(deviation=noise.deviation * wider, correlation=noise.correlation)
+    return noise_about([values[start:end] for start, end in pairwise(edges)], grain)
 
 
-def _held(values: "FloatArray", edges: list[int], at: int, levels: tuple[float, float, float]) -> bool:
+def _held(
+    values: "FloatArray", edges: list[int], at: int, levels: tuple[float, float, float], deviation: float
+) -> bool:
     """Return whether both levels of a step have enough values of their own, nearer to them than to the other."""
     before, after, _ = levels
     old, new = values[edges[at - 1] : edges[at]], values[edges[at] : edges[at + 1]]
-    near = np.abs(old - before) < np.abs(old - after), np.abs(new - after) < np.abs(new - before)
-    return all(int(each.sum()) >= SHORTEST for each in near)
+    return _own(old, before, after, deviation) and _own(new, after, before, deviation)
+
+
+def _own(values: "FloatArray", level: float, other: float, deviation: float) -> bool:
+    """Return whether enough values belong to their level and not to the one beside it."""
+    near = np.abs(values - level) < np.abs(values - other)
+    if len(values) < _YOUNG:
+        near &= (values - other) * np.sign(level - other) > _APART * deviation
+    return int(near.sum()) >= SHORTEST
 
 
 def _sign(before: float, after: float, error: float, *, matters: float) -> float:
@@ -131,15 +147,13 @@ def _sign(before: float, after: float, error: float, *, matters: float) -> float
 
 def _levels(values: "FloatArray", edges: list[int], at: int, noise: NightNoise) -> tuple[float, float, float]:
     """Return the levels before and after a step, and the standard error of their difference."""
-    parts = values[edges[at - 1] : edges[at]], values[edges[at] : edges[at + 1]]
-    before, after = (noise.centre(part) for part in parts)
-    return before, after, hypot(*(noise.error(len(part)) for part in parts))
+    return noise.levels(values[edges[at - 1] : edges[at]], values[edges[at] : edges[at + 1]])
 
 
 def _step(values: "FloatArray", edges: list[int], at: int, noise: NightNoise, first: int) -> Step:
     before, after, error = _levels(values, edges, at, noise)
     # with few nights the deviation itself is not well known
-    reach = _LEVEL * (1 + _LIMIT_OF_FEW / len(values)) * error
+    reach = _LEVEL * (1 + _LEVEL_OF_FEW / len(values)) * error
     return Step(
         place=first + edges[at],
         before=before,

@@ -92,7 +92,10 @@ def current(nights: Iterable[Night]) -> list[Night]:
 
 
 def _with(night: Night, parts: Sequence[Part]) -> Night:
-    return replace(night, parts=tuple(part for part in night.parts if any(part is one for one in parts)))
+    """Return a night with some of its parts, and without the checks of runs that are recorded anew."""
+    kept = tuple(part for part in night.parts if any(part is one for one in parts))
+    gone = {part.name for part in night.measured} - {part.name for part in kept}
+    return replace(night, parts=kept, checks=tuple(check for check in night.checks if check.run not in gone))
 
 
 def recorded_on(nights: Iterable[Night], run_id: str) -> str | None:

@@ -4,6 +4,7 @@ import json
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 
+from gpureport.findings import Check
 from gpureport.nightly.figures import Figure
 
 Params = tuple[tuple[str, str], ...]
@@ -54,6 +55,7 @@ class Night:
         command: the command that recorded it, printed in its report.
         version: version of gpureport.
         parts: one a run, or a source without data.
+        checks: limits that were held against its runs, and what became of each; empty without any.
         recorded: when, in microseconds; like the next it is no part of what tells nights apart.
         file: name of the file it was read from, without its ending; empty before.
     """
@@ -63,6 +65,7 @@ class Night:
     command: str
     version: str
     parts: tuple[Part, ...]
+    checks: tuple[Check, ...] = ()
     recorded: int = 0
     file: str = ""
 
@@ -71,6 +74,9 @@ class Night:
         """Its date and a digest of all it says, so that the same night recorded twice is one file."""
         said = asdict(self)
         del said["recorded"], said["file"]
+        if not self.checks:
+            # nights of before limits were kept, and those without any, have the same name
+            del said["checks"]
         text = json.dumps(said, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return f"{self.date}-{sha256(text.encode()).hexdigest()[:16]}"
 

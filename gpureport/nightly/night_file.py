@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from datetime import date
 from io import BytesIO
 from itertools import groupby
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
+from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly.figures import BY_NAME, Figure
 from gpureport.nightly.night import Night, Part
 
@@ -18,6 +20,9 @@ FORMAT = 1
 
 _TEXT = pa.dictionary(pa.int32(), pa.string())
 _KEY = b"gpureport.history"
+_CHECKS = b"gpureport.checks"
+"""Limits and what became of them, as JSON beside the rows: a table of figures has no place for them."""
+
 SCHEMA = pa.schema(
     [
         pa.field("night", pa.date32(), nullable=False),
@@ -51,6 +56,9 @@ MEASURED, NO_DATA = "measured", "no data"
 def dump(night: Night) -> bytes:
     """Return a night as the bytes of a Parquet file."""
     table = pa.Table.from_pylist(list(_rows(night)), schema=SCHEMA)
+    if night.checks:
+        checks = json.dumps([asdict(check) for check in night.checks], ensure_ascii=False, allow_nan=False)
+        table = table.replace_schema_metadata({**SCHEMA.metadata, _CHECKS: checks.encode()})
     file = BytesIO()
     parquet.write_table(table, file, compression="zstd", write_page_checksum=True, write_statistics=False)
     return file.getvalue()
@@ -96,7 +104,8 @@ def load(content: bytes) -> Night:
         ValueError: when it is no night, or of a newer version.
     """
     file = parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
-    version = int((file.schema_arrow.metadata or {}).get(_KEY, b"0"))
+    said = file.schema_arrow.metadata or {}
+    version = int(said.get(_KEY, b"0"))
     if not 0 < version <= FORMAT:
         msg = f"format {version} is not {FORMAT}" if version else "not a night of a history"
         raise ValueError(msg)
@@ -111,7 +120,17 @@ def load(content: bytes) -> Night:
         version=first["version"],
         recorded=first["recorded"],
         parts=tuple(_part(list(group)) for _, group in groupby(rows, key=lambda row: row["part"])),
+        checks=tuple(_check(each) for each in json.loads(said.get(_CHECKS, b"[]"))),
     )
+
+
+def _check(fields: dict[str, Any]) -> Check:
+    bounds = fields["bounds"]
+    known = fields | {
+        "outcome": CheckOutcome(fields["outcome"]),
+        "bounds": None if bounds is None else (bounds[0], bounds[1]),
+    }
+    return Check(**known)
 
 
 def _part(rows: list[dict[str, Any]]) -> Part:

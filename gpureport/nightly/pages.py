@@ -1,12 +1,23 @@
 """What the pages of the site show, as text ready to print."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from itertools import groupby
 
-from gpureport.nightly import curve, shown
-from gpureport.nightly.curve import Curve
+from gpureport.findings import Check
+from gpureport.nightly import curve, result, shown
 from gpureport.nightly.figures import BY_NAME
+from gpureport.nightly.model import (
+    ChangeRow,
+    FigurePage,
+    FigureRow,
+    Group,
+    Index,
+    LimitRow,
+    NightRow,
+    NightTable,
+    PointRow,
+)
 from gpureport.nightly.night import Night, Part
 from gpureport.nightly.trend import Change, Point, Trend
 from gpureport.report import display
@@ -23,99 +34,6 @@ LATEST = 60
 _CHANGES = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChangeRow:
-    """A change as a row: its number on the page of its figure, and where that is."""
-
-    number: int
-    date: str
-    label: str
-    figure: str
-    group: str
-    before: str
-    after: str
-    size: str
-    verdict: str
-    gradual: bool
-    altered: str
-    page: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureRow:
-    """A figure on the index: its newest value, its course, and where its page is."""
-
-    title: str
-    newest: str
-    since: str
-    curve: Curve
-    page: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The figures of the runs of one step on one model of GPU."""
-
-    name: str
-    rows: tuple[FigureRow, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NightRow:
-    """A run of a night, or a source without data; `reason` says why."""
-
-    date: str
-    label: str
-    name: str
-    group: str
-    values: tuple[str, ...]
-    findings: str
-    reason: str
-    report: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PointRow:
-    """A night of one figure."""
-
-    date: str
-    label: str
-    value: str
-    report: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Index:
-    """The first page."""
-
-    newest: str
-    state: tuple[str, ...]
-    changes: tuple[ChangeRow, ...]
-    unchanged: str
-    more_changes: int
-    groups: tuple[Group, ...]
-    columns: tuple[str, ...]
-    nights: tuple[NightRow, ...]
-    more_nights: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigurePage:
-    """The page of one figure."""
-
-    title: str
-    group: str
-    curve: Curve
-    top: str
-    bottom: str
-    first: str
-    last: str
-    changes: tuple[ChangeRow, ...]
-    unchanged: str
-    rows: tuple[PointRow, ...]
-    note: str
-
-
 def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[str]) -> Index:
     """Return the first page.
 
@@ -124,11 +42,14 @@ def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[
         trends: the course of every figure.
         reports: names of the reports there are.
     """
-    rows = night_rows(nights, reports)
+    table = night_table(nights, reports)
+    checks = [check for night in newest(nights) for check in night.checks]
     changes = sorted((row for trend in trends for row in change_rows(trend)), key=lambda row: row.date, reverse=True)
     return Index(
         newest=nights[-1].date if nights else "",
         state=tuple(shown.state(nights, trends)),
+        limits=tuple(_limit_rows(nights, reports)),
+        limits_said=result.tally(checks),
         changes=tuple(changes[:_CHANGES]),
         unchanged=_unchanged(trends),
         more_changes=max(len(changes) - _CHANGES, 0),
@@ -136,18 +57,57 @@ def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[
             Group(name=shown.group(*key), rows=tuple(_figure_row(trend) for trend in held))
             for key, held in groupby(trends, key=lambda trend: (trend.step, trend.model))
         ),
-        columns=tuple(kind.title for kind in KEY_FIGURES),
-        nights=rows[:LATEST],
-        more_nights=max(len(rows) - LATEST, 0),
+        nights=replace(table, rows=table.rows[:LATEST]),
+        more_nights=max(len(table.rows) - LATEST, 0),
     )
 
 
-def night_rows(nights: Sequence[Night], reports: Collection[str]) -> tuple[NightRow, ...]:
+def night_table(nights: Sequence[Night], reports: Collection[str]) -> NightTable:
     """Return a row for each run and each source without data, the newest first."""
-    return tuple(_night_row(night, part, reports) for night in reversed(nights) for part in night.parts)
+    return NightTable(
+        columns=tuple(kind.title for kind in KEY_FIGURES),
+        limits=any(night.checks for night in nights),
+        rows=tuple(_night_row(night, part, reports) for night in reversed(nights) for part in night.parts),
+    )
+
+
+def newest(nights: Sequence[Night]) -> Sequence[Night]:
+    """Return what was recorded in the newest night: jobs side by side record one each."""
+    return [night for night in nights if night.date == nights[-1].date]
+
+
+def _limit_rows(nights: Sequence[Night], reports: Collection[str]) -> Iterator[LimitRow]:
+    """Yield every limit of the newest night, the gravest first."""
+    held = [(check, night.page) for night in newest(nights) for check in night.checks]
+    pages = {id(check): page for check, page in held}
+    for check in result.ordered([check for check, _ in held]):
+        page = pages[id(check)]
+        yield LimitRow(
+            limit=display.clean(check.limit),
+            outcome=check.outcome.value,
+            grave=check.outcome in result.GRAVE,
+            observed=display.sentence(check.observed),
+            reason=display.sentence(check.reason),
+            run=shown.label(check.run),
+            report=page if page in reports else "",
+        )
+
+
+def _limits(night: Night, part: Part) -> list[Check]:
+    """Return the limits of a run; one of a step, or of no run at all, stands with the first run of it."""
+    first = {other.step: other for other in reversed(night.measured)}
+    names = {other.name for other in night.measured}
+    steps = {other.step for other in night.measured}
+    return [
+        check
+        for check in night.checks
+        if (check.run == part.name)
+        or (check.run not in names and part is first.get(check.run if check.run in steps else night.measured[0].step))
+    ]
 
 
 def _night_row(night: Night, part: Part, reports: Collection[str]) -> NightRow:
+    checks = _limits(night, part) if part.run_id else []
     return NightRow(
         date=night.date,
         label=shown.label(night.label),
@@ -155,6 +115,8 @@ def _night_row(night: Night, part: Part, reports: Collection[str]) -> NightRow:
         group=shown.group(part.step, part.model) if part.run_id else shown.label(part.step),
         values=tuple(shown.value(kind, part.value(kind.name)) for kind in KEY_FIGURES) if part.run_id else (),
         findings=", ".join(_findings(part)) if part.run_id else "",
+        limits=result.tally(checks),
+        kept=not any(check.outcome in result.GRAVE for check in checks),
         reason=display.sentence(part.reason),
         report=night.page if part.run_id and night.page in reports else "",
     )

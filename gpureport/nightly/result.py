@@ -8,6 +8,9 @@ from gpureport.report import display
 BROKEN, CANNOT_JUDGE = 1, 4
 """Exit codes of a gate."""
 
+GRAVE = frozenset({CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE})
+"""Outcomes that call for a person."""
+
 _LISTED = 2
 _LONGEST = 280
 
@@ -31,16 +34,20 @@ def ordered(checks: Sequence[Check]) -> list[Check]:
     return sorted(checks, key=lambda check: order.index(check.outcome))
 
 
+def tally(checks: Sequence[Check]) -> str:
+    """Return how many checks ended how, the gravest first; empty without any."""
+    counted = [(outcome, count(checks, outcome)) for outcome in CheckOutcome]
+    return ", ".join(f"{number} {_word(outcome, number)}" for outcome, number in counted if number)
+
+
 def line(checks: Sequence[Check]) -> str:
     """Return the result in one line of plain text, short enough for a chat."""
-    counted = [(outcome, count(checks, outcome)) for outcome in CheckOutcome]
-    parts = [f"{number} {_word(outcome, number)}" for outcome, number in counted if number]
     words = {0: "passed", BROKEN: "BROKEN", CANNOT_JUDGE: "CANNOT JUDGE"}[code(checks)]
-    grave = [check for check in ordered(checks) if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}]
+    grave = [check for check in ordered(checks) if check.outcome in GRAVE]
     named = [sentence(check) for check in grave[:_LISTED]]
     more = f"; and {len(grave) - _LISTED} more" if len(grave) > _LISTED else ""
     tail = f": {'; '.join(named)}{more}" if named else ""
-    text = f"gpureport check {words} ({', '.join(parts) or 'no limit'}){tail}"
+    text = f"gpureport check {words} ({tally(checks) or 'no limit'}){tail}"
     return display.shorten(display.clean(text), _LONGEST).replace(display.GAP, " ")
 
 

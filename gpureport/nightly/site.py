@@ -17,6 +17,9 @@ from gpureport.store import writing
 REPORTS = "nights"
 """Folder of the reports."""
 
+BACK = "../index.html"
+"""The first page, as seen from a report."""
+
 _FIGURES = "figures"
 
 Report = Callable[[Night], bytes | None]
@@ -76,9 +79,7 @@ def _pages(nights: Sequence[Night], trends: Sequence[Trend], reports: set[str]) 
         return templates.get_template(template).render(**shared, **content)
 
     yield "index.html", page("site_index.html", root="", page=pages.index(nights, trends, reports))
-    columns = [kind.title for kind in pages.KEY_FIGURES]
-    rows = pages.night_rows(nights, reports)
-    yield "nights.html", page("site_nights.html", root="", columns=columns, rows=rows)
+    yield "nights.html", page("site_nights.html", root="", nights=pages.night_table(nights, reports))
     addresses = pages.addresses(nights)
     for trend in trends:
         content = pages.figure_page(trend, reports, addresses)

@@ -1,13 +1,12 @@
 """Checks as Markdown for the summary of a job, and as text for a log."""
 
-import re
 from collections.abc import Iterator, Sequence
 
 from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly import result
 from gpureport.report import display
+from gpureport.report.markdown_text import safe
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$@])")
 _ROWS = 200
 """Checks that are listed; the rest is counted, so that the summary stays far below the limit of a job."""
 
@@ -22,14 +21,14 @@ def markdown(checks: Sequence[Check]) -> str:
 
 def _lines(checks: Sequence[Check]) -> Iterator[str]:
     yield from (
-        f"## {_safe(result.line(checks))}",
+        f"## {safe(result.line(checks))}",
         "",
         "| Outcome | Run | Limit | Observed | |",
         "|---|---|---|---|---|",
     )
     ordered = result.ordered(checks)
     for check in ordered[:_ROWS]:
-        bold = "**" if check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE} else ""
+        bold = "**" if check.outcome in result.GRAVE else ""
         cells = (check.run, check.limit, check.observed, check.reason)
         yield f"| {bold}{check.outcome}{bold} | {' | '.join(map(_cell, cells))} |"
     if len(ordered) > _ROWS:
@@ -37,11 +36,7 @@ def _lines(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return _safe(display.shorten(display.clean(text), _CELL))
-
-
-def _safe(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", text)
+    return safe(display.shorten(display.clean(text), _CELL))
 
 
 def text(checks: Sequence[Check]) -> str:

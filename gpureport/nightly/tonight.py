@@ -1,8 +1,11 @@
 """What is kept of a run of tonight."""
 
+from dataclasses import replace
+from math import isfinite
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from gpureport.findings import Check
 from gpureport.nightly.figures import figures
 from gpureport.nightly.night import Part
 
@@ -48,3 +51,9 @@ def without(source: str, step: str, reason: str) -> Part:
         reason: why there is nothing, in one sentence.
     """
     return Part(source=source_name(source), step=step, reason=reason)
+
+
+def held(check: Check) -> Check:
+    """Return a check as the history keeps it: stated in a file of some name, wherever that lies."""
+    value = check.value if check.value is not None and isfinite(check.value) else None
+    return replace(check, origin=PurePath(check.origin).name, value=value)

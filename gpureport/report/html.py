@@ -55,22 +55,23 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def render(report: Report, templates: Path | None = None, detail: int | None = None) -> str:
+def render(report: Report, templates: Path | None = None, detail: int | None = None, back: str = "") -> str:
     """Return the report as a page.
 
     Args:
         report: the content.
         templates: folder whose `report.html`, `report.css`, `report.js` or parts stand in for those shipped.
         detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
+        back: address of the page the report belongs to, as seen from it; empty for a report by itself.
 
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
     """
     with themes.located(templates):
-        return _page(report, templates, detail)
+        return _page(report, templates, detail, back)
 
 
-def _page(report: Report, templates: Path | None, detail: int | None) -> str:
+def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
@@ -81,6 +82,7 @@ def _page(report: Report, templates: Path | None, detail: int | None) -> str:
     panels = report.comparison.charts if report.comparison else ()
     return pages.get_template(TEMPLATE).render(
         report=report,
+        back=back,
         headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", report.verdict.sentence),
         anchors=_anchors(report),
         pills=_PILLS,

@@ -3,21 +3,18 @@
 Text from logs is escaped, so that names cannot become markup.
 """
 
-import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gpureport.report import display
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.markdown_parts import FINDINGS, KEPT, LAST, MIDDLE, Part, fitted
+from gpureport.report.markdown_text import code, grid, opening, safe
 from gpureport.report.model import Report
 from gpureport.report.parts import FindingCard, Table
 
 LIMIT = 20_000
 """Most bytes: a job summary shares 1 MiB with others, a comment takes 65 536 characters, and a person reads less."""
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
-_ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
-_LIST = re.compile(r"^([-+=]|\d+(?=[.)]))")
 _COMMAND = 500
 
 
@@ -26,23 +23,11 @@ def render(report: Report) -> str:
     return fitted(list(_parts(report)), LIMIT)
 
 
-def _safe(text: str) -> str:
-    """Return text that no Markdown reads as markup, and no server as an address or somebody to be told."""
-    escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
-    # a backslash does not keep servers from reading a name after @; a space without width does
-    return escaped.replace("@", "@&#8203;")
-
-
-def _opening(text: str) -> str:
-    """Return text that begins a line and must not begin a list."""
-    return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", _safe(text))
-
-
 def _parts(report: Report) -> Iterator[Part]:
     """Yield the report from top to bottom, each part with how dear it is."""
     yield Part("the result", KEPT, tuple(_head(report)))
     if report.steps:
-        lines = ("", "## Step by step", "", *_table(report.steps), "", _safe(report.steps.note))
+        lines = ("", "## Step by step", "", *_table(report.steps), "", safe(report.steps.note))
         yield Part("step by step", MIDDLE, lines)
     if report.comparison:
         yield Part("what became of findings", LAST, tuple(_compared(report.comparison)))
@@ -53,31 +38,31 @@ def _parts(report: Report) -> Iterator[Part]:
     yield from _findings(report)
     yield Part("the checklist", LAST, tuple(_checklists(report)))
     yield Part("events of the log", MIDDLE, tuple(_events(report)))
-    yield Part("", KEPT, ("## What could not be judged", "", _safe(report.judgement.sentence), ""))
+    yield Part("", KEPT, ("## What could not be judged", "", safe(report.judgement.sentence), ""))
     yield Part("why kinds could not be judged", MIDDLE, tuple(_not_judged(report)))
     yield Part("how many kinds became what", LAST, tuple(_answered(report)))
     command = display.shorten(report.method.command, _COMMAND)
-    yield Part("", KEPT, ("", f"gpureport {_safe(report.version)}, made with {_code(command)}"))
+    yield Part("", KEPT, ("", f"gpureport {safe(report.version)}, made with {code(command)}"))
 
 
 def _head(report: Report) -> Iterator[str]:
-    yield from (f"# {_safe(report.verdict.sentence)}", "", f"{_opening(report.title)} · {_safe(report.subtitle)}", "")
-    yield from (f"- {_safe(detail)}" for detail in report.verdict.details)
+    yield from (f"# {safe(report.verdict.sentence)}", "", f"{opening(report.title)} · {safe(report.subtitle)}", "")
+    yield from (f"- {safe(detail)}" for detail in report.verdict.details)
     yield ""
     if report.policy:
-        yield from ("## Limits", "", *_table(report.policy), "", _safe(report.policy.note), "")
-    yield from _rows(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
+        yield from ("## Limits", "", *_table(report.policy), "", safe(report.policy.note), "")
+    yield from grid(("Figure", "Value", ""), ((tile.label, tile.value, tile.context) for tile in report.tiles))
 
 
 def _hours(report: Report) -> Iterator[str]:
     yield from ("", "## Where the GPU-hours went", "")
     bars = (bar for bar in report.gpu_time if bar.whole)
     parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
-    yield from _rows(("Bar", "Class", "Share", "GPU time"), parts)
+    yield from grid(("Bar", "Class", "Share", "GPU time"), parts)
 
 
 def _findings(report: Report) -> Iterator[Part]:
-    first = _safe(report.order) if report.findings else f"No finding. {_safe(report.judgement.sentence)}"
+    first = safe(report.order) if report.findings else f"No finding. {safe(report.judgement.sentence)}"
     yield Part("", KEPT, ("", "## Findings", "", first, ""))
     for card in report.findings:
         yield Part(card.id, FINDINGS, tuple(_card(card)))
@@ -86,21 +71,21 @@ def _findings(report: Report) -> Iterator[Part]:
 def _answered(report: Report) -> Iterator[str]:
     for asked in report.answers:
         label = f"{asked.label}: " if len(report.answers) > 1 else ""
-        yield from ("", _opening(f"{label}{asked.summary}."))
+        yield from ("", opening(f"{label}{asked.summary}."))
 
 
 def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
     """Yield stages, what held the clocks, and energy and cost, run by run, each with its name."""
     for run in report.stages:
-        label = f", {_safe(run.label)}" if len(report.quality) > 1 else ""
-        yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", _safe(run.table.note)]
+        label = f", {safe(run.label)}" if len(report.quality) > 1 else ""
+        yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", safe(run.table.note)]
     for clocks in report.clocks:
-        label = f", {_safe(clocks.label)}" if len(report.quality) > 1 else ""
-        lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", _safe(clocks.table.note)]
+        label = f", {safe(clocks.label)}" if len(report.quality) > 1 else ""
+        lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", safe(clocks.table.note)]
         yield f"what held the clocks{label}", lines
     for spent in report.spending:
-        label = f", {_safe(spent.label)}" if len(report.quality) > 1 else ""
-        facts = (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
+        label = f", {safe(spent.label)}" if len(report.quality) > 1 else ""
+        facts = (f"- {safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
         yield f"energy and cost{label}", ["", f"## Energy and cost{label}", "", *facts]
 
 
@@ -109,39 +94,33 @@ def _compared(part: ComparisonPart) -> Iterator[str]:
     facts = [*part.across, *part.remaining]
     if facts:
         yield from ("", "## What is still lost", "")
-        yield from (f"- {_safe(f'{fact.name}: {fact.text}')}" for fact in facts)
+        yield from (f"- {safe(f'{fact.name}: {fact.text}')}" for fact in facts)
     if any(link.findings for link in part.links):
         yield from ("", "## What became of findings", "")
     for link in part.links:
-        yield from (f"- {_safe(f'{link.label}: {fact.name}: {fact.text}')}" for fact in link.findings)
-
-
-def _code(text: str) -> str:
-    """Return text as code; a backtick inside would end it."""
-    plain = text.replace("`", "'")
-    return f"`{plain}`"
+        yield from (f"- {safe(f'{link.label}: {fact.name}: {fact.text}')}" for fact in link.findings)
 
 
 def _card(card: FindingCard) -> Iterator[str]:
     # a hyphen right below a line would make a heading of it
-    yield from (f"**{card.id} {card.severity}: {_safe(card.title)}**, {_safe(card.lost)}", "")
+    yield from (f"**{card.id} {card.severity}: {safe(card.title)}**, {safe(card.lost)}", "")
     if card.root:
         yield f"- Follows from {card.root}"
-    yield from (f"- {_safe(text)}" for text in filter(None, (card.summary,)))
+    yield from (f"- {safe(text)}" for text in filter(None, (card.summary,)))
     for line in card.evidence:
         limit = f" ({line.limit}; {line.source})" if line.limit else ""
-        yield f"- {_safe(f'{line.quantity}: {line.observed}{limit}')}"
-    yield from (f"- Do this: {_safe(text)}" for text in card.recommendations)
-    yield f"- Where: {_safe('; '.join(filter(None, [card.run, card.where])))}"
+        yield f"- {safe(f'{line.quantity}: {line.observed}{limit}')}"
+    yield from (f"- Do this: {safe(text)}" for text in card.recommendations)
+    yield f"- Where: {safe('; '.join(filter(None, [card.run, card.where])))}"
     yield ""
 
 
 def _checklists(report: Report) -> Iterator[str]:
     """Yield the questions of the practice with their answers, for the last run."""
     for run in report.checklists[-1:]:
-        label = f", {_safe(run.label)}" if len(report.checklists) > 1 else ""
+        label = f", {safe(run.label)}" if len(report.checklists) > 1 else ""
         rows = ((line.title, line.state, "; ".join(filter(None, (line.reason, line.recording)))) for line in run.lines)
-        yield from (f"## Checklist{label}", "", *_rows(("Question", "Answer", "Why"), rows), "")
+        yield from (f"## Checklist{label}", "", *grid(("Question", "Answer", "Why"), rows), "")
 
 
 def _events(report: Report) -> Iterator[str]:
@@ -152,9 +131,9 @@ def _events(report: Report) -> Iterator[str]:
     yield from ("## What the log says happened", "")
     several = len(report.quality) > 1
     for run in runs:
-        yield from (f"- {_safe(f'{run.label}: ' * several + event.sentence)}" for event in run.events)
+        yield from (f"- {safe(f'{run.label}: ' * several + event.sentence)}" for event in run.events)
         if run.more_events:
-            yield f"- {_safe(run.more_events)}"
+            yield f"- {safe(run.more_events)}"
     yield ""
 
 
@@ -162,21 +141,13 @@ def _not_judged(report: Report) -> Iterator[str]:
     lines = report.judgement.lines
     if lines:
         rows = ((", ".join(line.kinds), line.reason, line.recording) for line in lines)
-        yield from _rows(("Kinds", "Why", "Record this to know"), rows)
+        yield from grid(("Kinds", "Why", "Record this to know"), rows)
     if report.judgement.command:
-        yield from ("", f"To record all of these: {_code(report.judgement.command)}")
+        yield from ("", f"To record all of these: {code(report.judgement.command)}")
     if report.judgement.limits:
-        yield from ("", *(f"- {_safe(limit)}" for limit in report.judgement.limits))
+        yield from ("", *(f"- {safe(limit)}" for limit in report.judgement.limits))
 
 
 def _table(table: Table) -> Iterator[str]:
     rows = ((row.head.text, *(f"{cell.text} {cell.small}".strip() for cell in row.cells)) for row in table.rows)
-    yield from _rows(table.columns, rows)
-
-
-def _rows(columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    titles = list(columns)
-    yield f"| {' | '.join(map(_safe, titles))} |"
-    yield f"|{'---|' * len(titles)}"
-    for row in rows:
-        yield f"| {' | '.join(map(_safe, row))} |"
+    yield from grid(table.columns, rows)

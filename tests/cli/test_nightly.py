@@ -191,7 +191,7 @@ def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
     assert "cannot be read as a night" in done.err
 
 
-def test_limits_hold_each_night(nightly: Program, tmp_path: Path) -> None:
+def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
     """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
     limits = ("gpu_utilization_ratio mean >= 10 %", "change idle_ratio <= 2 points")
     (tmp_path / "gpureport.toml").write_text("".join(f'[[policy]]\nlimit = "{limit}"\n' for limit in limits))
@@ -200,6 +200,16 @@ def test_limits_hold_each_night(nightly: Program, tmp_path: Path) -> None:
     broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100 %")
     assert broken.code == 1
     assert "BROKEN" in broken.out
+    assert "1 broken, 1 passed." in (tmp_path / "site" / "index.html").read_text()
+    first, second = History(tmp_path / ".gpureport").nights()
+    assert [check.origin for check in second.checks] == ["gpureport.toml:2", "--fail-on"]
+    for each, outcome in ((first, "passed"), (second, "broken")):
+        report = (tmp_path / "site" / "nights" / f"{each.page}.html").read_text()
+        assert outcome in report.split('<section id="policy">')[1].split("</section>")[0]
+        assert '<a href="../index.html">All nights</a>' in report
+    before = files(tmp_path / "site")
+    assert gpureport("nightly", "--site", "again").code == 0
+    assert files(tmp_path / "again") == before
     assert nightly("1.csv", "--date", "2026-03-02", "--fail-on", "thermal_throttle").code == 4
     assert [entry[0] for entry in shown(tmp_path)] == ["2026-03-01", "2026-03-02"]
     assert nightly("1.csv", "--fail-on", "no such limit at all").code == 2

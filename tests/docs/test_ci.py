@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from tests.importers.logs import log
 
 RECIPES = ROOT / "docs" / "how-to" / "ci"
 _DAY = 86_400
+_WHOLE = slice(None)
 _RECORDER = """#!/bin/sh
 # stands in for nvidia-smi: writes tonight's log to the file named last, if there is one tonight
 for last; do :; done
@@ -79,7 +81,7 @@ def bench(tmp_path: Path) -> Bench:
     programs.mkdir()
     program(programs / "gpureport", f'#!/bin/sh\nexec {sys.executable} -m gpureport "$@"\n')
     program(programs / "nvidia-smi", _RECORDER)
-    program(programs / "pip", '#!/bin/sh\n[ "$*" = "install gpureport" ]\n')
+    program(programs / "pip", '#!/bin/sh\n[ "$*" = "install --find-links wheels gpureport" ]\n')
     return Bench(folder=tmp_path)
 
 
@@ -115,19 +117,24 @@ def steps(page: Path) -> list[dict[str, Any]]:
     return found
 
 
-def github(bench: Bench, page: Path, night: int, tonight: Path | None, remote: Path) -> tuple[int, Path]:
-    """Run the job of a night in a fresh workspace as its runner would; return its exit code and the workspace."""
+def github(bench: Bench, page: Path, night: int, tonight: Path | None, part: slice = _WHOLE) -> tuple[int, Path]:
+    """Run the job of a night, or a part of its steps, as its runner would; return its exit code and the workspace."""
     folder = job(bench.folder / f"workspace-{night}")
     code = 0
     summary = folder / "summary.md"
-    for step in steps(page):
+    for step in steps(page)[part]:
         if code and step.get("if") != "always()":
             continue
         if step.get("with", {}).get("ref"):
-            done = bench.run(["git", "clone", "-qb", step["with"]["ref"], str(remote), "history"], night, None, folder)
+            done = bench.run(
+                ["git", "clone", "-qb", step["with"]["ref"], str(bench.folder / "remote.git"), "history"],
+                night,
+                None,
+                folder,
+            )
             assert done.returncode == 0, done.stderr
         if "run" in step:
-            script = program(folder.parent / "step.sh", step["run"])
+            script = program(bench.folder / f"step-{night}.sh", step["run"])
             words = [word.replace("{0}", str(script)) for word in step.get("shell", "bash -e {0}").split()]
             given = {"GITHUB_SHA": f"{night}abcdef0123", "GITHUB_STEP_SUMMARY": str(summary)}
             done = bench.run(words, night, tonight, folder, **given)
@@ -135,15 +142,21 @@ def github(bench: Bench, page: Path, night: int, tonight: Path | None, remote: P
     return code, folder
 
 
+def begun(bench: Bench, page: Path) -> Path:
+    """Return a repository with the branch of the history."""
+    remote, first = bench.folder / "remote.git", bench.folder / "repository"
+    bench.run(["git", "init", "-q", "--bare", str(remote)], 0, None, bench.folder)
+    bench.run(["git", "clone", "-q", str(remote), str(first)], 0, None, bench.folder)
+    (begin,) = blocks(page, "sh")
+    assert bench.run(["sh", "-e", "-c", begin], 0, None, first).returncode == 0
+    return remote
+
+
 def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """Two nights are recorded, with summary, pages and a pushed history; a third without a log fails with 4."""
     page = RECIPES / "github-actions.md"
-    remote, first = tmp_path / "remote.git", tmp_path / "repository"
-    bench.run(["git", "init", "-q", "--bare", str(remote)], 0, None, tmp_path)
-    bench.run(["git", "clone", "-q", str(remote), str(first)], 0, None, tmp_path)
-    (begin,) = blocks(page, "sh")
-    assert bench.run(["sh", "-e", "-c", begin], 0, None, first).returncode == 0
-    ended = [github(bench, page, night, tonight, remote) for night, tonight in enumerate([*logs, None])]
+    remote = begun(bench, page)
+    ended = [github(bench, page, night, tonight) for night, tonight in enumerate([*logs, None])]
     assert [code for code, _ in ended] == [0, 0, 4]
     assert "No data from gpu.csv: no such file" in (ended[2][1] / "summary.md").read_text()
     assert "needed before changes can be told" in (ended[1][1] / "summary.md").read_text()
@@ -156,8 +169,42 @@ def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     assert "No data." in (site / "index.html").read_text()
 
 
+def test_github_jobs_that_push_at_once(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
+    """Jobs of two nights that began with the same history both end well, and the branch holds all of both."""
+    page = RECIPES / "github-actions.md"
+    remote = begun(bench, page)
+    keep = next(place for place, step in enumerate(steps(page)) if step.get("name") == "Keep the history")
+    for night, tonight in enumerate(logs):
+        assert github(bench, page, night, tonight, slice(keep))[0] == 0
+    with ThreadPoolExecutor() as runners:
+        ended = list(runners.map(lambda night: github(bench, page, night, None, slice(keep, None))[0], (0, 1)))
+    assert ended == [0, 0]
+    bench.run(["git", "clone", "-qb", "gpu-history", str(remote), "end"], 0, None, tmp_path)
+    assert kept(tmp_path / "end" / ".gpureport") == [(1, ""), (1, "")]
+    site = tmp_path / "end" / "site"
+    reports = sorted(path.name for path in (site / "nights").glob("*.html"))
+    assert len(reports) == 2
+    assert all(f"nights/{name}" in (site / "index.html").read_text() for name in reports)
+    again = tmp_path / "end" / "again"
+    (again / "nights").mkdir(parents=True)
+    for name in reports:
+        shutil.copy(site / "nights" / name, again / "nights" / name)
+    done = bench.run(["gpureport", "nightly", "--site", "again"], 0, None, tmp_path / "end")
+    assert done.returncode == 0, done.stderr
+    pages = [path.relative_to(site) for path in site.rglob("*.html")]
+    assert [page for page in pages if (site / page).read_bytes() != (again / page).read_bytes()] == []
+
+
+def faults(schema: str, file: Path, text: str) -> str:
+    """Return what the schema of those who run a file says against it; the checker brings the schema along."""
+    file.write_text(text)
+    words = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}", str(file)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode else ""
+
+
 def test_github_workflow_is_valid(tmp_path: Path) -> None:
-    """Its keys are those a workflow has, every step is one thing, and actionlint says nothing where it is installed."""
+    """It keeps the schema of workflows, every step is one thing, and actionlint says nothing where it is installed."""
     (text,) = blocks(RECIPES / "github-actions.md", "yaml")
     content: Any = yaml.safe_load(text)
     assert set(content) <= {"name", True, "permissions", "env", "defaults", "concurrency", "jobs"}
@@ -169,18 +216,22 @@ def test_github_workflow_is_valid(tmp_path: Path) -> None:
         assert ("uses" in step) != ("run" in step)
         assert step.get("if", "always()") == "always()"
         assert re.fullmatch(r"actions/[a-z-]+@v\d+", step.get("uses", "actions/none@v1"))
+    workflow = tmp_path / "nightly.yml"
+    assert "runs-on" in faults("github-workflows", workflow, text.replace("runs-on", "runs_on"))
+    assert faults("github-workflows", workflow, text + textwrap.indent(shown, "      ")) == ""
     linter = shutil.which("actionlint")
     if linter is not None:
-        steps = textwrap.indent(shown, "      ")
-        (tmp_path / "nightly.yml").write_text(text + steps)
         done = subprocess.run([linter, "nightly.yml"], cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout) == (0, "")
 
 
 def test_gitlab(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
-    """A night with a log succeeds and is served; one without fails with 4."""
+    """The file keeps its schema; a night with a log succeeds and is served; one without fails with 4."""
     (text,) = blocks(RECIPES / "gitlab-ci.md", "yaml")
     content: Any = yaml.safe_load(text)
+    pipeline = tmp_path / "pipeline.yml"
+    assert "script" in faults("gitlab-ci", pipeline, text.replace("  script:", "  scripts:", 1))
+    assert faults("gitlab-ci", pipeline, text) == ""
     folder = job(tmp_path / "workspace")
     script = "\n".join(content["nightly"]["before_script"] + content["nightly"]["script"])
     for night, (tonight, code) in enumerate([(logs[0], 0), (None, 4)]):

@@ -10,8 +10,9 @@ import pytest
 from pyarrow import parquet
 
 from gpureport.errors import StoreError
+from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly import night_file
-from gpureport.nightly.history import History, recorded_on
+from gpureport.nightly.history import History, current, recorded_on
 from gpureport.nightly.night import Night, Part
 from gpureport.nightly.tonight import without
 from tests.nightly.made import day, night, part, year
@@ -32,6 +33,25 @@ def test_what_is_read_is_what_was_written(tmp_path: Path) -> None:
     assert (read.date, read.label, read.recorded, read.id) == (day(1), "abc", written.recorded, written.id)
     assert (read.page, path.name) == (written.id, f"{written.id}.parquet")
     assert path.stat().st_size < 10_000
+
+
+def test_limits_are_kept_with_the_night(tmp_path: Path) -> None:
+    """They come back as they were; a night without any is named as before there were any."""
+    held = (
+        Check(limit="idle_ratio <= 5 %", run="bert", outcome=CheckOutcome.BROKEN, value=0.09, bounds=(0.08, 0.1)),
+        Check(limit="no idle_gap", run="other", outcome=CheckOutcome.PASSED, observed="no finding"),
+    )
+    plain = night(0, part({"idle_ratio": 0.09}), part({"idle_ratio": 0.01}, 1, name="other"))
+    history = History(tmp_path)
+    history.append(replace(plain, checks=held))
+    (found,) = history.nights()
+    assert found.checks == held
+    assert set(parquet.read_schema(history.append(plain)).metadata or {}) == {b"gpureport.history"}
+    rows = pa.concat_tables(parquet.read_table(path) for path in sorted(history.folder.iterdir()))
+    assert len(rows) == 4 * len(plain.parts[0].figures)
+    again = replace(night(0, part({"idle_ratio": 0.02}), recorded=9), checks=held[:1])
+    both = current([replace(plain, checks=held), again])
+    assert [[check.run for check in each.checks] for each in both] == [["other"], ["bert"]]
 
 
 def test_one_table_for_any_tool(tmp_path: Path) -> None:

@@ -71,6 +71,13 @@ def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
     assert not re.search(r"(?<!\\)<", "\n".join(lines))
 
 
+def test_a_summary_makes_no_link_and_calls_nobody() -> None:
+    """As in a report: addresses, entities and names after an at sign are text."""
+    check = Check(limit="x", run="https://a.example @ada &lt;b&gt; www.b.example", outcome=CheckOutcome.PASSED)
+    row = summary.markdown((check,)).splitlines()[4]
+    assert row.split(" | ")[1] == r"https\://a.example @&#8203;ada \&lt;b\&gt; www\.b.example"
+
+
 def test_a_summary_keeps_the_limit_of_a_job() -> None:
     """Ten thousand checks stay far below the MiB a job may write, and the rest is counted."""
     long = Check(limit="x" * 5000, run="y" * 5000, outcome=CheckOutcome.PASSED, observed="z" * 5000)

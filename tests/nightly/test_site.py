@@ -2,12 +2,14 @@
 
 import re
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from gpureport.errors import RenderError
+from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly import site
 from gpureport.nightly.night import Night
 from gpureport.nightly.tonight import without
@@ -68,7 +70,7 @@ def test_a_change_is_told_with_its_night_size_and_params(tmp_path: Path) -> None
         assert "build 30" in plain
         assert "workers 8 → 2" in plain
         assert "lr" not in plain.split("Changed with it")[1].split("Nights")[0].replace("slr", "")
-        assert re.search(r"worse\s+90 %\s+82 %\s+-8.00 points \(95 % interval -8.\d+ to -7.\d+\)", plain)
+        assert re.search(r"worse\s+90 %\s+82 %\s+-8.02 points \(95 % interval -8.\d+ to -7.\d+\)", plain)
     assert b'class="mark worse"' in pages[name]
     assert pages[name].count(b'class="level"') == 2
     assert pages[name].count(b"<circle") == 60
@@ -92,6 +94,33 @@ def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     assert "no data" in figure.split(day(5))[1][:80]
     last = [*history, night(12, without("gpu.csv", "", "no such file or run"))]
     assert "No data from gpu.csv: no such file or run" in build(tmp_path, last)["index.html"].decode()
+
+
+def test_limits_are_shown_with_what_became_of_them(tmp_path: Path) -> None:
+    """The newest night's on the index, the gravest first; those of each run beside it, with a link to its report."""
+    held = (
+        Check(limit="no idle_gap", run="bert", outcome=CheckOutcome.PASSED, observed="no finding"),
+        Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is <stated>"),
+        Check(limit="idle_ratio <= 5 %", run="late", outcome=CheckOutcome.BROKEN, observed="9 %"),
+        Check(limit="no thermal_throttle", run="", outcome=CheckOutcome.CANNOT_JUDGE, reason="no run is step b"),
+    )
+    newest = night(2, part({MEASURED: 0.5}, 2), part({MEASURED: 0.5}, 3, name="late"), without("x.csv", "", "gone"))
+    history = [night(0, part({MEASURED: 0.5})), replace(night(1, part({MEASURED: 0.5}, 1)), checks=held[:1])]
+    history.append(replace(newest, checks=held))
+    pages = build(tmp_path, history)
+    index = pages["index.html"].decode()
+    limits = index.split('<h2 id="limits">')[1].split("<h2>")[0]
+    assert "1 broken, 2 cannot judge, 1 passed." in limits
+    outcomes = re.findall(r'<b class="(\w+)">([^<]+)</b>', limits)
+    assert outcomes == [("worse", "broken"), *[("worse", "cannot judge")] * 2, ("changed", "passed")]
+    assert limits.count(f'href="nights/{history[2].page}.html#policy"') == 4
+    assert "no price is &lt;stated&gt;" in limits.lower()
+    for page in (index, pages["nights.html"].decode()):
+        rows = page.split("<h2>Nights</h2>")[-1].split("<tr")[2:]
+        said = [re.sub(r"<[^>]+>", "", row.split("<td>")[-1]).strip() for row in rows]
+        assert said[:2] == ["2 cannot judge, 1 passed", "1 broken"]
+        assert said[3:] == ["1 passed", "none stated"]
+    assert b"Limits" not in build(tmp_path / "none", history[:1])["index.html"]
 
 
 def test_too_few_nights_are_not_called_unchanged(tmp_path: Path) -> None:

@@ -1,0 +1,35 @@
+"""Text from outside in Markdown: what a reader sees is what was said, and none of it is markup."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~$&])")
+_ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
+_LIST = re.compile(r"^([-+=]|\d+(?=[.)]))")
+
+
+def safe(text: str) -> str:
+    """Return text that no Markdown reads as markup, and no server as an address or somebody to be told."""
+    escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
+    # a backslash does not keep servers from reading a name after @; a space without width does
+    return escaped.replace("@", "@&#8203;")
+
+
+def opening(text: str) -> str:
+    """Return text that begins a line and must not begin a list."""
+    return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", safe(text))
+
+
+def code(text: str) -> str:
+    """Return text as code; a backtick inside would end it."""
+    plain = text.replace("`", "'")
+    return f"`{plain}`"
+
+
+def grid(columns: Iterable[str], cells: Iterable[tuple[str, ...]]) -> Iterator[str]:
+    """Yield a table: its head, then a line a row."""
+    titles = list(columns)
+    yield f"| {' | '.join(map(safe, titles))} |"
+    yield f"|{'---|' * len(titles)}"
+    for row in cells:
+        yield f"| {' | '.join(map(safe, row))} |"
