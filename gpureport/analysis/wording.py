@@ -7,28 +7,36 @@ _MINUTE = 60
 _HOUR = 3600
 _FEW = 10
 _SHORT = 0.1
+_LEAST = 0.0005
+_LEAST_POINTS = 0.05
 _PAIR = 2
+_NAMED = 8
 
 
 def percent(ratio: float) -> str:
     """Return a ratio as a percentage, with a decimal where it is small."""
     points = 100 * ratio
+    if 0 < abs(points) < _LEAST_POINTS:
+        return "<0.1 %"
     return f"{points:.1f} %" if 0 < abs(points) < _FEW else f"{points:.0f} %"
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time in its two largest units."""
-    if 0 < seconds < _SHORT:
+    """Return a length of time in its two largest units, one that is zero left out: the only form of a length."""
+    if _LEAST <= seconds < _SHORT:
         return f"{1000 * seconds:.0f} ms"
     if round(seconds, 1) < _FEW:
-        return f"{seconds:.1f} s"
+        return f"{seconds:.1f}".removesuffix(".0") + " s"
     whole = round(seconds)
-    if whole < _MINUTE:
-        return f"{whole} s"
     if whole < _HOUR:
-        return f"{whole // _MINUTE} min {whole % _MINUTE} s"
-    minutes = round(seconds / _MINUTE)
-    return f"{minutes // _MINUTE} h {minutes % _MINUTE} min"
+        return _units(whole, "min", "s")
+    return _units(round(seconds / _MINUTE), "h", "min")
+
+
+def _units(amount: int, large: str, small: str) -> str:
+    """Return an amount of small units, of which sixty make a large one."""
+    parts = [(amount // _MINUTE, large), (amount % _MINUTE, small)]
+    return " ".join(f"{count} {unit}" for count, unit in parts if count)
 
 
 def gpu_hours(seconds: float) -> str:
@@ -54,11 +62,16 @@ def gpu(device: str) -> str:
 
 
 def gpus(devices: Sequence[str], everybody: Sequence[str]) -> str:
-    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPU 0, GPU 1 and GPU 3`."""
+    """Return several GPUs' names for a sentence: `GPU 0`, `both GPUs`, `all 8 GPUs`, `GPU 0, GPU 1 and GPU 3`.
+
+    Of more than can be read their number: `63 of 64 GPUs`.
+    """
     if len(devices) == 1:
         return gpu(devices[0])
     if set(devices) >= set(everybody):
         return "both GPUs" if len(devices) == _PAIR else f"all {len(devices)} GPUs"
+    if len(devices) > _NAMED:
+        return f"{len(devices)} of {len(everybody)} GPUs"
     names = [gpu(device) for device in sorted(devices, key=_place)]
     return ", ".join(names[:-1]) + " and " + names[-1]
 

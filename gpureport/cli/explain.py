@@ -10,17 +10,24 @@ from gpureport.cli.options import config_option
 
 @click.command()
 @click.argument("name", metavar="[KIND|METRIC|recording]", required=False)
+@click.option(
+    "--detail",
+    type=click.Choice(["short", "full"]),
+    default="short",
+    help="What a kind is and what to do about it on one page, or with all its limits, advice and steps.",
+)
 @config_option
-def explain(*, name: str | None, config: Path | None) -> None:
+def explain(*, name: str | None, detail: str, config: Path | None) -> None:
     """Explain a kind of finding, a metric, or what to record.
 
-    A kind comes with its condition, its limits and where they come from, what it needs, and advice; a metric with
-    what it means and what records it (the name of the nvidia-smi field does as well). `recording` prints the
-    commands whose logs let every kind be judged. Without a name, all there is to explain is listed.
+    A kind comes with its condition, what it needs and the steps to take; in full with its limits, where they come
+    from, and all advice. A metric comes with what it means and what records it (the name of the nvidia-smi field does
+    as well). `recording` prints the commands whose logs let every kind be judged. Without a name, all there is to
+    explain is listed.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.selection import configured  # noqa: PLC0415 - as above
     from gpureport.report import explanation  # noqa: PLC0415 - as above
     from gpureport.settings import read  # noqa: PLC0415 - only here
 
-    output.explanation(explanation.explain(name, configured(RULES, read(config))))
+    output.explanation(explanation.explain(name, configured(RULES, read(config)), brief=detail == "short"))

@@ -7,7 +7,7 @@ from math import fsum
 
 from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
-from gpureport.findings import Finding, Severity
+from gpureport.findings import AdvisedStep, Finding, Severity
 
 _SEVERITIES = list(Severity)
 _SHORT = "less than a minute of it was recorded"
@@ -55,6 +55,8 @@ class FindingFate:
         before: what the earlier step holds; None when nothing.
         after: what the later step holds; None when nothing.
         reason: why its fate cannot be told; empty when it can.
+        root: fingerprint of the finding it follows from, in the step that `fingerprint` is of; None where of none.
+        steps: what to do about it there, the most promising first.
     """
 
     base: str
@@ -67,6 +69,8 @@ class FindingFate:
     before: Side | None
     after: Side | None
     reason: str
+    root: str | None = None
+    steps: tuple[AdvisedStep, ...] = ()
 
 
 _Groups = dict[str, list[tuple[int, Finding]]]
@@ -123,6 +127,8 @@ def _fate(
         before=_side(base, before),
         after=_side(step, after),
         reason=reason,
+        root=finding.root,
+        steps=finding.steps,
     )
 
 

@@ -44,7 +44,7 @@ def sections(kinds: Sequence[str]) -> Iterator[Section]:
         title="Steps, the most promising first",
         paragraphs=("A step is left out of a report where the recording rules out what it needs.",),
         facts=tuple(
-            Fact(name=_when(kind, path, several=several), text=_listed([STEPS[name].title for name in path.steps]))
+            Fact(name=_when(kind, path, several=several), text=listed([STEPS[name].title for name in path.steps]))
             for kind, path in chosen
         ),
     )
@@ -63,6 +63,12 @@ def facts(step: Step) -> Iterator[Fact]:
     yield Fact(name="Source", text=step.source)
 
 
+def titles(kinds: Sequence[str]) -> list[str]:
+    """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
+    chosen = (name for kind in kinds for path in paths.causes(kind) for name in path.steps)
+    return [STEPS[name].title for name in dict.fromkeys(chosen)]
+
+
 def _when(kind: str, path: Path, *, several: bool) -> str:
     cause = (
         f"cause {' or '.join(path.causes)}" if path.causes else "any other cause" if len(paths.causes(kind)) > 1 else ""
@@ -70,5 +76,6 @@ def _when(kind: str, path: Path, *, several: bool) -> str:
     return ", ".join(filter(None, [kind if several else "", cause]))
 
 
-def _listed(titles: Sequence[str]) -> str:
+def listed(titles: Sequence[str]) -> str:
+    """Return titles of steps with their numbers, as a sentence."""
     return "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1))

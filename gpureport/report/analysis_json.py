@@ -11,7 +11,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.base import (
     Analysis,
     Cost,
@@ -26,6 +25,7 @@ from gpureport.findings import Answer, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent, Quality
 from gpureport.recording import Run
 from gpureport.report.across_json import across_json
+from gpureport.report.advice_json import advice_json, steps_json
 from gpureport.report.evidence_json import evidence_of
 
 SCHEMA = "gpureport.analysis/1"
@@ -40,7 +40,7 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
         steps: the same runs by step, for findings over several of them.
     """
     runs = [_analysis(analysis) for analysis in analyses]
-    content = {"schema": SCHEMA, "runs": runs, "across_runs": across_json(steps), "advice": _advice(analyses)}
+    content = {"schema": SCHEMA, "runs": runs, "across_runs": across_json(steps), "advice": advice_json(analyses)}
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
@@ -80,13 +80,6 @@ def _causes(time: GpuTime) -> dict[str, dict[str, float]]:
 
 def _answer(answer: Answer) -> dict[str, Any]:
     return asdict(answer) | {"devices": list(answer.devices), "findings": list(answer.findings)}
-
-
-def _advice(analyses: Sequence[Analysis]) -> dict[str, dict[str, str]]:
-    """Return the steps that any finding names, once each."""
-    named = {step.name for analysis in analyses for finding in analysis.findings for step in finding.steps}
-    parts = ("title", "do", "when", "risk", "check", "source")
-    return {name: {part: getattr(step, part) for part in parts} for name, step in STEPS.items() if name in named}
 
 
 def _run(run: Run) -> dict[str, Any]:
@@ -191,7 +184,7 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
         "evidence": [evidence_of(evidence) for evidence in finding.evidence],
         "summary": finding.summary,
         "recommendation": finding.recommendation,
-        "steps": [{"name": step.name, "unknown": list(step.unknown)} for step in finding.steps],
+        "steps": steps_json(finding.steps),
         "fingerprint": finding.fingerprint,
     }
 

@@ -52,6 +52,6 @@ def subtitle(runs: Sequence[RunInput]) -> str:
     """Return how many runs on which GPUs, and how long they are."""
     count = f"{len(runs)} runs, " if len(runs) > 1 else ""
     gpus = dict.fromkeys(models(run.run.gpus) or "no GPU" for run in runs)
-    shortest, longest = (display.elapsed(pick(run.seconds for run in runs)) for pick in (min, max))
+    shortest, longest = (display.duration(pick(run.seconds for run in runs)) for pick in (min, max))
     length = shortest if shortest == longest else f"{shortest} to {longest}"
     return f"{count}{'; '.join(gpus)}, {'each ' if count and shortest == longest else ''}{length}"

@@ -82,7 +82,8 @@ def _bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
         shape = Rectangle((left, position - 0.36), part.ratio, 0.72, facecolor=fill.colour, linewidth=0)
         shape.set(hatch=fill.hatch or None, edgecolor=(0.08, 0.09, 0.11, 0.28))
         axes.add_artist(shape)
-        if part.ratio >= fits:
+        # by what is printed, so that bars with the same shares have the same labels
+        if round(part.ratio, 3) >= fits:
             _label(axes, (left + part.ratio / 2, position), part.text, fill)
         left += part.ratio
     axes.text(1.008, position, bar.total.split(display.GAP)[0], va="center", fontsize=_SMALL, color=MUTED.stand_in)

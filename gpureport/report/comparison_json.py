@@ -19,6 +19,7 @@ from gpureport.comparison.noise import Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Comparison, Delta, Step
 from gpureport.report.across_json import across_json
+from gpureport.report.advice_json import advice_json, steps_json
 
 SCHEMA = "gpureport.comparison/1"
 
@@ -46,6 +47,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
         "across_runs": across_json(comparison.steps),
+        "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
@@ -113,4 +115,5 @@ def _fates(found: Sequence[Link], fate: Fate) -> list[dict[str, Any]]:
 
 
 def _fate(entry: FindingFate) -> dict[str, Any]:
-    return {name: value for name, value in asdict(entry).items() if name != "fate"}
+    fields = {name: value for name, value in asdict(entry).items() if name != "fate"}
+    return fields | {"steps": steps_json(entry.steps)}

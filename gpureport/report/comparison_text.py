@@ -32,6 +32,7 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
     yield from _facts("Since the first step", view.since_first, page)
     yield from _table("Steps as groups", view.groups, page)
     yield from _facts("What is still lost", view.remaining, page)
+    yield from _facts("What to do next", view.advice, page)
     yield from _facts("Over all steps", view.across, page)
     for link in view.links:
         yield from _link(link, page)

@@ -10,15 +10,17 @@ from gpureport.comparison.comparing import compare
 from gpureport.comparison.links import Link, links
 from gpureport.comparison.noise import MetricNoise, Noise
 from gpureport.comparison.sampled_run import SampledRun
-from gpureport.comparison.steps import Comparison, Delta
+from gpureport.comparison.steps import Comparison, Delta, Verdict
 from gpureport.comparison.trained import Trained
 from gpureport.recording import Recording
 from gpureport.report import (
+    cards,
     chain,
     difference,
     display,
     fate_lines,
     group_view,
+    open_findings,
     remaining,
     step_charts,
     step_table,
@@ -28,6 +30,7 @@ from gpureport.report.comparison_parts import ComparisonPart, LinkView
 from gpureport.report.difference import Shown
 from gpureport.report.inputs import RunInput
 from gpureport.report.parts import Cell, Fact, FindingCard, Row, Table
+from gpureport.report.reasons import Reasons
 
 _CHECKS = {
     "gpu_models": "GPU models",
@@ -71,6 +74,7 @@ class ComparisonView:
         groups: utilisation and work per GPU-hour of every step with their intervals; None for a pair.
         remaining: what the last step still loses, and the largest finding left.
         across: what all steps together say.
+        advice: what is open in the last step: what follows from it, and the steps to take.
     """
 
     subtitle: str
@@ -82,6 +86,7 @@ class ComparisonView:
     groups: Table | None
     remaining: tuple[Fact, ...]
     across: tuple[Fact, ...]
+    advice: tuple[Fact, ...]
 
 
 def build(
@@ -111,18 +116,19 @@ def build(
         groups=group_view.table(comparison.steps) if several else None,
         remaining=tuple(_remaining(comparison, found, inputs)),
         across=tuple(group_view.facts(comparison.steps)),
+        advice=tuple(open_findings.facts(cards.cards(inputs))),
     )
 
 
 def part(
-    comparison: Comparison, inputs: Sequence[RunInput], cards: tuple[FindingCard, ...], grouped: str
+    comparison: Comparison, inputs: Sequence[RunInput], told: tuple[FindingCard, ...], grouped: str
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
     Args:
         comparison: the steps.
         inputs: the runs step by step.
-        cards: the findings of the report.
+        told: the findings of the report.
         grouped: param or tag whose values the steps are; empty where they are steps of a chain.
     """
     found = links(comparison)
@@ -131,7 +137,7 @@ def part(
         charts=step_charts.charts(comparison, grouped),
         estimates=group_view.table(comparison.steps, bars=False),
         links=views(comparison, found, inputs),
-        remaining=tuple(_remaining(comparison, found, inputs, cards)),
+        remaining=tuple(_remaining(comparison, found, inputs, told)),
         across=tuple(group_view.facts(comparison.steps)),
     )
 
@@ -144,11 +150,11 @@ def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInp
 
 
 def _remaining(
-    comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInput], cards: tuple[FindingCard, ...] = ()
+    comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInput], told: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
     if not found[-1].brief:
-        yield from remaining.facts(comparison, inputs[-1], cards)
+        yield from remaining.facts(comparison, inputs[-1], told)
 
 
 def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
@@ -214,13 +220,23 @@ def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta]) -> Lin
         figures=step_table.differences(figures),
         effects=step_table.effects(figures, since),
         whole=step_table.whole(figures),
-        verdicts=tuple(Fact(name=shown.title, text=difference.verdict(delta, shown)) for shown, delta in figures),
+        verdicts=tuple(_verdicts(figures)),
         training=tuple(_trained(entry) for entry in link.training),
         findings=tuple(fate_lines.lines(link.fates, inputs)),
         checks=_checks(link.comparability),
         doubts=tuple(_doubt(check) for check in _doubts(link)),
         unknown=_unknown(link.comparability),
     )
+
+
+def _verdicts(figures: Sequence[tuple[Shown, Delta]]) -> Iterator[Fact]:
+    """Yield the verdict on each figure; why no more is said once where it is the same of several."""
+    reasons = Reasons()
+    for shown, delta in figures:
+        verdict, _, why = difference.verdict(delta, shown).partition(". ")
+        told = reasons.told(why, shown.noun) if delta.verdict is Verdict.CANNOT_JUDGE else why
+        text = f"{verdict}, {told}." if told != why else f"{verdict}. {why}" if why else verdict
+        yield Fact(name=shown.title, text=text)
 
 
 def _change(change: Change) -> Fact:

@@ -55,7 +55,7 @@ def _facts(run: RunInput) -> Iterator[Fact]:
 
 
 def _recorded(run: RunInput) -> str:
-    info, length = run.run, f"{display.elapsed(run.seconds)} in all"
+    info, length = run.run, f"{display.duration(run.seconds)} in all"
     if info.quality.synthetic_time:
         return f"{length}; {clock_note(info)}"
     return f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; {length}"

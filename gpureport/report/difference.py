@@ -86,7 +86,7 @@ def _further(delta: Delta, shown: Shown) -> Iterator[str]:
     if delta.needed is not None:
         yield from _needed(delta, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
-        rare = display.elapsed(delta.unseen_gap_seconds)
+        rare = display.duration(delta.unseen_gap_seconds)
         yield f"A run shows no gap: with 95{display.GAP}% confidence there is less than one in {rare}."
 
 
@@ -99,6 +99,6 @@ def _needed(delta: Delta, shown: Shown) -> Iterator[str]:
     if runs is not None:
         yield f"{aim} takes {runs} runs a step."
     elif seconds is not None and seconds < _LONGEST:
-        yield f"{aim} takes {display.elapsed(seconds)} of steady state in each run."
+        yield f"{aim} takes {display.duration(seconds)} of steady state in each run."
     else:
         yield f"{aim} is out of reach of more recordings like these."

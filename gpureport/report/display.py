@@ -9,6 +9,8 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+from gpureport.analysis import wording
+
 NOT_RECORDED = "not recorded"
 GAP = "\N{NO-BREAK SPACE}"
 
@@ -20,6 +22,9 @@ _FINEST = 1e-9
 """Size below which a number is the rounding of a computation."""
 
 _MINUTE = 60
+_HEADLINE = 140
+"""Letters above which only the first sentence of a verdict is a headline."""
+
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|°C|GPU-h|[kMG]Hz|[KMG]iB|k?Wh?|ms|s|min|h)(?:\W|$))")
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
@@ -49,6 +54,12 @@ def plain(text: str) -> str:
 def sentence(text: str) -> str:
     """Return a sentence from elsewhere, cleaned, with its numbers kept beside their units."""
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
+
+
+def headline(text: str) -> tuple[str, str]:
+    """Return what stands in large letters and what follows it: of a long text its first sentence alone."""
+    first, _, rest = text.partition(". ") if len(text) > _HEADLINE else (text, "", "")
+    return (f"{first}." if rest else text), rest
 
 
 def shorten(text: str, length: int) -> str:
@@ -165,12 +176,8 @@ def elapsed(seconds: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a length of time: milliseconds below a tenth of a second, seconds up to a minute, h:min:s above."""
-    if 0.0005 <= seconds < 0.095:  # noqa: PLR2004 - what would print as 0 s or 0.1 s
-        return f"{seconds * 1000:.0f}{GAP}ms"
-    if seconds < 10:  # noqa: PLR2004 - below ten seconds a decimal matters
-        return f"{_trimmed(f'{seconds:.1f}')}{GAP}s"
-    return f"{seconds:.0f}{GAP}s" if round(seconds) < _MINUTE else elapsed(seconds)
+    """Return a length of time in its two largest units: `1 min 37 s`; a position is what `elapsed` prints."""
+    return wording.duration(seconds).replace(" ", GAP)
 
 
 def gpu_hours(seconds: float) -> str:

@@ -33,6 +33,39 @@ def explanation(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
     return Explanation(title=f"{name}: {titles}", sections=sections)
 
 
+def first_page(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
+    """Return what fits on a screen of it: the condition, what it needs, and what to do by name.
+
+    Args:
+        name: what was asked for.
+        kinds: the kinds it stands for.
+        rule: the rule that finds them, with its limits.
+    """
+    whole = explanation(name, kinds, rule)
+    steps = advised.titles(kinds)
+    return Explanation(
+        title=whole.title,
+        sections=(
+            Section(title="When it is found", paragraphs=tuple(_condition(rule))[:1]),
+            Section(title="What it needs", facts=tuple(_needs(rule))),
+            Section(title="What to do", paragraphs=(f"{advised.listed(steps)}.",)),
+            Section(title="", paragraphs=(_rest(name, kinds, rule, len(steps)),)),
+        ),
+    )
+
+
+def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
+    """Return what the first page leaves out, and how to read it."""
+    texts = sum(len(said) for kind, said in rule.advice if kind in kinds)
+    parts = [
+        "the condition in full",
+        display.plural(len(limits(rule)), "limit"),
+        "advice by cause" if texts > 1 else "advice",
+        f"what {'each step' if steps > 1 else 'the step'} needs and risks",
+    ]
+    return f"gpureport explain {name} --detail full: {display.listing(parts)}."
+
+
 def _condition(rule: Rule) -> Iterator[str]:
     """Yield the paragraphs in which the rule states its condition."""
     for paragraph in (inspect.getdoc(type(rule)) or "").split("\n\n"):

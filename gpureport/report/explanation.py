@@ -20,18 +20,21 @@ _SHORTEST = 3
 """Letters from which on a word is looked for in others."""
 
 
-def explain(name: str | None, rules: Sequence[Rule]) -> Explanation:
+def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> Explanation:
     """Return what a name stands for, or everything that can be explained without one.
 
     Args:
         name: a kind, a family of kinds, a metric, the field that records it, or `recording`.
         rules: the rules, with the limits they judge by.
+        brief: of a kind the first page only.
 
     Raises:
         SettingsError: when nothing has the name, with the nearest one that does.
     """
     if name is None:
         return _index(rules)
+    if brief and (kinds := _found(name, rules)):
+        return explained_kinds.first_page(name, *kinds)
     found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
     if found is None:
         raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules))
@@ -43,11 +46,14 @@ def _recording(name: str, rules: Sequence[Rule]) -> Explanation | None:
 
 
 def _kinds(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    found = _found(name, rules)
+    return explained_kinds.explanation(name, *found) if found else None
+
+
+def _found(name: str, rules: Sequence[Rule]) -> tuple[Sequence[str], Rule] | None:
+    """Return the kinds that a name stands for, and the rule that finds them."""
     kinds = families(rules).get(name)
-    if kinds is None:
-        return None
-    rule = next(rule for rule in rules if kinds[0] in rule.kinds)
-    return explained_kinds.explanation(name, kinds, rule)
+    return (kinds, next(rule for rule in rules if kinds[0] in rule.kinds)) if kinds else None
 
 
 def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:

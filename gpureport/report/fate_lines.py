@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.fates import Fate, FindingFate, Side
-from gpureport.report import display, terms
+from gpureport.report import display, groups, terms
+from gpureport.report.groups import Group
 from gpureport.report.inputs import RunInput
 from gpureport.report.parts import Fact
 
@@ -32,24 +33,59 @@ def lines(fates: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Iterator[
         where = f", {whose.devices(devices)}" if devices else ""
         named = f" (cause: {display.clean(cause)})" if cause and cause not in terms.CAUSES else ""
         why = f"; {display.clean(reason)}" if reason else ""
-        yield Fact(name=_FATES[fate], text=f"{title}{where}{named}: {_became(entries)}{why}")
+        root = _root(entries[0], inputs)
+        yield Fact(name=_FATES[fate], text=f"{title}{where}{named}: {_became(entries, inputs)}{why}{root}")
+
+
+def _root(entry: FindingFate, inputs: Sequence[RunInput]) -> str:
+    """Return what a finding follows from, in words; empty where from none."""
+    found = (
+        finding
+        for run in inputs
+        if run.step == display.clean(_step(entry))
+        for finding in run.analysis.findings
+        if finding.fingerprint == entry.root
+    )
+    root = next(found, None) if entry.root else None
+    return f"; follows from {terms.kind(display.clean(root.kind), root.cause)}" if root else ""
 
 
 def _step(entry: FindingFate) -> str:
     return entry.step if entry.after else entry.base
 
 
-def _became(entries: Sequence[FindingFate]) -> str:
+def _became(entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
     before = [entry.before for entry in entries if entry.before]
     after = [entry.after for entry in entries if entry.after]
+    was = _said(before, _in_step(entries[0].base, entries, inputs))
+    now = _said(after, _in_step(entries[0].step, entries, inputs))
     if before and after:
-        return f"{_said(before)}, then {_said(after)}"
-    return _said(before or after) if after else f"was {_said(before)}"
+        return f"{was}, then {now}"
+    return now if after else f"was {was}"
 
 
-def _said(sides: Sequence[Side]) -> str:
-    """Return how many findings there were, and what they cost."""
-    count = display.plural(sum(side.findings for side in sides), "finding")
+def _in_step(step: str, entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Group | None:
+    """Return what the one run of a step shows as one card; None where a step has several runs."""
+    runs = [(place, run) for place, run in enumerate(inputs) if run.step == display.clean(step)]
+    if len(runs) != 1:
+        return None
+    (position, run), asked = runs[0], entries[0]
+    devices = {device for entry in entries for device in entry.devices}
+    found = tuple(
+        finding
+        for finding in run.analysis.findings
+        if (finding.kind, finding.cause) == (asked.kind, asked.cause) and devices >= {*finding.devices}
+    )
+    return Group(position=position, run=run, findings=found, alone=True) if found else None
+
+
+def _said(sides: Sequence[Side], group: Group | None) -> str:
+    """Return how many findings there were, counted as on their card, and what they cost."""
+    if not sides:
+        return ""
+    number = sum(side.findings for side in sides)
+    alike = group is not None and len(group.findings) == number
+    count = groups.counted(group) if group and alike else display.plural(number, "finding")
     runs = max(side.runs for side in sides)
     count += f" in {runs} runs" if runs > 1 else ""
     lost = [side.lost_gpu_seconds for side in sides if side.lost_gpu_seconds is not None]

@@ -81,7 +81,7 @@ _COLUMNS = (
         margin=float(2**30),
     ),
     _Column(
-        title="Memory free at peak",
+        title="Memory free at peak, of installed",
         prose="free memory",
         value=lambda gpu: gpu.memory_headroom_ratio,
         shown=display.percent,

@@ -120,13 +120,12 @@ def summary(group: Group) -> str:
     if len(group.findings) == 1:
         return largest
     spans = [interval.seconds for finding in group.findings for interval in finding.intervals]
-    count = f"{display.integer(len(group.findings))} findings"
+    count = counted(group)
     if not spans:
         return f"{count}. Largest: {largest}"
     stretches, every = _shared(group)
     if stretches:
-        noun = _NOUNS.get(group.worst.kind, "stretch")
-        count = f"{_counted(stretches, noun)}{'' if every else ', most of them'} on {group.run.devices(group.devices)}"
+        count += f"{'' if every else ', most of them'} on {group.run.devices(group.devices)}"
     everybody = len(group.run.run.gpus)
     total = sum(
         interval.seconds * (len(finding.devices) or everybody)
@@ -135,6 +134,13 @@ def summary(group: Group) -> str:
     )
     whose = "in all" if len(group.devices) == 1 else "of GPU time"
     return f"{count}, {display.duration(total)} {whose}, the longest {display.duration(max(spans))}. Largest: {largest}"
+
+
+def counted(group: Group) -> str:
+    """Return how many there are, those that GPUs share as one: `7 gaps`."""
+    noun = _NOUNS.get(group.worst.kind)
+    stretches = _shared(group)[0] if len(group.findings) > 1 else 0
+    return _counted(stretches or len(group.findings), noun or ("stretch" if stretches else "finding"))
 
 
 def where(group: Group, found: Sequence[Occurrence], count: int) -> str:
@@ -146,8 +152,9 @@ def where(group: Group, found: Sequence[Occurrence], count: int) -> str:
     stamp = moment(group.run.run, first)
     if count == 1:
         return f"{found[0].device}, {found[0].text}{f', from {stamp}' if timed else ''}"
-    told = _counted(_shared(group)[0] or count, "stretch")
-    return f"{told}, the first {display.elapsed(found[0].start)} after the start{f', at {stamp}' if timed else ''}"
+    number = _shared(group)[0] or count
+    told = f"{_counted(number, 'stretch')},{' the first' if number > 1 else ''}"
+    return f"{told} {display.elapsed(found[0].start)} after the start{f', at {stamp}' if timed else ''}"
 
 
 def occurrences(group: Group) -> Iterator[Occurrence]:

@@ -7,12 +7,14 @@ from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
+from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
+from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 
 from gpureport.findings import Outcome, Practice
-from gpureport.report import charts, compact, hover, interval_charts, series, themes
+from gpureport.report import charts, display, hover, interval_charts, series, themes
 from gpureport.report.model import Report
 
-TEMPLATE, STYLE, SCRIPT = "report.html", "report.css", "report.js"
+TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _PILLS = {
     Outcome.FOUND.value: "problem",
     Outcome.SUSPECTED.value: "warning",
@@ -75,15 +77,17 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
-    style = compact.style(pages.get_template(STYLE).render())
+    style = cssmin(pages.get_template(STYLE).render())
     samples = series.embed(report.timeline, detail=detail)
     script = _script(pages) if samples else ""
     strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
     panels = report.comparison.charts if report.comparison else ()
+    headline, further = display.headline(report.verdict.sentence)
     return pages.get_template(TEMPLATE).render(
         report=report,
         back=back,
-        headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", report.verdict.sentence),
+        headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", headline),
+        further=further,
         anchors=_anchors(report),
         pills=_PILLS,
         style=_trusted(style),
@@ -113,5 +117,6 @@ def _trusted(text: str) -> Markup:
 
 
 def _script(pages: Environment) -> str:
-    """Return the script; its braces are its own, so it is no template."""
-    return compact.script(pages.loader.get_source(pages, SCRIPT)[0]) if pages.loader else ""
+    """Return the scripts of the page as one; their braces are their own, so they are no templates."""
+    found = (pages.loader.get_source(pages, name)[0] if pages.loader else "" for name in SCRIPTS)
+    return str(jsmin("\n".join(found)))

@@ -10,7 +10,7 @@ from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.markdown_parts import FINDINGS, KEPT, LAST, MIDDLE, Part, fitted
 from gpureport.report.markdown_text import code, grid, opening, safe
 from gpureport.report.model import Report
-from gpureport.report.parts import FindingCard, Table
+from gpureport.report.parts import Cell, FindingCard, Table
 
 LIMIT = 20_000
 """Most bytes: a job summary shares 1 MiB with others, a comment takes 65 536 characters, and a person reads less."""
@@ -46,7 +46,9 @@ def _parts(report: Report) -> Iterator[Part]:
 
 
 def _head(report: Report) -> Iterator[str]:
-    yield from (f"# {safe(report.verdict.sentence)}", "", f"{opening(report.title)} · {safe(report.subtitle)}", "")
+    first, further = display.headline(report.verdict.sentence)
+    yield from (f"# {safe(first)}", "", f"{opening(report.title)} · {safe(report.subtitle)}", "")
+    yield from ([f"- {safe(further)}"] if further else [])
     yield from (f"- {safe(detail)}" for detail in report.verdict.details)
     yield ""
     if report.policy:
@@ -56,9 +58,12 @@ def _head(report: Report) -> Iterator[str]:
 
 def _hours(report: Report) -> Iterator[str]:
     yield from ("", "## Where the GPU-hours went", "")
-    bars = (bar for bar in report.gpu_time if bar.whole)
-    parts = ((bar.label, part.label, part.text, part.hours) for bar in bars for part in bar.parts)
-    yield from grid(("Bar", "Class", "Share", "GPU time"), parts)
+    bars = [bar for bar in report.gpu_time if bar.whole]
+    if len(bars) > 1 and report.gpu_time_table:
+        yield from _table(report.gpu_time_table)
+        return
+    parts = ((part.label, part.text, part.hours) for bar in bars for part in bar.parts)
+    yield from grid(("Class", "Share", "GPU time"), parts)
 
 
 def _findings(report: Report) -> Iterator[Part]:
@@ -149,5 +154,9 @@ def _not_judged(report: Report) -> Iterator[str]:
 
 
 def _table(table: Table) -> Iterator[str]:
-    rows = ((row.head.text, *(f"{cell.text} {cell.small}".strip() for cell in row.cells)) for row in table.rows)
+    rows = ((row.head.text, *(_told(cell) for cell in row.cells)) for row in table.rows)
     yield from grid(table.columns, rows)
+
+
+def _told(cell: Cell) -> str:
+    return f"{cell.text}\n{cell.small}" if cell.text and cell.small else cell.text or cell.small

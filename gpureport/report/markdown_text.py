@@ -27,9 +27,9 @@ def code(text: str) -> str:
 
 
 def grid(columns: Iterable[str], cells: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Yield a table: its head, then a line a row."""
+    """Yield a table: its head, then a line a row; lines of a cell stay lines of it."""
     titles = list(columns)
     yield f"| {' | '.join(map(safe, titles))} |"
     yield f"|{'---|' * len(titles)}"
     for row in cells:
-        yield f"| {' | '.join(map(safe, row))} |"
+        yield f"| {' | '.join('<br>'.join(map(safe, text.splitlines())) for text in row)} |"

@@ -23,7 +23,7 @@ _GPU_FIGURES = {
     "Energy": ("energy_joules", "Power integrated over the time of samples."),
     "Energy counted": ("energy_counted_joules", "Energy as the driver counted it."),
     "Peak memory": ("memory_peak_bytes", "Most GPU memory in use."),
-    "Memory free at peak": ("memory_free_at_peak_ratio", "Share of GPU memory that was never used."),
+    "Memory free at peak, of installed": ("memory_free_at_peak_ratio", "Share of GPU memory that was never used."),
 }
 """Name without its prefix and meaning of each column of the table of GPUs; its last word is its unit."""
 

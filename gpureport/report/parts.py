@@ -227,6 +227,7 @@ class Timeline:
     Attributes:
         label: run or step.
         caption: sampling and time base in words.
+        column: what a column of the figure is, in words; empty where there are none.
         seconds: length of the run.
         axis_seconds: length of the axis, the same for every run of the report.
         bucket_seconds: length of a bucket.
@@ -237,6 +238,7 @@ class Timeline:
 
     label: str
     caption: str
+    column: str
     seconds: float
     axis_seconds: float
     bucket_seconds: float

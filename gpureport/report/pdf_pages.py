@@ -179,7 +179,7 @@ def _timelines(paper: Paper, report: Report) -> None:
         if not run.strips:
             _heading(paper, f"Timeline of {run.label}")
             paper.write("No GPU was recorded in this run.")
-        paper.write(run.caption, QUIET)
+        paper.write("; ".join(filter(None, (run.caption, run.column))), QUIET)
 
 
 def _tables(paper: Paper, report: Report) -> None:

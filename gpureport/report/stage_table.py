@@ -20,7 +20,10 @@ def tables(runs: Sequence[RunInput]) -> tuple[StageTable, ...]:
 
 def _table(stages: Sequence[StageStatistics]) -> Table:
     columns: tuple[tuple[str, Callable[[StageStatistics], str]], ...] = (
-        ("Length", lambda stage: display.elapsed(max((one.observed_seconds for one in stage.statistics), default=0.0))),
+        (
+            "Length",
+            lambda stage: display.duration(max((one.observed_seconds for one in stage.statistics), default=0.0)),
+        ),
         ("GPU utilisation", lambda stage: display.optional(_mean(stage, "gpu_utilization_ratio"), display.percent)),
         ("Idle", lambda stage: display.optional(_idle(stage), display.percent)),
         ("Power of a GPU", lambda stage: display.optional(_mean(stage, "gpu_power_watts"), display.power)),

@@ -9,6 +9,7 @@ from gpureport.comparison.steps import Comparison, Delta, Plain, Step
 from gpureport.report import display
 from gpureport.report.difference import Shown, held_back, interval
 from gpureport.report.parts import Cell, Row, Table
+from gpureport.report.reasons import Reasons
 
 _HOUR = 3600.0
 _LABEL = 24
@@ -78,10 +79,12 @@ def table(comparison: Comparison) -> Table:
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
     title = _named(steps, (comparison.primary,))[comparison.primary]
+    reasons = Reasons()
     rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
     for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
-        verdicts = [_verdict(comparison.judged(steps[place - 1].label, step.label))]
-        verdicts += [_verdict(comparison.judged(steps[0].label, step.label), title)] if several else []
+        name = display.clean(step.label)
+        verdicts = [_verdict(comparison.judged(steps[place - 1].label, step.label), reasons, name)]
+        verdicts += [_verdict(comparison.judged(steps[0].label, step.label), reasons, name, title)] if several else []
         rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
     return Table(
@@ -101,12 +104,13 @@ def _note(title: str, *, several: bool) -> str:
     )
 
 
-def _verdict(judged: Delta | None, shown: Shown | None = None) -> Cell:
+def _verdict(judged: Delta | None, reasons: Reasons, name: str, shown: Shown | None = None) -> Cell:
     """Return a verdict with what holds it back, and with the difference it is on where that is `shown`."""
     if judged is None:
         return Cell(text="")
-    texts = [held_back(judged), _small(judged, shown) if shown else ""]
-    return Cell(text=judged.verdict.value, small="; ".join(filter(None, texts)))
+    change, reason = _small(judged, shown) if shown else "", reasons.told(held_back(judged), name)
+    between = "" if not change or not reason else ". " if reason[0].isupper() else "; "
+    return Cell(text=judged.verdict.value, small=f"{change}{between}{reason}")
 
 
 def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Shown]:
@@ -179,31 +183,32 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = ())
     """
     since = {delta.metric: delta for delta in first}
     heads = ("Since first", "Verdict since first") if since else ()
+    reasons = Reasons()
     return Table(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
-        rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
+        rows=tuple(_effect(shown, delta, since.get(delta.metric), reasons) for shown, delta in figures),
         note=differences(figures).note,
     )
 
 
-def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
+def _effect(shown: Shown, delta: Delta, since: Delta | None, reasons: Reasons) -> Row:
     values = [display.optional(value, shown.value) for value in (delta.before, delta.after)]
     return Row(
         head=Cell(text=shown.title),
         cells=(
             *(Cell(text=text) for text in values),
-            *_changed(delta, shown),
-            *(_changed(since, shown) if since else ()),
+            *_changed(delta, shown, reasons),
+            *(_changed(since, shown, reasons) if since else ()),
         ),
     )
 
 
-def _changed(delta: Delta, shown: Shown) -> tuple[Cell, Cell]:
+def _changed(delta: Delta, shown: Shown, reasons: Reasons) -> tuple[Cell, Cell]:
     """Return a difference with its interval, and what may be said of it."""
     text = "" if delta.difference is None else shown.change(delta.difference) if delta.difference else "none"
     change = Cell(text=text, small=interval(delta, shown), value=delta.difference)
-    return change, Cell(text=delta.verdict.value, small=held_back(delta))
+    return change, Cell(text=delta.verdict.value, small=reasons.told(held_back(delta), shown.noun))
 
 
 def _difference(shown: Shown, delta: Delta) -> Row:

@@ -114,11 +114,17 @@ def kind(name: str, cause: str | None = None) -> str:
 
 
 def prose(text: str) -> str:
-    """Return a sentence with columns by the names people use, beginning with a capital."""
-    named = re.sub(
-        r"\b[a-z]+_[a-z_]+\b", lambda match: column(match.group()) if match.group() in BY_NAME else match.group(), text
-    )
+    """Return a sentence with columns and kinds by the names people use, beginning with a capital."""
+    named = re.sub(r"\b[a-z]+_[a-z_]+\b", lambda match: _named(match.group()), text)
     return named[:1].upper() + named[1:]
+
+
+def _named(word: str) -> str:
+    """Return a column or a kind within a sentence by its name, any other word as it is."""
+    if word in KINDS:
+        title = KINDS[word]
+        return title if title[1:2].isupper() else f"{title[:1].lower()}{title[1:]}"
+    return column(word) if word in BY_NAME else word
 
 
 def column(name: str) -> str:

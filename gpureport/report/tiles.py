@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import PER_WORK, idle_ratio
 from gpureport.comparison.steps import Comparison, Step
-from gpureport.report import display, gpu_time, loss, spending, verdict
+from gpureport.report import display, gpu_time, loss, spending, terms, verdict
 from gpureport.report.inputs import models
 from gpureport.report.model import Tile
 from gpureport.report.step_table import batch
@@ -13,6 +13,11 @@ from gpureport.report.verdict import Findings
 
 _HOUR = 3600.0
 _CANNOT = "cannot be told"
+_RESTING = frozenset(("short_pauses", "low_use", "waiting_for_input", "unused", "startup", "tail"))
+"""Classes of GPU time beside idle in which GPUs rest."""
+
+_APART, _NAMED = 0.02, 3
+"""Difference from which the idle share and the class are told apart, and classes named at most."""
 
 
 def tiles(comparison: Comparison, findings: Findings) -> tuple[Tile, ...]:
@@ -64,8 +69,21 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
     if idle is None:
         context = "no utilisation was recorded" if gpus else "no GPU was recorded"
         return Tile(label=label, value=display.NOT_RECORDED, context=context)
-    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less"
+    context = f"of the time covered by samples, at a utilisation of 5{display.GAP}% or less{_elsewhere(analyses, idle)}"
     return Tile(label=label, value=display.percent(idle), context=context)
+
+
+def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
+    """Return how much of the idle time the class of that name holds, where other classes hold some of it."""
+    seconds = gpu_time.by_class(time for analysis in analyses for time in analysis.gpu_time)
+    apart = seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0)
+    if apart - idle > _APART:
+        return f"; idle gaps below hold {display.percent(apart)}, as work of a moment does not end a gap"
+    others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
+    if idle - apart < _APART or not others:
+        return ""
+    named = display.listing([terms.CLASSES[name].partition(",")[0] for name in others])
+    return f"; {display.percent(apart)} counts as idle below, the rest under {named}"
 
 
 def _lost_tile(step: Step, findings: Findings) -> Tile:

@@ -88,7 +88,8 @@ def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[Finding
     mine = [card for card in cards if card.run_index == position]
     return Timeline(
         label=run.label,
-        caption=_caption(run, edges),
+        caption=_caption(run),
+        column=_column(run, edges),
         seconds=run.seconds,
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
@@ -98,13 +99,18 @@ def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[Finding
     )
 
 
-def _caption(run: RunInput, edges: FloatArray) -> str:
+def _caption(run: RunInput) -> str:
     started = "" if run.run.quality.synthetic_time else f"starts {moment(run.run, run.run.started)}, "
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    column = f"each column is the mean of {display.duration(edges[1])}"
-    return f"one sample every {display.duration(run.run.interval)}; {column}; {start}"
+    return f"one sample every {display.duration(run.run.interval)}; {start}"
+
+
+def _column(run: RunInput, edges: FloatArray) -> str:
+    if not run.run.interval or run.seconds <= 0:
+        return ""
+    return f"each column is the mean of {display.duration(edges[1])}"
 
 
 def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:

@@ -154,8 +154,9 @@ def _loss(step: Step, findings: Findings) -> str:
     if ratio < loss.NOTABLE and loss.bound(step.analyses) == "at least":
         return "GPU time was lost, how much is not known."
     if ratio < loss.NOTABLE:
-        verb = "is" if len(findings.open) == 1 else "are"
-        return f"Hardly any GPU time was lost; {display.plural(len(findings.open), 'finding')} {verb} open."
+        grave = sum(card.severity == "problem" for card in findings.open)
+        number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
+        return f"Hardly any GPU time was lost; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
     told = f"{loss.told(lost, held)}{_gone(findings)}"
     return f"{share[:1].upper()}{share[1:]} of {loss.hours(held, len(step.analyses))} was lost: {told}."

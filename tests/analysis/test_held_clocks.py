@@ -186,7 +186,7 @@ def test_the_power_cap_is_counted() -> None:
     only = finding(run, "power_cap")
     assert only.evidence[0].observed == pytest.approx(0.3 * 40 / 41)
     assert only.evidence[-1].observed == pytest.approx(360)
-    assert "29 % of its busy time (6 min 0 s counted by the driver)." in only.summary
+    assert "29 % of its busy time (6 min counted by the driver)." in only.summary
     assert only.severity is Severity.INFO
 
 

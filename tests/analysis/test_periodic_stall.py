@@ -33,7 +33,7 @@ def test_the_period_its_cost_and_its_gaps_are_named() -> None:
     assert stall.consequences == (gaps[0].fingerprint,)
     assert {gap.cause for gap in gaps} == {"periodic"}
     assert (stall.severity, stall.cause, stall.confidence) == (Severity.WARNING, None, Confidence.MEDIUM)
-    assert "About every 2 min 0 s, 8 times, GPU 0 stood idle for 12 s on average" in stall.summary
+    assert "About every 2 min, 8 times, GPU 0 stood idle for 12 s on average" in stall.summary
     assert len(stall.intervals) == 8
 
 

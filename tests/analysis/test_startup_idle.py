@@ -96,7 +96,7 @@ def test_coarse_samples_say_the_range() -> None:
     """Ten minutes between samples: a start-up is known to ten minutes, with low confidence."""
     (startup,) = found(analyze(recording(util=steps((0, 3), (97, 20)), every=600.0)), "startup_idle")
     assert startup.confidence is Confidence.LOW
-    assert startup.summary.startswith("Between 20 min 0 s and 30 min 0 s passed before the first sustained work")
+    assert startup.summary.startswith("Between 20 min and 30 min passed before the first sustained work")
     assert [entry.observed for entry in startup.evidence[2:]] == [1200.0, 1800.0]
 
 
@@ -104,7 +104,7 @@ def test_a_coarse_tail_says_the_range() -> None:
     """From the first reading at rest or the last at work to the end."""
     (tail,) = found(analyze(recording(util=steps((97, 20), (0, 3)), every=600.0)), "tail_idle")
     assert tail.confidence is Confidence.LOW
-    assert tail.summary.startswith("Between 20 min 0 s and 30 min 0 s passed after the last sustained work")
+    assert tail.summary.startswith("Between 20 min and 30 min passed after the last sustained work")
 
 
 @pytest.mark.parametrize("every", [30.0, 60.0, 1000.0])

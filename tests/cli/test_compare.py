@@ -290,3 +290,20 @@ def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
     intervals = [each["interval"] for each in recorded if each["interval"]]
     assert intervals
     assert all(low <= 0 <= high for low, high in intervals)
+
+
+def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
+    """What a finding follows from and what to do about it, as the report of the same runs has them."""
+    samples = Path(__file__).parents[2] / "sample_logs" / "input_starved"
+    runs = [str(samples / name) for name in ("3-mixed-precision", "1-baseline")]
+    document = json.loads(gpureport("compare", *runs, "--format", "json").out)
+    new = {entry["kind"]: entry for entry in document["findings"]["new"]}
+    assert (new["idle_gap"]["root"], new["cpu_bound"]["root"]) == (new["cpu_bound"]["fingerprint"], None)
+    named = [step["name"] for step in new["cpu_bound"]["steps"]]
+    assert named
+    assert [name for name in named if name not in document["advice"]] == []
+    text = " ".join(gpureport("compare", *runs).out.split())
+    assert "WHAT TO DO NEXT Problem Waiting for the CPU, both GPUs" in text
+    assert "explains Idle gaps, both GPUs" in text
+    assert f"Steps 1. {document['advice'][named[0]]['title']}" in text
+    assert "; follows from Waiting for the CPU" in text

@@ -183,7 +183,7 @@ def test_the_host_log_holds_what_rules_ask_of_the_machine(gpureport: Program, tm
 def test_limits_are_those_in_force(gpureport: Program, tmp_path: Path) -> None:
     """A limit from the settings is shown with its file, a default one in full."""
     (tmp_path / "gpureport.toml").write_text("[rules.throttling]\nmerge = 45\n")
-    text = " ".join(gpureport("explain", "throttling").out.split())
+    text = " ".join(gpureport("explain", "throttling", "--detail", "full").out.split())
     assert "merge 45 s; settings: gpureport.toml" in text
     assert "clock_drop 0.985 (98.5 %); pragmatic: " in text
 
@@ -239,3 +239,15 @@ def test_a_name_that_is_not_quite_one(gpureport: Program, name: str, nearest: st
     outcome = gpureport("explain", name)
     assert outcome.code == 2
     assert f"nothing is called {name!r}; did you mean {nearest}" in outcome.err
+
+
+@pytest.mark.parametrize("name", sorted({*families(RULES), *(kind for kind, _ in KINDS)}))
+def test_a_kind_fits_on_a_screen(gpureport: Program, name: str) -> None:
+    """The first page has condition, needs and every step by name, and says how to read the rest."""
+    short = gpureport("explain", name).out
+    assert len(short.splitlines()) <= 36
+    said = " ".join(short.split())
+    kinds = families(RULES)[name]
+    titles = {STEPS[step].title for kind in kinds for path in paths.causes(kind) for step in path.steps}
+    assert [title for title in titles if title not in said] == []
+    assert f"gpureport explain {name} --detail full" in said

@@ -93,7 +93,7 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRu
     assert idle.before == pytest.approx(0.237, abs=0.001)
     assert idle.after == pytest.approx(0.079, abs=0.001)
     assert (idle.verdict, idle.interval) == (Verdict.CANNOT_JUDGE, None)
-    assert "holds 3 min 0 s: record longer, or repeat each step three times" in idle.reason
+    assert "holds 3 min: record longer, or repeat each step three times" in idle.reason
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
     (link,) = links(comparison)

@@ -88,7 +88,7 @@ _ADVICE = f"""# Advice
 {_MADE}
 What practitioners are told to do about GPU time that is lost, as a catalogue of steps. A finding points to those of
 its kind and cause, the most promising first: beneath it in the HTML report and in the text of
-`gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND`.
+`gpureport analyze --detail full`, as `steps` in the JSON, and for any kind with `gpureport explain KIND --detail full`.
 
 Each step says what to do, when it helps, what it risks and how to see that it worked. What it needs is looked up in
 the recording: a step whose need is known not to be met is left out; one whose need is not known says so and comes after

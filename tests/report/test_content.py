@@ -97,7 +97,7 @@ def test_findings_of_one_kind_are_one_card() -> None:
     (card,) = report(examples.pair(examples.run(), GAPS)).findings
     assert (card.id, card.title, card.count) == ("F1", "Idle gaps, both GPUs", 6)
     assert plain(card.summary).startswith(
-        "3 gaps on both GPUs, 0:02:00 of GPU time, the longest 20 s. Largest: GPU 0 was idle"
+        "3 gaps on both GPUs, 2 min of GPU time, the longest 20 s. Largest: GPU 0 was idle"
     )
     assert [stretch.start for stretch in card.occurrences] == [100, 100, 200, 200, 300, 300]
     assert card.recommendations == ("Prefetch the next batch while the GPU computes.",)
@@ -197,7 +197,7 @@ def test_every_line_is_accounted_for() -> None:
     facts = {fact.name: plain(fact.text) for fact in quality.facts}
     assert facts["Lines"] == "1146 read = 1142 kept as samples + 2 rejected + 1 header + 1 driver message"
     assert facts["Rejected"] == "2 lines: truncated line (first: line 811)"
-    assert facts["Longest gap"] == "0:01:00, GPU 0 at 0:05:00; 1 gap in all"
+    assert facts["Longest gap"] == "1 min, GPU 0 at 0:05:00; 1 gap in all"
     assert facts["Absent values"] == "GPU fan: 1142 values (N/A)"
     assert facts["Coverage"] == "95 % of the time from first to last sample is not in a gap"
     assert quality.notes == ("Times are the local time of the recording machine.",)
@@ -264,14 +264,14 @@ def test_one_gap_seen_by_every_device_is_one() -> None:
     later = LogGap(device="gpu:1", start=examples.at(500), end=examples.at(520))
     info = replace(info, quality=replace(info.quality, gaps=(*gaps, later)))
     facts = {fact.name: plain(fact.text) for fact in report(examples.pair(info)).quality[0].facts}
-    assert facts["Longest gap"] == "0:01:00, both GPUs at 0:05:00; 2 gaps in all"
+    assert facts["Longest gap"] == "1 min, both GPUs at 0:05:00; 2 gaps in all"
 
 
 def test_gpus_with_gaps_of_their_own_share_none() -> None:
     """Findings that do not overlap are counted one by one, in GPU time."""
     apart = (examples.idle_gap("gpu:0", 100, 120), examples.idle_gap("gpu:1", 300, 340))
     (card,) = report(examples.pair(examples.run(), apart)).findings
-    assert plain(card.summary).startswith("2 findings, 0:01:00 of GPU time, the longest 40 s.")
+    assert plain(card.summary).startswith("2 gaps, 1 min of GPU time, the longest 40 s.")
 
 
 def test_clock_times_are_rounded_like_elapsed_ones() -> None:

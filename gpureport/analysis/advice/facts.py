@@ -26,7 +26,8 @@ class Facts:
         gpus: how many GPUs the run had.
         compute_capability: the lowest among the GPUs whose model is known and listed.
         gpu_used: mean utilisation of the GPUs, as a ratio.
-        gpu_memory: share of the memory that the fullest GPU filled.
+        gpu_memory: share of the memory that the fullest GPU filled: of what a job can get where a finding says it,
+            else of the memory installed.
         preallocated: whether a framework took the memory at once, so that its use says nothing.
         cpu_used: median use of the CPU, as a ratio.
         busiest_core: median use of the busiest core.
@@ -70,7 +71,7 @@ def facts(
         gpus=len(run.gpus),
         compute_capability=_capability(run),
         gpu_used=sum(used) / len(used) if used else None,
-        gpu_memory=1 - min(room) if room else None,
+        gpu_memory=_filled(findings, 1 - min(room)) if room else None,
         preallocated=allocation,
         cpu_used=max((one.p50 for one in _of(hosts, CPU)), default=None),
         busiest_core=max((one.p50 for one in _of(hosts, _BUSIEST)), default=None),
@@ -78,6 +79,18 @@ def facts(
         reduced_precision=None if (said := precision_params.said(run.params)) is None else not said[1],
         workers=_workers(run),
     )
+
+
+def _filled(findings: Sequence[Finding], installed: float) -> float:
+    """Return the share of the memory in use at the peak, as a finding on it says so that both tell one number."""
+    told = [
+        evidence.observed
+        for finding in findings
+        if finding.kind in {"mem_headroom", "mem_pressure"}
+        for evidence in finding.evidence
+        if evidence.unit == "1"
+    ]
+    return max(told, default=installed)
 
 
 def beside(known: Facts, finding: Finding) -> Facts:
