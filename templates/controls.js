@@ -9,7 +9,7 @@ let chosen;
 // What is asked of the system is put as a width that every screen has, or none.
 function colours() {
  const dark = chosen ?? system.matches;
- scheme.textContent = dark ? 'Light' : 'Dark';
+ if (scheme) scheme.textContent = dark ? 'Light' : 'Dark';
  if (chosen === undefined) return;
  for (const [media, text] of asked) {
   media.mediaText = text.replace(/\(prefers-color-scheme:\s*(\w+)\)/g, (all, name) => `(min-width: ${dark === (name === 'dark') ? 0 : 1e6}px)`);
@@ -18,11 +18,14 @@ function colours() {
  dispatchEvent(new Event('resize'));
 }
 
-scheme.hidden = !asked.length;
-scheme.onclick = () => {
- chosen = !(chosen ?? system.matches);
- colours();
-};
+// a page of a template of one's own may have no such button
+if (scheme) {
+ scheme.hidden = !asked.length;
+ scheme.onclick = () => {
+  chosen = !(chosen ?? system.matches);
+  colours();
+ };
+}
 system.addEventListener('change', colours);
 colours();
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport.analysis import clock_signals, intervals, low_use, waiting
+from gpureport.analysis import clock_signals, intervals, losses, low_use, waiting
 from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime, TimePart
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import Slowed
@@ -18,9 +18,6 @@ from gpureport.findings import Finding, Interval
 
 UNUSED = "unused"
 """Cause of an idle gap of a GPU that never worked: its time is not idle but unused."""
-
-GONE = ("lost", "no answer")
-"""Causes of gpu_lost that end what a GPU can do."""
 
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
@@ -115,7 +112,7 @@ def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) ->
 
 def _gone(findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU no longer answered, as the log or its empty rows say; an Xid error alone loses no GPU."""
-    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in GONE]
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in losses.GONE]
     return intervals.of_kinds(lost, device, {"gpu_lost"})
 
 

@@ -19,6 +19,9 @@ ANSWERS = (
     "gpu_sm_clock_hertz",
 )
 """Metrics a GPU that answers has a value of."""
+GONE = ("lost", "no answer")
+"""Causes of gpu_lost that end what a GPU can do: it was said to be lost, or its rows stay empty; an Xid need not be."""
+
 XID = "gpu_xid_code"
 _XID = re.compile(r"\bXid\b(?: *\((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]+)\))?[: ]+(?P<code>\d{1,3})\b")
 _BUS = re.compile(r"\b(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?\b")

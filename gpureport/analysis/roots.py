@@ -6,7 +6,7 @@ from enum import Enum
 
 import numpy as np
 
-from gpureport.analysis import intervals, low_use, waiting
+from gpureport.analysis import intervals, losses, low_use, waiting
 from gpureport.analysis.intervals import Spans
 from gpureport.findings import Finding, Interval, Severity
 
@@ -59,16 +59,18 @@ class Link:
         return found.kind == self.consequence and (not self.causes or found.cause in self.causes)
 
 
-_GONE = ("lost", "no answer")
 _AFTER_LOSS = ("idle_gap", "imbalance", "tail_idle", "log_gap")
 _STALLS = ("hang", "peers busy")
 
 LINKS: tuple[Link, ...] = (
-    *(Link(root="gpu_lost", root_causes=_GONE, placed=True, consequence=kind, when=When.SINCE) for kind in _AFTER_LOSS),
-    Link(root="gpu_lost", root_causes=_GONE, placed=True, consequence="unused_gpu", when=When.EVER),
+    *(
+        Link(root="gpu_lost", root_causes=losses.GONE, placed=True, consequence=kind, when=When.SINCE)
+        for kind in _AFTER_LOSS
+    ),
+    Link(root="gpu_lost", root_causes=losses.GONE, placed=True, consequence="unused_gpu", when=When.EVER),
     Link(
         root="gpu_lost",
-        root_causes=_GONE,
+        root_causes=losses.GONE,
         placed=True,
         consequence="hollow_util",
         causes=("hang",),

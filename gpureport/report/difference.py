@@ -43,20 +43,26 @@ def interval(delta: Delta, shown: Shown) -> str:
 
 def sentence(delta: Delta, shown: Shown) -> str:
     """Return what may be said of the figure that a chain is judged by, in one sentence."""
-    start = f"From {display.clean(delta.base)} to {display.clean(delta.step)}, "
+    start = _whole(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
+    noun = _whole(shown.noun)
     before, after = (display.optional(value, shown.value) for value in (delta.before, delta.after))
     sure = _sure(delta, shown)
     if delta.verdict is Verdict.CANNOT_JUDGE:
         values = "" if delta.difference is None else f" It went from {before} to {after}."
         why = display.sentence(delta.reason)
-        return f"{start}whether {shown.noun} changed cannot be judged.{values} {why}".rstrip()
+        return f"{start}whether {noun} changed cannot be judged.{values} {why}".rstrip()
     if delta.verdict is Verdict.NOT_SHOWN:
         same = f" {delta.reason}" if delta.reason == SAME_RECORDING else ""
-        return f"{start}no difference is shown in {shown.noun}: {before} and {after}{sure}.{same}"
+        return f"{start}no difference is shown in {noun}: {before} and {after}{sure}.{same}"
     words = (
         "differs in this pair, not confirmed by repetition" if delta.verdict is Verdict.PAIR else delta.verdict.value
     )
-    return f"{start}{shown.noun} went from {before} to {after}: {words}{sure}."
+    return f"{start}{noun} went from {before} to {after}: {words}{sure}."
+
+
+def _whole(names: str) -> str:
+    """Return names in which no full stop looks like the end of the sentence: headlines are cut where one ends."""
+    return names.replace(". ", f".{display.GAP}")
 
 
 def _sure(delta: Delta, shown: Shown) -> str:

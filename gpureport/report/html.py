@@ -62,7 +62,7 @@ def render(report: Report, templates: Path | None = None, detail: int | None = N
 
     Args:
         report: the content.
-        templates: folder whose `report.html`, `report.css`, `report.js` or parts stand in for those shipped.
+        templates: folder whose `report.html`, `report.css`, parts or scripts stand in for those shipped.
         detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
         back: address of the page the report belongs to, as seen from it; empty for a report by itself.
 

@@ -16,6 +16,9 @@ _CANNOT = "cannot be told"
 _RESTING = frozenset(("short_pauses", "low_use", "waiting_for_input", "unused", "startup", "tail"))
 """Classes of GPU time beside idle in which GPUs rest."""
 
+_UNSEEN = frozenset(("no_samples", "gpu_lost"))
+"""Classes of GPU time that no sample with a utilisation covers."""
+
 _APART, _NAMED = 0.02, 3
 """Difference from which the idle share and the class are told apart, and classes named at most."""
 
@@ -74,9 +77,13 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
 
 
 def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
-    """Return how much of the idle time the class of that name holds, where other classes hold some of it."""
+    """Return how much of the idle time the class of that name holds, where other classes hold some of it.
+
+    Both are shares of the time that samples cover: a log gap is no reason why they differ.
+    """
     seconds = gpu_time.by_class(time for analysis in analyses for time in analysis.gpu_time)
-    apart = seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0)
+    covered = sum(amount for name, amount in seconds.items() if name not in _UNSEEN)
+    apart = seconds.get("idle", 0.0) / (covered or 1.0)
     if apart - idle > _APART:
         return f"; idle gaps below hold {display.percent(apart)}, as work of a moment does not end a gap"
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]

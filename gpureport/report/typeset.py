@@ -19,7 +19,7 @@ import typst
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
-from gpureport.report import charts, fonts, interval_charts, strips
+from gpureport.report import charts, display, fonts, interval_charts, strips
 from gpureport.report.model import Report
 
 TEMPLATE = "report.typ"
@@ -115,6 +115,7 @@ def _write(report: Report, folder: Path, drawable: frozenset[int], families: Col
     """Write the content and the figures for the template to read."""
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
+        "headline": display.headline(report.verdict.sentence),
         "figures": asdict(_figures(report, folder, drawable)),
         "fonts": list(families),
         "missing": _told(fonts.absent(content, drawable)),

@@ -158,14 +158,9 @@ def _loss(step: Step, findings: Findings) -> str:
         number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
         return f"Hardly any GPU time was lost; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
-    told = f"{loss.told(lost, held)}{_gone(findings)}"
-    return f"{share[:1].upper()}{share[1:]} of {loss.hours(held, len(step.analyses))} was lost: {told}."
-
-
-def _gone(findings: Findings) -> str:
-    """Return that a GPU which no longer answered cost more: its time has no samples, and so no class that is lost."""
-    gone = [card.id for card in findings.open if card.kind == "gpu_lost" and card.lost_seconds]
-    return f"; besides what a lost GPU cost, see {display.listing(gone)}" if gone else ""
+    return (
+        f"{share[:1].upper()}{share[1:]} of {loss.hours(held, len(step.analyses))} was lost: {loss.told(lost, held)}."
+    )
 
 
 def _nothing_found(findings: Findings) -> str:

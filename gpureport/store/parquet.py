@@ -156,6 +156,7 @@ def _options(recorded: Iterable[str]) -> dict[str, Any]:
         # a row group is read whole: one page a column saves 5 % of the bytes and a tenth of the writing
         "data_page_size": _PAGE_BYTES,
         "max_rows_per_page": _MOST_ROWS,
+        "write_page_index": False,
     }
 
 

@@ -33,6 +33,8 @@ _ELEMENT_TYPE, _ELEMENT_NAME = 1, 4
 """Fields of SchemaElement."""
 _PLAIN, _RLE = 0, 3
 """Encodings."""
+_MOST_ORDINAL = 2**15 - 1
+"""What the place of a row group may be said to be, in two bytes with a sign; it need not be said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,7 +153,8 @@ class RowGroupFile:
         for each in (_BYTES, _COMPRESSED):
             fields[each] = thrift.integer(I64, thrift.number(fields[each]) + added * len(page))
         fields[_OFFSET] = thrift.integer(I64, thrift.number(fields[_OFFSET]) + by)
-        fields[_ORDINAL] = thrift.integer(I16, place)
+        if place <= _MOST_ORDINAL:
+            fields[_ORDINAL] = thrift.integer(I16, place)
         fields[_COLUMNS] = thrift.listed(STRUCT, columns)
         return thrift.encoded(fields)
 

@@ -9,7 +9,7 @@ from gpureport.comparison.comparing import compare
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.step_means import per_work_mean
 from gpureport.recording import Work
-from gpureport.report import build, markdown, terminal
+from gpureport.report import build, display, markdown, terminal
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
@@ -99,6 +99,20 @@ def test_what_is_proven_worse_is_in_the_headline() -> None:
     ]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
     assert plain(content.verdict.sentence).endswith(" Besides, worse: GPU utilisation.")
+
+
+def test_a_headline_is_not_cut_within_a_name() -> None:
+    """Of a long verdict its first sentence stands in large letters, whole, whatever full stops are in its names."""
+    names = ("exp. 1 with the loader of old", "exp. 2 with many more workers")
+    runs = [
+        busy(f"{step}{run}", level + run / 200, name, SECONDS[step])
+        for (step, level), name in zip(STEPS[:2], names, strict=True)
+        for run in range(3)
+    ]
+    content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
+    first, further = map(plain, display.headline(content.verdict.sentence))
+    assert first.startswith(f"From {names[0]} to {names[1]}, GPU-hours per 1000 steps went from ")
+    assert further == "Besides, worse: GPU utilisation."
 
 
 def test_effects_since_the_first_step_stand_beside_those_of_the_step(repeated: Report) -> None:

@@ -75,12 +75,31 @@ def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
     assert content.tiles[2].value != "0"
 
 
-def test_a_lost_gpu_is_named_beside_the_loss() -> None:
-    """Its time has no samples, so the share does not hold it: the headline says so."""
-    recording, analysis = divided(computing=520, startup=20, no_samples=60)
+def test_a_lost_gpu_is_part_of_the_loss() -> None:
+    """Its time is a class of what was lost: the headline counts it there, and names it once."""
+    recording, analysis = divided(computing=520, startup=20, gpu_lost=60)
     gone = replace(examples.idle_gap("gpu:1", 500, 600), kind="gpu_lost", cause="lost", severity=Severity.PROBLEM)
     content = report((recording, replace(analysis, findings=(gone,))))
-    assert sentence(content).endswith("at start-up; besides what a lost GPU cost, see F1.")
+    assert sentence(content).endswith("was lost: 10 % on lost GPUs and 3.3 % at start-up.")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ending"),
+    [
+        ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 540, "idle": 12, "startup": 48}, "; 2.0 % counts as idle below, the rest under start-up"),
+        (
+            {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
+            "; 2.0 % counts as idle below, the rest under start-up",
+        ),
+        ({"computing": 480, "idle": 120}, "; idle gaps below hold 20 %, as work of a moment does not end a gap"),
+    ],
+)
+def test_the_idle_share_is_set_against_the_class_of_that_name(seconds: dict[str, float], ending: str) -> None:
+    """A tenth of the samples was idle: why the class holds another share of their time, where it does."""
+    (idle,) = (tile for tile in report(divided(**seconds)).tiles if tile.label == "Idle share")
+    assert idle.context.replace(GAP, " ").endswith(ending)
 
 
 def test_a_few_samples_are_too_few() -> None:
@@ -122,10 +141,10 @@ def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
 def test_several_runs_in_the_subtitle() -> None:
     """Every model, and the range of lengths."""
     first, second = examples.run("a", gpus=1), examples.run("b", seconds=1200, model="NVIDIA L4")
-    assert report(examples.pair(first), examples.pair(second)).subtitle == (
+    assert report(examples.pair(first), examples.pair(second)).subtitle.replace(GAP, " ") == (
         f"2 runs, 1 {TIMES} NVIDIA H100 80GB HBM3; 2 {TIMES} NVIDIA L4, 10 min to 20 min"
     )
-    assert report(examples.pair(first), examples.pair(first)).subtitle.endswith("HBM3, each 10 min")
+    assert report(examples.pair(first), examples.pair(first)).subtitle.endswith(f"HBM3, each 10{GAP}min")
 
 
 def test_long_names_are_cut_and_stay_apart() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from gpureport.store import thrift
+from gpureport.store import row_groups, thrift
 from gpureport.store.row_groups import RowGroupFile, encode
 
 TEXT = pa.dictionary(pa.int32(), pa.string())
@@ -140,6 +140,18 @@ def test_no_row_group_is_an_empty_file(tmp_path: Path) -> None:
     path = tmp_path / "own.parquet"
     RowGroupFile(path).close(SCHEMA, OPTIONS)
     assert parquet.read_table(path).equals(SCHEMA.empty_table())
+
+
+def test_a_place_too_high_to_be_said_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The place of a row group has two bytes in the footer; a reader that finds none counts."""
+    monkeypatch.setattr(row_groups, "_MOST_ORDINAL", 1)
+    path = tmp_path / "own.parquet"
+    expected = written(path)
+    content = path.read_bytes()
+    footer = content[-8 - int.from_bytes(content[-8:-4], "little") : -8]
+    places = [thrift.struct(group).get(7) for group in thrift.items(thrift.struct(footer)[4])]
+    assert [None if place is None else thrift.number(place) for place in places] == [0, 1, None, None]
+    assert parquet.read_table(path).unify_dictionaries().combine_chunks().equals(expected.combine_chunks())
 
 
 def test_a_footer_is_encoded_as_it_was(tmp_path: Path) -> None:
