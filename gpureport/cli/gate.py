@@ -1,13 +1,12 @@
 """Limits from the settings and the command line, held against what was analysed."""
 
-import os
 from collections.abc import Callable, Collection, Mapping
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from gpureport.cli import moment
 from gpureport.cli.text import printable
 from gpureport.errors import SettingsError
 
@@ -29,22 +28,6 @@ fail_on = click.option(
 
 ELSEWHERE = "changes are judged by gpureport check --baseline"
 """Why a command without a baseline judges none."""
-
-
-def today() -> date:
-    """Return the day by which acknowledgements hold: of SOURCE_DATE_EPOCH where it is set, else of the clock.
-
-    Raises:
-        SettingsError: when what is set is no moment.
-    """
-    stated = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not stated:
-        return datetime.now(tz=UTC).date()
-    try:
-        return datetime.fromtimestamp(int(stated), tz=UTC).date()
-    except (ValueError, OverflowError, OSError) as error:
-        hint = "write seconds since 1970, or unset it"
-        raise SettingsError("SOURCE_DATE_EPOCH", f"{stated!r} is no moment", hint) from error
 
 
 def policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
@@ -73,17 +56,17 @@ def checks(
         against: steps set against their baseline, by label.
         no_baseline: why there is nothing to set them against; empty where none was named.
     """
-    from gpureport.nightly.checking import NO_BASELINE, Night  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.checking import NO_BASELINE, Checked  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.checking import checks as checked  # noqa: PLC0415 - as above
 
-    night = Night(
+    given = Checked(
         analyses=tuple(analysis for _, analysis in analysed.runs),
         asked=analysed.kinds,
-        today=today(),
+        today=moment.today(),
         against=against or {},
         no_baseline=no_baseline or NO_BASELINE,
     )
-    return checked(wanted, night)
+    return checked(wanted, given)
 
 
 def alone(config: Path | None, limits: tuple[str, ...]) -> "Policy":

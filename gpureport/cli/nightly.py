@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from gpureport.findings import Check
     from gpureport.nightly.history import History
+    from gpureport.nightly.newest import Newest
     from gpureport.nightly.night import Night, Part
-    from gpureport.nightly.trend import Trend
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -71,6 +71,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     --policy, --fail-on) are held against tonight's runs; changes are told by the history, not by a baseline.
     """
     from gpureport.nightly.history import History  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.newest import newest  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site import build  # noqa: PLC0415 - loads jinja2
     from gpureport.nightly.trend import trends  # noqa: PLC0415 - loads numpy
 
@@ -91,11 +92,12 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     courses = trends(nights)
     whole = {each.page: each for each in history.recorded()}
     build(site, nights, courses, _Reports(store=store, whole=whole, asked=asked, fresh=fresh).of)
-    _say(nights, courses)
+    found = newest(nights, courses)
+    _say(found)
     if checks:
         tonight.codes.add(_held(checks))
     note(f"wrote {site / 'index.html'}")
-    codes = tonight.codes | (_judged(nights, courses) if fail_on_change else set())
+    codes = tonight.codes | (_judged(found) if fail_on_change else set())
     return next((code for code in _ORDER if code in codes), 0)
 
 
@@ -198,12 +200,12 @@ class _Reports:
         return self.asked.analysed([self.store.read(entry) for entry in kept]) if len(kept) == len(wanted) else None
 
 
-def _say(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> None:
+def _say(night: "Newest") -> None:
     """Print what is to be said of the newest night."""
     from gpureport.nightly.shown import state  # noqa: PLC0415 - loads numpy
 
-    for line in state(nights, courses):
-        click.echo(printable(f"{nights[-1].date}  {line}" if nights else line))
+    for line in state(night):
+        click.echo(printable(f"{night.date}  {line}" if night.date else line))
 
 
 def _held(checks: "Sequence[Check]") -> int:
@@ -214,16 +216,6 @@ def _held(checks: "Sequence[Check]") -> int:
     return result.code(checks)
 
 
-def _judged(nights: "Sequence[Night]", courses: "Sequence[Trend]") -> set[int]:
-    """Return what the newest night means for a gate: broken, or that it cannot be judged yet."""
-    if not nights:
-        return {_CANNOT_JUDGE}
-    held = {(part.step, part.model) for night in nights if night.date == nights[-1].date for part in night.measured}
-    codes = set()
-    for group in held:
-        own = [trend for trend in courses if (trend.step, trend.model) == group]
-        if any(change.new and change.verdict == "worse" for trend in own for change in trend.changes):
-            codes.add(_BROKEN)
-        if not own or min(trend.missing for trend in own):
-            codes.add(_CANNOT_JUDGE)
-    return codes or (set() if held else {_CANNOT_JUDGE})
+def _judged(night: "Newest") -> set[int]:
+    """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
+    return ({_BROKEN} if night.worse else set()) | (set() if night.judged else {_CANNOT_JUDGE})

@@ -29,7 +29,7 @@ _READ: dict[Subject, Callable[[Limit, Analysis], Observation]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Night:
+class Checked:
     """What is checked.
 
     Attributes:
@@ -52,21 +52,21 @@ def step_of(analysis: Analysis) -> str:
     return analysis.run.step or analysis.run.id
 
 
-def checks(policy: Policy, night: Night) -> tuple[Check, ...]:
+def checks(policy: Policy, given: Checked) -> tuple[Check, ...]:
     """Return one check a limit and run, in the order of the limits; of a change one a limit and step."""
-    return tuple(check for entry in policy.entries for check in _entry(entry, policy, night))
+    return tuple(check for entry in policy.entries for check in _entry(entry, policy, given))
 
 
-def _entry(entry: Entry, policy: Policy, night: Night) -> Iterator[Check]:
-    chosen = [analysis for analysis in night.analyses if _applies(entry.where, analysis)]
+def _entry(entry: Entry, policy: Policy, given: Checked) -> Iterator[Check]:
+    chosen = [analysis for analysis in given.analyses if _applies(entry.where, analysis)]
     if entry.limit.subject is Subject.CHANGE:
         # the runs of one step are repetitions, judged as one
         chosen = list({step_of(analysis): analysis for analysis in chosen}.values())
-    if not chosen and night.analyses:
+    if not chosen and given.analyses:
         reason = f"no run is {entry.where.words}"
         yield _check(entry, "", CheckOutcome.CANNOT_JUDGE, Observation(), reason)
     for analysis in chosen:
-        yield _judged(entry, analysis, policy, night)
+        yield _judged(entry, analysis, policy, given)
 
 
 def _applies(where: Where, analysis: Analysis) -> bool:
@@ -80,20 +80,20 @@ def _applies(where: Where, analysis: Analysis) -> bool:
     return any(fnmatchcase(name, where.source) for name in names)
 
 
-def _judged(entry: Entry, analysis: Analysis, policy: Policy, night: Night) -> Check:
+def _judged(entry: Entry, analysis: Analysis, policy: Policy, given: Checked) -> Check:
     narrow = _narrowed(analysis, entry.where)
     run = analysis.run.step or analysis.run.name if entry.limit.subject is Subject.CHANGE else analysis.run.name
     if narrow is None:
         reason = f"the run has no {entry.where.words}"
         return _check(entry, run, CheckOutcome.CANNOT_JUDGE, Observation(), reason)
-    excused, doubt = _excused(entry.unless, narrow, entry.confidence, night)
+    excused, doubt = _excused(entry.unless, narrow, entry.confidence, given)
     if excused:
         return _check(entry, run, CheckOutcome.NOT_APPLIED, Observation(), excused)
-    known = acknowledged.known(entry, narrow, policy, night.today)
-    every = _observed(entry, narrow, night, ())
+    known = acknowledged.known(entry, narrow, policy, given.today)
+    every = _observed(entry, narrow, given, ())
     outcome, reason = _outcome(entry.limit, every)
     if outcome is CheckOutcome.BROKEN and known.holding:
-        without = _observed(entry, narrow, night, tuple(known.holding))
+        without = _observed(entry, narrow, given, tuple(known.holding))
         others, other_reason = _outcome(entry.limit, without)
         if others is CheckOutcome.PASSED or known.whole:
             outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
@@ -128,17 +128,17 @@ def _narrowed(analysis: Analysis, where: Where) -> Analysis | None:
     )
 
 
-def _excused(unless: Unless | None, analysis: Analysis, confidence: Confidence, night: Night) -> tuple[str, str]:
+def _excused(unless: Unless | None, analysis: Analysis, confidence: Confidence, given: Checked) -> tuple[str, str]:
     """Return why a limit does not apply, and else what is not known about that."""
     if unless is None:
         return "", ""
     if unless.label is not None:
         kind, key, value = unless.label
-        given = dict(analysis.run.params if kind == "param" else analysis.run.tags)
-        return (f"{kind} {key} is {value}" if given.get(key) == value else ""), ""
+        labels = dict(analysis.run.params if kind == "param" else analysis.run.tags)
+        return (f"{kind} {key} is {value}" if labels.get(key) == value else ""), ""
     if unless.limit is None:
         return "", ""
-    seen = _absolute(unless.limit, analysis, Sought(confidence=confidence, asked=night.asked))
+    seen = _absolute(unless.limit, analysis, Sought(confidence=confidence, asked=given.asked))
     # a kind without an amount stands for its being found, which as a limit it must not be
     bare = unless.limit.subject is Subject.FINDING and not unless.limit.amount.text
     if seen.broken(unless.limit) if bare else seen.kept(unless.limit):
@@ -153,14 +153,14 @@ def _absolute(limit: Limit, analysis: Analysis, sought: Sought) -> Observation:
     return _READ[limit.subject](limit, analysis)
 
 
-def _observed(entry: Entry, analysis: Analysis, night: Night, without: Sequence[Finding]) -> Observation:
+def _observed(entry: Entry, analysis: Analysis, given: Checked, without: Sequence[Finding]) -> Observation:
     limit = entry.limit
-    sought = Sought(confidence=entry.confidence, asked=night.asked, without=without)
+    sought = Sought(confidence=entry.confidence, asked=given.asked, without=without)
     if limit.subject not in {Subject.CHANGE, Subject.NEW}:
         return _absolute(limit, analysis, sought)
-    found = night.against.get(step_of(analysis))
+    found = given.against.get(step_of(analysis))
     if found is None:
-        return absent(night.no_baseline)
+        return absent(given.no_baseline)
     if limit.subject is Subject.CHANGE:
         if entry.where.gpus is not None:
             return absent("changes are of all GPUs together: leave gpu out of for")

@@ -1,5 +1,6 @@
 """The history: a folder of nights that is only ever added to, so that folders of several jobs merge by copying."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,7 @@ class History:
         Raises:
             StoreError: when a file cannot be read.
         """
-        return [self._read(path) for path in sorted(self.folder.glob(f"[!.]*{_SUFFIX}"))]
+        return [self._read(path) for path in self._files()]
 
     def nights(self) -> list[Night]:
         """Return every night as it is to be shown, by date: what was recorded again in place of what it replaces.
@@ -51,6 +52,17 @@ class History:
             StoreError: when a file cannot be read.
         """
         return current(self.recorded())
+
+    def _files(self) -> list[Path]:
+        try:
+            found = list(self.folder.iterdir())
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            # a folder that may not be listed is no empty one
+            hint = "make it a folder that can be read, or choose another store with --store"
+            raise StoreError(str(self.folder), f"cannot be listed ({error.strerror})", hint) from error
+        return sorted(path for path in found if path.suffix == _SUFFIX and not path.name.startswith("."))
 
     @staticmethod
     def _read(path: Path) -> Night:
@@ -76,19 +88,32 @@ def _named(night: Night, name: str) -> Night:
 def current(nights: Iterable[Night]) -> list[Night]:
     """Return nights with each run once, as recorded last, and without gaps that a later call filled.
 
-    A source without data is filled by a run from the source of the same name and step in the same night.
+    A source without data is filled by a run from a source of the same name and step in the same night that a later
+    call found: of files of the same name in one call, the one that is there tells nothing of the other.
     """
     ordered = sorted(nights, key=lambda night: (night.recorded, night.id))
-    kept: dict[tuple[str, str, str], tuple[Night, Part]] = {}
-    filled = {(night.date, part.step, part.source) for night in ordered for part in night.measured}
+    kept: dict[tuple[str | int, ...], tuple[Night, Part]] = {}
     for night in ordered:
-        for part in night.parts:
-            if part.run_id is not None:
-                kept[night.date, "run", part.run_id] = night, part
-            elif (night.date, part.step, part.source) not in filled:
-                kept[night.date, part.step, part.source] = night, part
+        for part in night.measured:
+            kept[night.date, str(part.run_id)] = night, part
+        named: Counter[tuple[str, str]] = Counter()
+        for part in night.missing:
+            named[part.step, part.source] += 1
+            if not _filled(night, part, ordered):
+                kept[night.date, part.step, part.source, named[part.step, part.source]] = night, part
     left = [_with(night, [part for held, part in kept.values() if held is night]) for night in ordered]
     return sorted((night for night in left if night.parts), key=lambda night: (night.date, night.recorded, night.id))
+
+
+def _filled(night: Night, gap: Part, nights: Sequence[Night]) -> bool:
+    """Return whether another call, at the same time or later, found what one call did not."""
+    wanted = (gap.step, gap.source)
+    return any(
+        (part.step, part.source) == wanted
+        for other in nights
+        if other is not night and other.date == night.date and other.recorded >= night.recorded
+        for part in other.measured
+    )
 
 
 def _with(night: Night, parts: Sequence[Part]) -> Night:

@@ -143,7 +143,7 @@ def _part(rows: list[dict[str, Any]]) -> Part:
         model=row["gpu_model"] or "",
         gpus=row["gpus"] or 0,
         started=row["started"],
-        params=tuple(sorted(json.loads(row["params"] or "{}").items())),
+        params=tuple(sorted(dict(json.loads(row["params"] or "{}")).items())),
         driver=row["driver"] or "",
         figures=tuple(Figure(name=each["metric"], value=each["value"]) for each in rows if each["metric"]),
         reason=row["reason"] or "",

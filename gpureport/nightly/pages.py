@@ -18,6 +18,7 @@ from gpureport.nightly.model import (
     NightTable,
     PointRow,
 )
+from gpureport.nightly.newest import newest
 from gpureport.nightly.night import Night, Part
 from gpureport.nightly.trend import Change, Point, Trend
 from gpureport.report import display
@@ -43,19 +44,20 @@ def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[
         reports: names of the reports there are.
     """
     table = night_table(nights, reports)
-    checks = [check for night in newest(nights) for check in night.checks]
+    tonight = newest(nights, trends)
+    checks = [check for night in tonight.nights for check in night.checks]
     changes = sorted((row for trend in trends for row in change_rows(trend)), key=lambda row: row.date, reverse=True)
     return Index(
-        newest=nights[-1].date if nights else "",
-        state=tuple(shown.state(nights, trends)),
-        limits=tuple(_limit_rows(nights, reports)),
+        newest=tonight.date,
+        state=tuple(shown.state(tonight)),
+        limits=tuple(_limit_rows(tonight.nights, reports)),
         limits_said=result.tally(checks),
         changes=tuple(changes[:_CHANGES]),
         unchanged=_unchanged(trends),
         more_changes=max(len(changes) - _CHANGES, 0),
         groups=tuple(
             Group(name=shown.group(*key), rows=tuple(_figure_row(trend) for trend in held))
-            for key, held in groupby(trends, key=lambda trend: (trend.step, trend.model))
+            for key, held in groupby(trends, key=lambda trend: trend.group)
         ),
         nights=replace(table, rows=table.rows[:LATEST]),
         more_nights=max(len(table.rows) - LATEST, 0),
@@ -71,14 +73,9 @@ def night_table(nights: Sequence[Night], reports: Collection[str]) -> NightTable
     )
 
 
-def newest(nights: Sequence[Night]) -> Sequence[Night]:
-    """Return what was recorded in the newest night: jobs side by side record one each."""
-    return [night for night in nights if night.date == nights[-1].date]
-
-
 def _limit_rows(nights: Sequence[Night], reports: Collection[str]) -> Iterator[LimitRow]:
-    """Yield every limit of the newest night, the gravest first."""
-    held = [(check, night.page) for night in newest(nights) for check in night.checks]
+    """Yield every limit of some nights, the gravest first."""
+    held = [(check, night.page) for night in nights for check in night.checks]
     pages = {id(check): page for check, page in held}
     for check in result.ordered([check for check, _ in held]):
         page = pages[id(check)]

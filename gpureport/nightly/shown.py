@@ -1,12 +1,12 @@
 """Figures of nights, their changes and the state of the newest night, as people read them."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 
 from gpureport.nightly.change import Step
 from gpureport.nightly.figures import COUNT, FigureKind
-from gpureport.nightly.night import Night
+from gpureport.nightly.newest import Newest
 from gpureport.nightly.trend import Altered, Change, Trend
 from gpureport.report import display
 
@@ -76,19 +76,30 @@ def change(trend: Trend, found: Change) -> str:
     return f"{words}, {size(kind, step)}{beside}"
 
 
-def state(nights: Sequence[Night], trends: Sequence[Trend]) -> list[str]:
+def state(night: Newest) -> list[str]:
     """Return what is to be said of the newest night, the most important first."""
-    if not nights:
+    if not night.date:
         return ["No night is recorded yet."]
-    date = nights[-1].date
-    missing = [part for night in nights if night.date == date for part in night.missing]
-    lines = [f"No data from {label(part.source)}: {display.sentence(part.reason)}" for part in missing]
-    new = [(trend, found) for trend in trends for found in trend.changes if found.new]
-    new.sort(key=lambda entry: ("worse", "changed", "better").index(entry[1].verdict))
-    lines += [f"{found.verdict.capitalize()}: {change(trend, found)}." for trend, found in new]
-    few = min((trend.missing for trend in trends), default=0)
-    if any(night.measured for night in nights) and few:
-        lines.append(f"{display.plural(few, 'more night')} needed before changes can be told.")
-    elif not new and len(missing) < sum(len(night.parts) for night in nights if night.date == date):
-        lines.append("No figure changed.")
+    lines = [f"No data from {label(part.source)}: {display.sentence(part.reason)}" for part in night.missing]
+    lines += list(_silent(night))
+    lines += [f"{found.verdict.capitalize()}: {change(trend, found)}." for trend, found in night.new]
+    lines += list(_short(night))
+    if not night.new and len(night.short) < len(night.groups):
+        lines.append("No other figure changed." if night.silent else "No figure changed.")
     return lines
+
+
+def _silent(night: Newest) -> Iterator[str]:
+    """Yield the figures of each group that are recorded no longer."""
+    for step, model in night.groups:
+        titles = [trend.kind.title for trend in night.silent if trend.group == (step, model)]
+        if titles:
+            of = f" of {group(step, model)}" if len(night.groups) > 1 else ""
+            yield f"Recorded before, but not in this night{of}: {', '.join(titles)}."
+
+
+def _short(night: Newest) -> Iterator[str]:
+    """Yield how many nights each group still needs."""
+    for key, needed in night.short:
+        of = f" of {group(*key)}" if len(night.groups) > 1 else ""
+        yield f"{display.plural(needed, 'more night')} needed before changes{of} can be told."

@@ -75,6 +75,19 @@ class Trend:
         return tuple(point for point in self.points if point.value is not None)
 
     @property
+    def group(self) -> tuple[str, str]:
+        """Step and GPUs, by which runs are followed."""
+        return self.step, self.model
+
+    @property
+    def silent(self) -> bool:
+        """Whether the newest night has a run that does not tell it, though one of the last ten nights with runs did."""
+        if not self.points[-1].parts or self.points[-1].value is not None:
+            return False
+        before = [point for point in self.points[:-1] if point.parts]
+        return any(point.value is not None for point in before[-FEWEST:])
+
+    @property
     def missing(self) -> int:
         """Nights with a value that are still needed before a change can be told."""
         return max(FEWEST - len(self.known), 0)

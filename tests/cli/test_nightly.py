@@ -42,7 +42,9 @@ def test_two_nights(nightly: Program, tmp_path: Path) -> None:
     """Each night is recorded with its label, has its report, and the run is in the store."""
     assert nightly("0.csv", "--date", "2026-03-01", "--label", "abc", "--work", "500:steps").code == 0
     done = nightly("1.csv", "--date", "2026-03-02", "--param", "workers=4")
-    assert (done.code, done.out) == (0, "2026-03-02  8 more nights needed before changes can be told.\n")
+    unsaid = "GPU time per 1000 units of work, Work a second, Energy per 1000 units of work"
+    said = (f"Recorded before, but not in this night: {unsaid}.", "8 more nights needed before changes can be told.")
+    assert (done.code, done.out) == (0, "".join(f"2026-03-02  {line}\n" for line in said))
     assert shown(tmp_path) == [("2026-03-01", "abc", 1, ""), ("2026-03-02", "", 1, "")]
     first, second = History(tmp_path / ".gpureport").nights()
     (run,) = first.measured
@@ -151,6 +153,46 @@ def test_gate_cannot_judge_few_nights(nightly: Program) -> None:
     assert (done.code, done.out) == (4, "2026-03-01  9 more nights needed before changes can be told.\n")
 
 
+def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Path) -> None:
+    """A log without a column that those before had is said and exits with 4, though nothing else changed."""
+    (tmp_path / "n.csv").write_text(log(130))
+    nightly("n.csv", "--date", "2027-01-30")
+    (kept,) = History(tmp_path / ".gpureport").nights()
+    values = {figure.name: figure.value for figure in kept.measured[0].figures}
+    model = kept.measured[0].model
+    for number in range(12):
+        History(tmp_path / ".gpureport").append(night(number, part(values, number, model=model)))
+    assert nightly("n.csv", "--date", "2027-01-30", "--fail-on-change").code == 0
+    text = log(131)
+    heading, *rows = [line.split(", ") for line in text.splitlines()]
+    place = heading.index("power.draw [W]")
+    (tmp_path / "less.csv").write_text(
+        "".join(", ".join(row[:place] + row[place + 1 :]) + "\n" for row in [heading, *rows])
+    )
+    done = nightly("less.csv", "--date", "2027-01-31", "--fail-on-change")
+    assert done.code == 4
+    assert "Recorded before, but not in this night: Energy of the GPUs, Mean power of a GPU." in done.out
+    assert "No other figure changed." in done.out
+    assert nightly("less.csv", "--date", "2027-01-31").code == 0
+
+
+def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: Path) -> None:
+    """The log of one node tells nothing of that of another of the same name: its gap is shown until it is there."""
+    for number in range(3):
+        (tmp_path / f"node{number}").mkdir()
+    (tmp_path / "node0" / "gpu.csv").write_text(log(120))
+    names = [f"node{number}/gpu.csv" for number in range(3)]
+    done = nightly(*names, "--date", "2026-03-01")
+    assert done.code == 4
+    assert done.out.count("No data from gpu.csv: no such file or run") == 2
+    assert nightly(*names, "--date", "2026-03-01").code == 4
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run no such file or run")]
+    for number in (1, 2):
+        (tmp_path / names[number]).write_text(log(120 + number))
+    assert nightly(*names, "--date", "2026-03-01").code == 0
+    assert shown(tmp_path) == [("2026-03-01", "", 3, "")]
+
+
 def test_better_breaks_no_gate(nightly: Program, tmp_path: Path) -> None:
     """A change for the better is told and exits with 0."""
     assert gate(nightly, tmp_path, [0.02 + 0.001 * (number % 3) for number in range(20)]) == [0, 0, 0]
@@ -177,8 +219,14 @@ def test_the_date_of_a_reproducible_build(nightly: Program, tmp_path: Path, monk
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1773400000")
     assert nightly("0.csv").code == 0
     assert [each[0] for each in shown(tmp_path)] == ["2026-03-13"]
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
-    assert nightly("1.csv").code == 2
+    for wrong in ("soon", "9" * 14, "9" * 40, "1.5"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+        for more in ((), ("--date", "2026-03-14")):
+            done = nightly("1.csv", *more)
+            assert (done.code, done.err) == (
+                2,
+                f"gpureport: SOURCE_DATE_EPOCH: {wrong!r} is no moment; set it to seconds since 1970, or unset it\n",
+            )
 
 
 def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
@@ -189,6 +237,15 @@ def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
     done = nightly("1.csv", "--date", "2026-03-02")
     assert done.code == 3
     assert "cannot be read as a night" in done.err
+
+
+def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) -> None:
+    """A history that cannot be listed is an error with 3, not one without nights, also where no night is added."""
+    (tmp_path / ".gpureport").mkdir()
+    (tmp_path / ".gpureport" / "history").write_text("")
+    for sources in ((), ("0.csv",)):
+        done = nightly(*sources, "--date", "2026-03-02")
+        assert (done.code, "cannot be listed" in done.err) == (3, True)
 
 
 def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:

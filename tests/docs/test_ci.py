@@ -204,7 +204,7 @@ def faults(schema: str, file: Path, text: str) -> str:
 
 
 def test_github_workflow_is_valid(tmp_path: Path) -> None:
-    """It keeps the schema of workflows, every step is one thing, and actionlint says nothing where it is installed."""
+    """It keeps the schema of workflows, and every step is one thing."""
     (text,) = blocks(RECIPES / "github-actions.md", "yaml")
     content: Any = yaml.safe_load(text)
     assert set(content) <= {"name", True, "permissions", "env", "defaults", "concurrency", "jobs"}
@@ -219,10 +219,21 @@ def test_github_workflow_is_valid(tmp_path: Path) -> None:
     workflow = tmp_path / "nightly.yml"
     assert "runs-on" in faults("github-workflows", workflow, text.replace("runs-on", "runs_on"))
     assert faults("github-workflows", workflow, text + textwrap.indent(shown, "      ")) == ""
+
+
+def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
+    """It finds a key and a function that are none, and nothing in the recipe."""
     linter = shutil.which("actionlint")
-    if linter is not None:
+    if linter is None:
+        pytest.skip("needs the program actionlint on the path")
+    (text,) = blocks(RECIPES / "github-actions.md", "yaml")
+    (shown,) = blocks(RECIPES.parent / "publish.md", "yaml")
+    whole = text + textwrap.indent(shown, "      ")
+    for right, wrong in (("", ""), ("runs-on", "runs_on"), ("always", "ever")):
+        content = whole.replace(right, wrong) if right else whole
+        (tmp_path / "nightly.yml").write_text(content)
         done = subprocess.run([linter, "nightly.yml"], cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (0, "")
+        assert (done.returncode, wrong in done.stdout, bool(done.stdout)) == (int(bool(wrong)), True, bool(wrong))
 
 
 def test_gitlab(bench: Bench, logs: list[Path], tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from gpureport.comparison.noise import Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.findings import Check
 from gpureport.nightly.against_baseline import against
-from gpureport.nightly.checking import Night, checks, step_of
+from gpureport.nightly.checking import Checked, checks, step_of
 from gpureport.nightly.policy import Policy
 from gpureport.nightly.policy_file import stated
 from gpureport.recording import Recording
@@ -39,7 +39,7 @@ def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:
 def judged(limits: Policy | str, *analyses: Analysis, asked: frozenset[str] = KINDS) -> tuple[Check, ...]:
     """Return the checks of a policy, or of one limit."""
     wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
-    return checks(wanted, Night(analyses=analyses, asked=asked, today=TODAY))
+    return checks(wanted, Checked(analyses=analyses, asked=asked, today=TODAY))
 
 
 def changed(
@@ -49,4 +49,4 @@ def changed(
     wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
     analyses = tuple(run.analysis for run in after)
     found = {step_of(after[0].analysis): against(before, after, noise)}
-    return checks(wanted, Night(analyses=analyses, asked=KINDS, today=TODAY, against=found))
+    return checks(wanted, Checked(analyses=analyses, asked=KINDS, today=TODAY, against=found))

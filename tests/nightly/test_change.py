@@ -70,6 +70,15 @@ def test_a_step_of_five_spreads_is_told_by_its_third_night() -> None:
     assert told >= 40
 
 
+def test_the_level_of_nights_that_are_the_same_is_their_value() -> None:
+    """Of zeros it is zero, not what rounding left of it, which would be shown with a sign."""
+    for nights in range(10, 40):
+        (found,) = changes(np.repeat([0.0, 2.0], [nights, 3]), smallest=0.5, grain=0.5) or (None,)
+        assert found is None or (found.before, found.after) == (0.0, 2.0)
+    (found,) = changes(np.repeat([0.0, 2.0], [30, 10]), smallest=0.5, grain=0.5)
+    assert (found.before, found.after, found.difference) == (0.0, 2.0, 2.0)
+
+
 def test_a_shock_that_fades_is_no_level() -> None:
     """Three nights of which each is about a third as far off as the one before are no step."""
     for seed in range(20):
