@@ -1,35 +1,31 @@
-// The button for light and dark, and tables sorted by a column. Without this script a page has neither.
+// The button for light and dark, and tables sorted by a column. Without this script a page has neither; a template of
+// one's own may have no button.
 'use strict';
+const $ = (selector) => document.querySelector(selector), all = (selector) => document.querySelectorAll(selector);
 {
-const scheme = document.querySelector('#scheme'), system = matchMedia('(prefers-color-scheme: dark)');
-const rules = [...document.styleSheets].flatMap(({cssRules}) => [...cssRules]);
-const asked = rules.flatMap(({media}) => media?.mediaText.includes('-scheme') ? [[media, media.mediaText]] : []);
-let chosen;
+const scheme = $('#scheme') ?? {}, system = matchMedia('(prefers-color-scheme: dark)');
+const asked = [...document.styleSheets].flatMap(({cssRules}) => [...cssRules])
+ .flatMap(({media}) => media?.mediaText.includes('-scheme') ? [[media, media.mediaText]] : []);
+let dark;
 
-// What is asked of the system is put as a width that every screen has, or none.
-function colours() {
- const dark = chosen ?? system.matches;
- if (scheme) scheme.textContent = dark ? 'Light' : 'Dark';
- if (chosen === undefined) return;
- for (const [media, text] of asked) {
-  media.mediaText = text.replace(/\(prefers-color-scheme:\s*(\w+)\)/g, (all, name) => `(min-width: ${dark === (name === 'dark') ? 0 : 1e6}px)`);
- }
- document.documentElement.style.colorScheme = dark ? 'dark' : 'light';
+function colours(now) {
+ dark = now;
+ scheme.textContent = dark ? 'Light' : 'Dark';
  dispatchEvent(new Event('resize'));
 }
 
-// a page of a template of one's own may have no such button
-if (scheme) {
- scheme.hidden = !asked.length;
- scheme.onclick = () => {
-  chosen = !(chosen ?? system.matches);
-  colours();
- };
-}
-system.addEventListener('change', colours);
-colours();
+scheme.hidden = !asked.length;
+// the system is followed until then; what is asked of it becomes a width that every screen has, or none
+scheme.onclick = () => {
+ system.onchange = null;
+ for (const [media, text] of asked) {
+  media.mediaText = text.replace(/\(prefers.*?\)/g, (each) => each.includes('dark') === dark ? '(max-width:0)' : '(min-width:0)');
+ }
+ colours(!dark);
+};
+(system.onchange = () => colours(system.matches))();
 
-for (const table of document.querySelectorAll('.sorted')) {
+for (const table of all('.sorted')) {
  const [body] = table.tBodies, rows = [...body.rows], heads = [...table.tHead.rows[0].cells];
  heads.forEach((head, column) => {
   if (!head.scope) return;

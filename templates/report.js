@@ -1,18 +1,16 @@
 // Draws the samples inside the page as linked charts. Without this script the static figures stay.
-'use strict';
 (async () => {
-const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76;
+const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76, NOWHERE = [0, 0, 0, 0];
 const STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
-const $ = (selector) => document.querySelector(selector), all = (selector) => document.querySelectorAll(selector);
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 if (!window.DecompressionStream) return;
 const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [];
-const tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops');
-let view = [0, axis], chosen, hot = null, frame = 0, version = 0, colours = {}, left = 60;
+const tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops'), look = getComputedStyle(pick);
+let view = [0, axis], chosen, hot = null, frame = 0, version = 0, left = 60;
 
 async function inflate(id) {
  const text = $('#' + id).textContent;
- const bytes = Uint8Array.fromBase64 ? Uint8Array.fromBase64(text) : Uint8Array.from(atob(text), (l) => l.charCodeAt());
+ const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (l) => l.charCodeAt());
  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -40,15 +38,14 @@ async function unpack(run) {
   const bytes = blobs[place];
   let at = device.times;
   const part = () => bytes.subarray(at, at += device.count);
-  device.run = run;
-  device.cells = device.like === null ? cells(bytes, device) : run.devices[device.like].cells;
+  device.cells = run.devices[device.like]?.cells ?? cells(bytes, device);
   device.series = device.metrics.map((number) => {
-   const metric = run.metrics[number], low = part(), mean = run.bucket ? part() : low;
-   return {metric, device, low, mean, high: run.bucket ? part() : low, shift: metric.averaged ? device.shift : 0};
+   const metric = run.metrics[number], low = part(), [mean, high] = run.bucket ? [part(), part()] : [low, low];
+   return {metric, device, low, mean, high, shift: metric.averaged ? device.shift : 0};
   });
  });
  run.strips.forEach((strip, number) => {
-  strips.push(Object.assign(strip, {run, number, of: run.devices[strip.device]}));
+  strips.push(Object.assign(strip, {run, number, key: `${run.place}:${number}`, of: run.devices[strip.device]}));
  });
 }
 
@@ -63,87 +60,84 @@ function firstAfter(list, time) {
 
 const value = ({offset, step}, code) => offset + step * code, span = () => view[1] - view[0];
 
-// Sum and weight, smallest and largest code of each block of samples, so that a pixel need not look at each of them.
+// Weight, sum, smallest and largest code of what was added since the last reset.
+const total = new Float64Array(4), reset = () => total.set([0, 0, Infinity, -Infinity]);
+
+function add(weight, code, least, most) {
+ total[0] += weight;
+ total[1] += weight * code;
+ if (least < total[2]) total[2] = least;
+ if (most > total[3]) total[3] = most;
+}
+
+// The same of each full block of samples, the sum as a mean, so that a pixel need not look at each of them.
 function blocks({device, low, mean, high}) {
- const {start, end} = device.cells, count = Math.ceil(mean.length / BLOCK);
- const sums = new Float32Array(count), weights = sums.slice(), least = new Uint8Array(count).fill(NONE), most = new Uint8Array(count);
- for (let at = 0; at < mean.length; at++) {
-  if (mean[at] === NONE) continue;
-  const to = at / BLOCK | 0, share = end[at] - start[at];
-  sums[to] += mean[at] * share;
-  weights[to] += share;
-  if (low[at] < least[to]) least[to] = low[at];
-  if (high[at] > most[to]) most[to] = high[at];
+ const {start, end} = device.cells, parts = [0, 1, 2, 3].map(() => new Float32Array(mean.length / BLOCK | 0));
+ for (let at = 0; at < parts[0].length * BLOCK;) {
+  reset();
+  do if (mean[at] !== NONE) add(end[at] - start[at], mean[at], low[at], high[at]);
+  while (++at % BLOCK);
+  total[1] /= total[0] || 1;
+  parts.forEach((part, place) => part[at / BLOCK - 1] = total[place]);
  }
- return [sums, weights, least, most];
+ return parts;
 }
 
 // Time-weighted mean, smallest and largest value of each pixel; NaN where nothing was recorded.
 function columns(series) {
- const {metric, device, shift, low, mean, high, drawn} = series, {start, end} = device.cells, each = span() / width;
+ const {metric, device, shift, low, mean, high, drawn} = series, {start, end} = device.cells;
  if (drawn?.version === version) return drawn;
- const [sums, weights, lows, highs] = series.blocks ??= blocks(series), out = [0, 1, 2].map(() => new Float32Array(width).fill(NaN));
+ const [weights, means, lows, highs] = series.blocks ??= blocks(series), out = [0, 1, 2].map(() => new Float32Array(width).fill(NaN));
  series.drawn = Object.assign(out, {version});
  let begin = view[0] + shift, at = firstAfter(end, begin);
  for (let x = 0; x < width; x++) {
-  const stop = view[0] + shift + (x + 1) * each;
-  let sum = 0, weight = 0, least = NONE, most = 0;
+  const stop = view[0] + shift + (x + 1) * span() / width;
+  reset();
   while (start[at] < stop) {
    if (at % BLOCK === 0 && start[at] >= begin && end[at + BLOCK - 1] <= stop) {
     const block = at / BLOCK;
-    sum += sums[block];
-    weight += weights[block];
-    if (lows[block] < least) least = lows[block];
-    if (highs[block] > most) most = highs[block];
+    add(weights[block], means[block], lows[block], highs[block]);
     at += BLOCK;
-    continue;
+   } else {
+    if (mean[at] !== NONE) add(Math.min(end[at], stop) - Math.max(start[at], begin), mean[at], low[at], high[at]);
+    at++;
    }
-   if (mean[at] !== NONE) {
-    const share = Math.min(end[at], stop) - Math.max(start[at], begin);
-    sum += mean[at] * share;
-    weight += share;
-    if (low[at] < least) least = low[at];
-    if (high[at] > most) most = high[at];
-   }
-   at++;
   }
   if (end[at - 1] > stop) at--;
   begin = stop;
-  if (weight > 0) {
-   out[0][x] = value(metric, sum / weight);
-   out[1][x] = value(metric, least);
-   out[2][x] = value(metric, most);
-  }
+  if (total[0] > 0) [total[1] / total[0], total[2], total[3]].forEach((code, part) => out[part][x] = value(metric, code));
  }
  return out;
 }
 
 function said({metric, device, shift, low, mean, high}, time) {
- const row = firstAfter(device.cells.start, time + shift) - 1;
- if (!(time + shift < device.cells.end[row]) || mean[row] === NONE) return 'no sample';
+ const {start, end} = device.cells, row = firstAfter(start, time += shift) - 1;
+ if (!(time < end[row]) || mean[row] === NONE) return 'no sample';
  const text = (code) => value(metric, code).toFixed(metric.digits);
  const range = low[row] < high[row] ? ` (${text(low[row])} to ${text(high[row])})` : '';
  return `${metric.exact ? '' : '≈ '}${text(mean[row])}${range} ${metric.unit}`;
 }
 
-function clock(seconds, digits) {
- const parts = digits ? 10 : 1, tenths = Math.round(seconds * parts), whole = Math.floor(tenths / parts);
- const part = (value) => String(value % 60).padStart(2, '0');
- return `${Math.floor(whole / 3600)}:${part(Math.floor(whole / 60))}:${part(whole)}${digits ? '.' + tenths % 10 : ''}`;
+function clock(seconds, tenths) {
+ const [whole, rest] = seconds.toFixed(tenths).split('.'), part = (size) => String(Math.floor(whole / size) % 60).padStart(2, '0');
+ return `${Math.floor(whole / 3600)}:${part(60)}:${part(1)}${tenths ? '.' + rest : ''}`;
 }
 
 const pixel = (time, {room}) => left + (time - view[0]) / span() * room;
-const colour = (name) => colours[name] ??= (pick.style.outlineColor = `var(--${name})`, getComputedStyle(pick).outlineColor);
+const colour = (name) => look.getPropertyValue('--' + name);
+
+// The GPU of a run in a row, or nearest to it.
+const nearest = ({strips}, row) => strips[clamp(row | 0, 0, strips.length - 1)];
 
 // What the functions of drawing work on: the pen of a chart, and the pixels between its axes.
 let pen, chart, width;
 
 function begin(of, height, top) {
- const ratio = Math.min(devicePixelRatio, 2), least = span() / of.room * 84;
+ const {canvas, room} = of, ratio = Math.min(devicePixelRatio, 2), least = span() / room * 84;
  const step = STEPS.find((each) => each >= least) || 86400 * Math.ceil(least / 86400);
- [chart, pen, width] = [of, of.canvas.getContext('2d'), of.room | 0];
- [chart.canvas.width, chart.canvas.height] = [(of.room + left + RIGHT) * ratio, height * ratio];
- chart.canvas.style.height = height + 'px';
+ [chart, pen, width] = [of, canvas.getContext('2d'), room | 0];
+ [canvas.width, canvas.height] = [(room + left + RIGHT) * ratio, height * ratio];
+ canvas.style.height = height + 'px';
  pen.scale(ratio, ratio);
  pen.textBaseline = 'middle';
  for (let time = Math.ceil(view[0] / step) * step; time <= view[1]; time += step) {
@@ -155,7 +149,7 @@ function begin(of, height, top) {
 
 function box(start, end, y, tall, least = 1) {
  const from = clamp(pixel(start, chart), left, left + width - least), to = Math.min(pixel(end, chart), left + width);
- return end < view[0] || start > view[1] ? null : [from, y, Math.max(to - from, least), tall];
+ return end < view[0] || start > view[1] ? NOWHERE : [from, y, Math.max(to - from, least), tall];
 }
 
 function fill(name, rectangles, alpha = 1) {
@@ -165,9 +159,7 @@ function fill(name, rectangles, alpha = 1) {
   while (under.length) path.lineTo(...under.pop());
   path.closePath();
  };
- for (const each of rectangles) {
-  if (!each) continue;
-  const [x, y, wide, tall] = each;
+ for (const [x, y, wide, tall] of rectangles) {
   if (x !== edge) close(), path.moveTo(x, y);
   else path.lineTo(x, y);
   edge = x + wide;
@@ -183,7 +175,7 @@ function fill(name, rectangles, alpha = 1) {
 
 function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 999) {
  pen.fillStyle = colour(name);
- pen.font = `${font} ${colours.font}`;
+ pen.font = `${font} ${look.fontFamily}`;
  pen.textAlign = align;
  pen.fillText(text, x, y, most);
 }
@@ -191,7 +183,7 @@ function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 
 function stroke(name, thick, rectangles) {
  pen.strokeStyle = colour(name);
  pen.lineWidth = thick;
- for (const each of rectangles) if (each) pen.strokeRect(...each);
+ for (const each of rectangles) pen.strokeRect(...each);
 }
 
 const outlined = (marks, y, tall) => marks.filter(([card]) => card === hot?.card).map(([, , start, end]) => box(start, end, y, tall, 3));
@@ -200,7 +192,7 @@ function drawStrips(of) {
  const {run} = of, {row, top} = run, bottom = top + row * run.strips.length, tall = row * .68;
  begin(of, bottom + 22, top);
  for (const strip of run.strips) {
-  const y = top + (strip.number + .1) * row, floor = y + tall, track = box(0, run.seconds, y, tall) || [0, 0, 0, 0];
+  const y = top + (strip.number + .1) * row, floor = y + tall, track = box(0, run.seconds, y, tall);
   const series = strip.of.series.find(({metric}) => metric.strip), means = series ? columns(series)[0] : [], bars = [], dots = [];
   const own = strip === chosen, hole = (x) => {
    for (let at = x % 6; at < tall; at += 6) dots.push([x, y + at, 1, 1.5]);
@@ -213,21 +205,22 @@ function drawStrips(of) {
   }
   for (const [start, end] of strip.gaps) {
    const gap = box(start, end, 0, 0);
-   for (let x = 0; x < gap?.[2]; x++) hole(Math.round(gap[0]) + x);
+   for (let x = 0; x < gap[2]; x++) hole(Math.round(gap[0]) + x);
   }
   fill('track', [track]);
   fill('busy', bars);
   fill('soft', dots);
   for (const name of ['soft', 'note', 'mark']) {
-   const mark = ([, level, start, end, whole]) => level === name && box(start, end, floor + 1 + whole * row / 9, whole ? 1 : row * .12, 2);
-   fill(name, strip.marks.map(mark));
+   const marks = strip.marks.filter(([, level]) => level === name);
+   fill(name, marks.map(([, , start, end, whole]) => box(start, end, floor + 1 + whole * row / 9, whole ? 1 : row * .12, 2)));
   }
   stroke('mark', 2, outlined(strip.marks, y - 1, tall + row * .15 + 2));
  }
  for (const [name, time] of run.events) {
-  const at = box(time, time, 0, 3);
-  for (let y = top - 4; at && y < bottom; y += 5) fill('event', [[at[0], y, 1, 3]]);
-  if (at) write(name, at[0], top - 12, 'event', 'center');
+  const [x, , seen] = box(time, time, 0, 3);
+  if (!seen) continue;
+  for (let y = top - 4; y < bottom; y += 5) fill('event', [[x, y, 1, 3]]);
+  write(name, x, top - 12, 'event', 'center');
  }
 }
 
@@ -235,27 +228,25 @@ function drawStrips(of) {
 const seriesOf = ({of, run}) => [of, ...run.devices.filter((each) => each.host && each.node === of.node)].flatMap(({series}) => series);
 
 function drawDetail(of) {
- const {run, marks} = chosen, list = seriesOf(chosen), strips = run.strips;
- // a redraw of all GPUs must not keep a hand waiting
- const quick = strips.length * chosen.of.count * list.length * span() < 12e6 * axis;
+ const {run: {strips}, marks} = chosen, list = seriesOf(chosen);
  begin(of, list.length * ROW + 20, TITLE);
  list.forEach((series, position) => {
   const {label, low, high} = series.metric, y = position * ROW + TITLE, [mean, least, most] = columns(series), at = [...mean.keys()];
   const up = (value) => y + TALL * (1 - (value - low) / (high - low));
-  const bar = (from, to, x) => from <= to ? [left + x, up(to), 1, Math.max(up(from) - up(to), 1)] : null;
+  const bar = (from, to, x) => from <= to ? [left + x, up(to), 1, Math.max(up(from) - up(to), 1)] : NOWHERE;
   write(label, left, y - 8, 'ink', 'left', '600 11px');
   [high, low].forEach((end, row) => write(end, left - 6, y + 6 + row * (TALL - 11), 'soft', 'right'));
   stroke('line', 1, [[left + .5, y + .5, width - 1, TALL - 1]]);
   fill('mark', outlined(marks, y, TALL), .12);
-  if (quick && strips[1] && !series.device.host) {
+  if (strips[1] && !series.device.host) {
    const peers = strips.flatMap((strip) => strip.of.series.filter(({metric}) => metric === series.metric)).map((each) => columns(each)[0]);
    fill('soft', at.map((x) => {
-    let low = Infinity, high = -low;
-    for (const peer of peers) peer[x] < low && (low = peer[x]), peer[x] > high && (high = peer[x]);
-    return bar(low, high, x);
+    reset();
+    for (const peer of peers) add(0, 0, peer[x], peer[x]);
+    return bar(total[2], total[3], x);
    }), .22);
   }
-  fill('busy', at.map((x) => least[x] < most[x] ? bar(least[x], most[x], x) : null), .22);
+  fill('busy', at.map((x) => bar(least[x], most[x], x)), .22);
   stroke('busy', 1.4, []);
   pen.beginPath();
   mean.forEach((value, x) => {
@@ -271,13 +262,12 @@ function drawDetail(of) {
 // Draws the charts in sight, the others when they come there.
 function paint() {
  frame = 0;
- colours = {font: getComputedStyle(pick).fontFamily};
  left = Math.min(margin, charts[0].canvas.clientWidth / 4);
- const due = charts.filter(({canvas, drawn}) => {
-  const {top, bottom} = canvas.getBoundingClientRect();
-  return !drawn || drawn < version && bottom > 0 && top < innerHeight;
+ const due = charts.filter((chart) => {
+  const {top, bottom} = chart.canvas.getBoundingClientRect();
+  chart.room = chart.canvas.clientWidth - left - RIGHT;
+  return !chart.drawn || chart.drawn < version && bottom > 0 && top < innerHeight;
  });
- for (const chart of charts) chart.room = chart.canvas.clientWidth - left - RIGHT;
  for (const chart of due) {
   chart.drawn = version;
   (chart.run ? drawStrips : drawDetail)(chart);
@@ -290,19 +280,19 @@ function zoom(start, end) {
  const size = clamp(end - start, finest, axis), from = clamp(start, 0, axis - size);
  view = [from, from + size];
  $('#shown').textContent = `${clock(view[0])} to ${clock(view[1])}`;
- cross(null);
+ stops.hidden = !hot;
+ cross();
  redraw();
 }
 
 function scale(by, about = (view[0] + view[1]) / 2) {
  if (!by) hot = null;
- stops.hidden = !hot;
  zoom(...by ? view.map((edge) => about + (edge - about) * by) : [0, axis]);
 }
 
 function choose(strip) {
  chosen = strip;
- pick.value = `${strip.run.place}:${strip.number}`;
+ pick.value = strip.key;
  const slot = $('#slot' + strip.run.place);
  slot.contains(detail) || slot.append(detail);
  redraw();
@@ -317,14 +307,14 @@ function show(card) {
   if (!last || mark[0] > (last[0] + last[1]) / 2) list.push(mark);
  }
  if (!list.length) return;
- hot = {card, list, at: list.indexOf(list.reduce((best, each) => each[1] - each[0] > best[1] - best[0] ? each : best))};
+ const sizes = list.map(([start, end]) => end - start);
+ hot = {card, list, at: sizes.indexOf(Math.max(...sizes))};
  step(0);
 }
 
 function step(by) {
  const {list, card} = hot, at = hot.at = (hot.at + by + list.length) % list.length, [start, end, whole, strip] = list[at];
  const room = Math.max((end - start) * 1.5, 15 * strip.of.interval);
- stops.hidden = false;
  stops.firstChild.textContent = `${card}: ${at + 1} of ${list.length}`;
  choose(strip);
  zoom(...whole ? [0, axis] : [start - room, end + room]);
@@ -334,10 +324,10 @@ function step(by) {
  scrollBy(0, canvas.getBoundingClientRect().top + strip.number * run.row - innerHeight / 3);
 }
 
-const follow = () => show((/(?:show=|mark-)(F\d+)/.exec(location.hash) || [])[1]);
+const follow = () => show(location.hash.match(/(?:show=|mark-)(F\d+)/)?.[1]);
 
 function cross(time, strip, x, y) {
- tip.hidden = time === null;
+ tip.hidden = !strip;
  for (const of of charts) {
   of.line.hidden = tip.hidden;
   of.line.style.left = pixel(time, of) + 'px';
@@ -355,12 +345,12 @@ function cross(time, strip, x, y) {
 function wire(of) {
  const {canvas, area, run} = of;
  let drag = null, at = null;
- const edge = () => canvas.getBoundingClientRect(), hide = () => cross(null);
+ const edge = () => canvas.getBoundingClientRect(), hide = () => cross();
  const time = ({clientX}) => clamp(view[0] + (clientX - edge().left - left) / of.room * span(), ...view);
- const under = ({clientY}) => run ? run.strips[clamp((clientY - edge().top - run.top) / run.row | 0, 0, run.strips.length - 1)] : chosen;
+ const under = ({clientY}) => run ? nearest(run, (clientY - edge().top - run.top) / run.row) : chosen;
  const stretch = (event) => [at, time(event)].sort((a, b) => a - b);
  const moved = ({clientX}) => drag && Math.abs(clientX - drag.clientX) > 4;
- const next = (by) => choose(chosen.run.strips[clamp(chosen.number + by, 0, chosen.run.strips.length - 1)]);
+ const next = (by) => choose(nearest(chosen.run, chosen.number + by));
  const pan = (way) => zoom(...view.map((edge) => edge + way * span() / 8));
  const walk = (way) => {
   at = clamp((at ?? view[0] + span() / 2) + way * Math.max(span() / 500, chosen.of.interval), ...view);
@@ -375,7 +365,6 @@ function wire(of) {
   onpointermove(event) {
    cross(time(event), under(event), event.clientX, event.clientY);
    area.hidden = !moved(event);
-   if (area.hidden) return;
    const [from, to] = stretch(event).map((each) => pixel(each, of));
    [area.style.left, area.style.width] = [from + 'px', to - from + 'px'];
   },
@@ -421,8 +410,8 @@ for (const link of all('.card a[href*="-mark-"]')) {
  link.href = '#show=' + id;
  link.onclick = () => void show(id);
 }
-pick.onchange = () => choose(strips.find(({run, number}) => pick.value === `${run.place}:${number}`));
-onresize = matchMedia('(prefers-color-scheme: dark)').onchange = () => {
+pick.onchange = () => choose(strips.find(({key}) => key === pick.value));
+onresize = () => {
  for (const chart of charts) chart.drawn = 0;
  redraw();
 };

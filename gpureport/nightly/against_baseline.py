@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isfinite
 
 from gpureport.comparison.comparing import compare
@@ -114,6 +115,11 @@ def _span(limit: Limit, low: float, high: float) -> str:
 
 
 def _shown(limit: Limit, value: float) -> str:
+    text = amounts.beside(value, limit.amount, partial(_signed, limit))
+    return text if value < 0 or text == _signed(limit, value) else f"+{text}"
+
+
+def _signed(limit: Limit, value: float) -> str:
     unit = limit.amount.unit
     if unit == POINTS:
         return amounts.shown(value, POINTS)

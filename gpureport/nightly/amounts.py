@@ -1,14 +1,18 @@
 """Amounts as a person writes them, `5 %`, `10 min`, `80 GiB`, `3 EUR`, in base units and back."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
+from math import isclose, isfinite
 
 from gpureport.report import display
 from gpureport.units import UNITS, Unit
 
 SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT = "1", "points", "s", "currency", "findings", ""
 """Units of amounts beside the base units of metrics."""
+
+_DECIMALS = 13
+"""Decimals that tell apart whatever is not equal up to the rounding of a computation."""
 
 _WRITTEN = re.compile(r"([+-]?\d+(?:[.,]\d+)?)\s*(\S+)?")
 _CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
@@ -100,6 +104,33 @@ def shown(value: float, unit: str, currency: str = "") -> str:
     if unit == "g":
         return display.quantity(value / 1000, "kg") if abs(value) >= 1000 else display.quantity(value, "g")  # noqa: PLR2004 - kilo
     return display.integer(value) if unit == COUNT else display.quantity(value, unit)
+
+
+def beside(value: float, limit: Amount, words: Callable[[float], str] | None = None) -> str:
+    """Return an amount in words that never reads as the limit it is held against where it is another.
+
+    Args:
+        value: in the unit of the limit.
+        limit: what it is held against. Where both read the same, its unit is taken, with the digits that differ.
+        words: how such amounts read; as `shown` puts them when None.
+    """
+    read = words or (lambda each: shown(each, limit.unit, limit.currency))
+    text = read(value)
+    if text != read(limit.value) or isclose(value, limit.value):
+        return text
+    _, _, word = limit.text.partition(" ")
+    scale = (_MORE.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)
+    return f"{_apart(value / scale, limit.value / scale)}{display.GAP}{word}".rstrip()
+
+
+def _apart(value: float, other: float) -> str:
+    """Return a number with the fewest decimals that keep it on its side of another."""
+    texts = (f"{value:.{decimals}f}" for decimals in range(_DECIMALS))
+    return next((text for text in texts if _beyond(float(text), other, value)), str(value))
+
+
+def _beyond(printed: float, other: float, value: float) -> bool:
+    return (printed > other) == (value > other) and not isclose(printed, other)
 
 
 def change(share: float) -> str:

@@ -94,8 +94,7 @@ def _lost(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observa
     if unit == SHARE and held <= 0:
         return absent("GPU time could not be divided")
     value = total / held if unit == SHARE else total
-    currency = limit.amount.currency
-    shown = display.gpu_hours(value) if unit == amounts.TIME else amounts.shown(value, unit, currency)
+    shown = amounts.beside(value, limit.amount, display.gpu_hours if unit == amounts.TIME else None)
     doubt = f"what {_named(untold)} lost is not known in GPU time" if untold else ""
     return Observation(value=value, unit=unit, text=f"{shown}: {_named(found)}" if found else shown, doubt=doubt)
 

@@ -55,7 +55,7 @@ def _of_device(
         hint = f"; record {recorder}" if recorder else ""
         return absent(f"{limit.name} of {name} was not recorded{hint}")
     several = len(analysis.run.devices) > 1
-    shown = amounts.shown(value, limit.amount.unit)
+    shown = amounts.beside(value, limit.amount)
     return Observation(
         value=value,
         unit=limit.amount.unit,
@@ -104,7 +104,7 @@ def figure(limit: Limit, analysis: Analysis) -> Observation:
     return Observation(
         value=found.value,
         unit=limit.amount.unit,
-        text=amounts.shown(found.value, limit.amount.unit, currency),
+        text=amounts.beside(found.value, limit.amount),
         doubt=_unseen(analysis),
     )
 
@@ -140,7 +140,7 @@ def gpu_time(limit: Limit, analysis: Analysis) -> Observation:
     unknown = 0.0 if limit.name == "no_samples" else fsum(_seconds(analysis, "no_samples"))
     share = limit.amount.unit == SHARE
     scale = whole if share else 1.0
-    shown = display.percent(seconds / whole) if share else display.gpu_hours(seconds)
+    shown = amounts.beside(seconds / scale, limit.amount, display.percent if share else display.gpu_hours)
     return Observation(
         value=seconds / scale,
         unit=limit.amount.unit,
@@ -181,7 +181,7 @@ def of_run(limit: Limit, analysis: Analysis) -> Observation:
         return absent(f"the {limit.name} of a log without time stamps, or of one sample, is not known")
     unit = {"duration": TIME, "coverage": SHARE}.get(limit.name, COUNT)
     noun = {"rejected": "line", "not_judged": "kind"}.get(limit.name)
-    text = display.plural(round(value), noun) if noun else amounts.shown(value, unit)
+    text = display.plural(round(value), noun) if noun else amounts.beside(value, limit.amount)
     return Observation(value=value, unit=unit, text=text)
 
 
@@ -191,7 +191,7 @@ def _cost(limit: Limit, analysis: Analysis) -> Observation:
         grams = None if cost is None else cost.carbon_grams
         if grams is None:
             return absent("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
-        return Observation(value=grams, unit="g", text=amounts.shown(grams, "g"), doubt=_unseen(analysis))
+        return Observation(value=grams, unit="g", text=amounts.beside(grams, limit.amount), doubt=_unseen(analysis))
     amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
     if cost is None or amount is None:
         return absent("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
@@ -199,4 +199,4 @@ def _cost(limit: Limit, analysis: Analysis) -> Observation:
         return absent(f"prices are stated in {cost.currency or 'no currency'}, not in {limit.amount.currency}")
     # what nobody watched is paid for all the same, but may have been idle
     doubt = _unseen(analysis) if limit.name == "idle_cost" else ""
-    return Observation(value=amount, unit=MONEY, text=amounts.shown(amount, MONEY, cost.currency), doubt=doubt)
+    return Observation(value=amount, unit=MONEY, text=amounts.beside(amount, limit.amount), doubt=doubt)

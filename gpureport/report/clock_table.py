@@ -1,6 +1,8 @@
 """What held the clocks of a run: the clock event reasons that showed, the harmful ones first."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
 
 from gpureport.analysis.base import Effect, ThrottleEntry
 from gpureport.report import display
@@ -9,14 +11,16 @@ from gpureport.report.model import ClockTable
 from gpureport.report.parts import Cell, Row, Table
 
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
-_COLUMNS = ("Reason", "Kind", "Busy samples", "Counted", "Clock, median", "Unthrottled clock", "Busy time lost")
+_COLUMNS = ("Reason", "Kind", "Busy samples", "Counted", "Median clock", "Unthrottled clock", "Busy time lost")
 _SETTING_OR_REST = {"gpu_idle"}
 """Reasons that say nothing of a busy GPU."""
 _LISTED = 24
-_NOTE = (
-    "Busy samples: time of the samples on which the reason shows while the GPU is busy. Counted: by the driver, exact "
-    "at any sampling. Reasons can hold a clock together, so the shares must not be added up."
-)
+_ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
+_MEANT = {
+    "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
+    "Counted": "by the driver, exact at any sampling",
+}
+_NOTE = "Reasons can hold a clock together, so the shares must not be added up."
 
 
 def tables(runs: Sequence[RunInput]) -> tuple[ClockTable, ...]:
@@ -36,11 +40,17 @@ def _shows(entry: ThrottleEntry) -> bool:
 def _table(run: RunInput, shown: Sequence[ThrottleEntry]) -> Table:
     ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_seconds(entry)))
     more = f" {display.plural(len(ranked) - _LISTED, 'more row')} in the JSON." if len(ranked) > _LISTED else ""
+    rows = [_row(run, entry) for entry in ranked[:_LISTED]]
+    known = [any(row.cells[place].text not in _ABSENT for row in rows) for place in range(len(_COLUMNS) - 1)]
+    columns = tuple(compress(_COLUMNS, (True, *known)))
+    lacking = [name for name in _COLUMNS if name not in columns]
+    meant = "".join(f"{name}: {words}. " for name, words in _MEANT.items() if name in columns)
+    unknown = f" Known of none of them: {display.listing(lacking)}." if lacking else ""
     return Table(
-        columns=_COLUMNS,
-        numeric=(False, *[True] * 5),
-        rows=tuple(_row(run, entry) for entry in ranked[:_LISTED]),
-        note=f"{_NOTE}{_unseen(run)}{more}",
+        columns=columns,
+        numeric=(False, *[True] * (len(columns) - 2)),
+        rows=tuple(replace(row, cells=tuple(compress(row.cells, known))) for row in rows),
+        note=f"{meant}{_NOTE}{unknown}{_unseen(run)}{more}",
     )
 
 

@@ -45,7 +45,7 @@ class LinkView:
 
     Attributes:
         label: both labels.
-        changes: what was recorded not to be the same.
+        changes: what was recorded not to be the same, beside what makes the comparison doubtful.
         figures: before, after, difference and interval of every figure.
         effects: the same with verdicts, and since the first step where that is another one.
         whole: the same over whole recordings; None where the figures are of those.

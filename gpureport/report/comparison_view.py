@@ -214,9 +214,10 @@ def _doubts(link: Link) -> Iterator[Comparability]:
 
 def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta]) -> LinkView:
     figures = step_table.compared(link.base, link.step, link.deltas)
+    doubtful = {("hardware", check.check) for check in _doubts(link)}
     return LinkView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
-        changes=tuple(_change(change) for change in link.changes),
+        changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
         figures=step_table.differences(figures),
         effects=step_table.effects(figures, since),
         whole=step_table.whole(figures),

@@ -27,6 +27,9 @@ _HEADLINE = 140
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.?)")
 _UNIT_AFTER_NUMBER = re.compile(r"(?<=\d) (?=(?:%|°C|GPU-h|[kMG]Hz|[KMG]iB|k?Wh?|ms|s|min|h)(?:\W|$))")
+_SENTENCE = re.compile(r"\. (?=[A-Z])")
+"""Where a sentence ends and the next begins: a name may hold `1. one`."""
+
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
@@ -58,8 +61,8 @@ def sentence(text: str) -> str:
 
 def headline(text: str) -> tuple[str, str]:
     """Return what stands in large letters and what follows it: of a long text its first sentence alone."""
-    first, _, rest = text.partition(". ") if len(text) > _HEADLINE else (text, "", "")
-    return (f"{first}." if rest else text), rest
+    first, *rest = _SENTENCE.split(text, maxsplit=1) if len(text) > _HEADLINE else (text,)
+    return (f"{first}.", rest[0]) if rest else (text, "")
 
 
 def shorten(text: str, length: int) -> str:

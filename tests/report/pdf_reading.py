@@ -35,6 +35,12 @@ def metadata(path: Path) -> str:
     return _said("pdfinfo", "-meta", path)
 
 
+def catalog(path: Path) -> str:
+    """Return the root of the file, in which what a reader needs first is stated."""
+    (found,) = re.findall(rb"^<</Type/Catalog.*>>$", path.read_bytes(), re.MULTILINE)
+    return str(found, "latin-1")
+
+
 def structure(path: Path) -> list[str]:
     """Return the names of all tags, in reading order."""
     return re.findall(r"^ *([A-Z][A-Za-z0-9]*)\b", _said("pdfinfo", "-struct", path), re.MULTILINE)

@@ -1,7 +1,7 @@
 """What `gpureport compare` prints."""
 
 import json
-import re
+from dataclasses import replace
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def test_every_verdict_says_what_would_be_shown() -> None:
     (link,) = comparison_view.build([busy("a", 0.6), busy("b", 0.601)]).links
     found = {fact.name: fact.text.replace(GAP, " ") for fact in link.verdicts}
     assert found["GPU utilisation"].startswith("No difference shown. Such recordings would show a difference of ")
-    assert re.search(r"±2\.0 points takes \d+ (min|s)", found["GPU utilisation"])
+    assert "±2.0 points takes 3 min 29 s of steady state in each run." in found["GPU utilisation"]
     assert "with 95 % confidence there is less than one in 6 min 40 s." in found["GPU utilisation"]
     assert found["GPU-hours"].startswith("Cannot judge. A total grows with the work done")
 
@@ -82,6 +82,16 @@ def test_what_became_of_findings_is_told_together() -> None:
         ("Persisting", "Idle gaps, GPU 0: 3 gaps, up to 0.017 GPU-h, then 1 gap, up to 0.006 GPU-h"),
         ("Resolved", "Idle gaps, GPU 1: was 3 gaps, up to 0.017 GPU-h"),
     ]
+
+
+def test_hardware_that_makes_a_comparison_doubtful_is_said_once() -> None:
+    """What stands in the box of doubts is not listed again among what changed; a param of that name is."""
+    old, new = chain("a", "b")
+    tagged = replace(new[0].run, params=(("gpu_models", "B"),), devices=examples.run("b", model="NVIDIA B200").devices)
+    moved = replace(new[0], run=tagged), replace(new[1], run=tagged)
+    (link,) = comparison_view.build([old, moved]).links
+    assert [doubt.partition(":")[0] for doubt in link.doubts] == ["GPU models"]
+    assert [fact.name for fact in link.changes] == ["param gpu_models"]
 
 
 def test_a_pair_needs_no_overview_and_a_chain_has_one() -> None:

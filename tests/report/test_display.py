@@ -99,3 +99,11 @@ def test_words_in_a_sentence() -> None:
 def test_what_is_counted_has_no_decimals(value: float, unit: str, text: str) -> None:
     """One error is 1, generation 3 is 3."""
     assert display.quantity(value, unit).replace(display.GAP, " ") == text
+
+
+def test_a_headline_ends_where_a_sentence_does() -> None:
+    """Not at the full stop in a name; a short text is a headline as it is."""
+    long = f"From list 1. one to {'b' * 140}, it changed. It went from 1 to 2. Beside it, nothing."
+    first = f"From list 1. one to {'b' * 140}, it changed."
+    assert display.headline(long) == (first, "It went from 1 to 2. Beside it, nothing.")
+    assert display.headline("It changed. It went from 1 to 2.") == ("It changed. It went from 1 to 2.", "")

@@ -59,6 +59,10 @@ def test_every_shape_of_report_is_archivable_and_accessible(shape: str, tmp_path
     assert info["Page size"].endswith("(A4)")
     assert "<pdfaid:part>2</pdfaid:part><pdfaid:conformance>A</pdfaid:conformance>" in metadata
     assert "<pdfuaid:part>1</pdfuaid:part>" in metadata
+    root = pdf_reading.catalog(path)
+    stated = ("/Lang(en)", "/StructTreeRoot ", "/MarkInfo<</Marked true", "/OutputIntents ", "/DisplayDocTitle true")
+    assert [each for each in stated if each not in root] == []
+    assert b"/S/GTS_PDFA1" in path.read_bytes()
     used = pdf_reading.fonts(path)
     assert {name for name, _ in used} <= {"DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"}
     assert {embedded for _, embedded in used} == {"yes"}

@@ -102,6 +102,17 @@ def test_every_format_shows_cost_and_clocks() -> None:
     (clocks,) = content.clocks
     assert [row.head.text for row in clocks.table.rows] == ["hw thermal slowdown, GPU 0", "0x800, GPU 0"]
     assert "Recorded and never seen: hw slowdown." in clocks.table.note
+    assert clocks.table.columns == (
+        "Reason",
+        "Kind",
+        "Busy samples",
+        "Median clock",
+        "Unthrottled clock",
+        "Busy time lost",
+    )
+    assert {len(row.cells) for row in clocks.table.rows} == {len(clocks.table.numeric)} == {5}
+    assert "Known of none of them: Counted." in clocks.table.note
+    assert "by the driver" not in clocks.table.note
     for page in (terminal.render(content), markdown.render(content), html.render(content)):
         flat = " ".join(page.upper().replace(GAP.upper(), " ").replace("&NBSP;", " ").split())
         assert "WHAT HELD THE CLOCKS" in flat
