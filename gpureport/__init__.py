@@ -3,6 +3,7 @@
 The command line is `gpureport`; from Python, `read` gives recordings and `analyze` what can be said of one.
 """
 
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -38,13 +39,18 @@ def read(  # noqa: PLR0913 - each is given by name
 
     Raises:
         SourceError: when the source is missing or holds nothing that can be used.
+
+    Warns:
+        UserWarning: of a run of a tracker that cannot be read and was not asked for by itself.
     """
     from gpureport import importers  # noqa: PLC0415 - loads pyarrow, which `import gpureport` must not
 
     options = placement or importers.Placement(), labels or importers.Labels()
     tracking = None if as_one_run else importers.tracker(str(source))
     if tracking is not None:
-        meant = tracking.runs(str(source), selection or importers.Selection())
+        meant, faults = importers.readable(tracking.runs(str(source), selection or importers.Selection()))
+        for fault in faults:
+            warnings.warn(f"{fault}; the other runs are read", stacklevel=2)
         joined = importers.joined
         return [
             importers.TrackedReading(tracking.kind, run, *options, strict=False, joined=joined).recording()

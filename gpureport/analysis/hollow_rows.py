@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.analysis import intervals
 from gpureport.analysis.base import Context
-from gpureport.analysis.bins import Grid, rolling_mean
+from gpureport.analysis.bins import Grid, grid, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import clocks, event
 from gpureport.analysis.intervals import Spans
@@ -52,6 +52,24 @@ class Limits:
     shortest: float
     shortest_rows: float
 
+    def shortest_seconds(self, cells: Cells) -> float:
+        """Return how long an episode of a GPU lasts, at least."""
+        return max(self.shortest, self.shortest_rows * cells.interval)
+
+
+def within(context: Context, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
+    """Return the episodes of one GPU inside the job, without those in which its utilisation was never read.
+
+    The end of the job may cut an episode short, and utilisation may be absent for longer than one lasts.
+    """
+    if context.window is None:
+        return intervals.NONE
+    found = episodes(context, grid(context.window, [cells]), cells, scale, limits)
+    found = intervals.intersection(found, intervals.spans([context.window]))
+    claims = (cells.times - cells.shift)[cells.known(UTILISATION)]
+    claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
+    return intervals.at_least(found[claimed], limits.shortest_seconds(cells))
+
 
 def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
@@ -72,7 +90,7 @@ def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | Non
         return intervals.NONE
     near = rolling_mean(claimed & low, length) > 0
     own = near & ~(used < limits.busy) & (_low(share, active, dram, limits) | np.isnan(used))
-    shortest = max(limits.shortest, limits.shortest_rows * cells.interval)
+    shortest = limits.shortest_seconds(cells)
     held = bins.spans(own, max(limits.over, 2 * bins.width), shortest)
     device = cells.device.id
     held = intervals.difference(held, intervals.of_kinds(context.found, device, EXPLAINED))

@@ -8,7 +8,6 @@ import numpy as np
 
 from gpureport.analysis import answering, hollow_causes, hollow_rows, hollow_words, intervals
 from gpureport.analysis.base import Context
-from gpureport.analysis.bins import grid
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import CLOCKS, clocks, events_of
 from gpureport.analysis.hollow_causes import HANG, CauseLimits, Signs
@@ -132,15 +131,8 @@ class HollowUtil:
 
     def _episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_Group]":
         """Return each episode of each GPU by itself, with what it rests on."""
-        job = intervals.spans([context.window]) if context.window else intervals.NONE
-        held = {
-            name: intervals.intersection(
-                hollow_rows.episodes(context, grid(context.window or context.whole, [one]), one, scales[name], rows),
-                job,
-            )
-            for rows in (self._rows(),)
-            for name, one in context.gpus().items()
-        }
+        rows = self._rows()
+        held = {name: hollow_rows.within(context, one, scales[name], rows) for name, one in context.gpus().items()}
         limits = self._causes()
         found = []
         for name, spans in held.items():

@@ -11,7 +11,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -33,6 +33,8 @@ _PAIR = 2
 _COARSE_SECONDS = 5.0
 """Interval above which no difference is certain: the mean of the few point samples of a stretch is off by 8 to 13
 points (measured at 5 to 30 s on jobs that alternate between work and waits); where in that range to begin is chosen."""
+_ERRORS = 3.0
+"""Standard errors by which the difference of an episode's means keeps clear of the limit, where samples are points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +43,10 @@ class Imbalance:
 
     Or all are above 80 % and its mean power differs by over 25 % from the median of its peers, which agree within
     20 %. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
-    GPUs the lower is named. Left out: GPUs of other models, those that never worked, and of the others the time in
-    which they were throttled, idle or hollow. Stages of a pipeline differ by design, so it is said that they differ.
+    GPUs the lower is named. Where samples are points far apart, the means of a whole episode differ by 20 points and
+    three standard errors, and a hole shorter than an episode ends none. Left out: GPUs of other models, those that
+    never worked, and of the others the time in which they were throttled, idle or hollow. Stages of a pipeline differ
+    by design, so it is said that they differ.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
@@ -103,9 +107,13 @@ class Imbalance:
         signal: str,
     ) -> Iterator[Finding]:
         for name, rows in odd.items():
-            held = bins.spans(rows, self.over.value, needed)
+            coarse = bins.width > POINT_SAMPLE_SECONDS
+            held = bins.spans(rows, needed if coarse else self.over.value, needed)
             if context.window is not None:
                 held = intervals.intersection(held, intervals.spans([context.window]))
+            if coarse and signal == "utilisation":
+                sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
+                held = held[np.array(sure, dtype=np.bool_)]
             if len(held):
                 yield self._finding(peers, name, held, signal)
 
@@ -198,10 +206,25 @@ def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: floa
     return np.asarray(seen & (np.abs(away) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
 
 
-def _mean(cells: Cells, metric: str, spans: Spans) -> float:
+def _certain(peers: Mapping[str, Cells], name: str, spans: Spans, differs: float) -> bool:
+    """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
+    own = _inside(peers[name], UTILISATION, spans)
+    others = np.concatenate([_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name])
+    if not len(own) or not len(others):
+        return False
+    error = float(np.sqrt(own.var() / len(own) + others.var() / len(others)))
+    return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
+
+
+def _inside(cells: Cells, metric: str, spans: Spans) -> FloatArray:
+    """Return the values of a metric that speak of moments inside stretches of time."""
     values = cells.values(metric)
-    rows = intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)
-    return float(values[rows].mean()) if rows.any() else float("nan")
+    return values[intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)]
+
+
+def _mean(cells: Cells, metric: str, spans: Spans) -> float:
+    values = _inside(cells, metric, spans)
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _lost(own: float, others: Sequence[float], seconds: float) -> float:

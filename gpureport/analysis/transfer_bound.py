@@ -167,13 +167,13 @@ class TransferBound:
 
 
 def _link(cells: Cells) -> _Link | None:
-    """Return what the link of a GPU carries, None where generation or width is not known."""
+    """Return what the link of a GPU carries, None where generation or width is not known; no link has no lanes."""
     generation, width = (_highest(cells, names) for names in (GENERATION, WIDTH))
     known = gpus.find(cells.device.model)
     logged = generation is not None
     if generation is None and known is not None and known.pcie_generation is not None:
         generation = round(known.pcie_generation.value)
-    if generation is None or width is None or generation not in _LANE:
+    if generation is None or not width or generation not in _LANE:
         return None
     return _Link(
         bytes_per_second=_LANE[generation] / 8 * width, words=f"generation {generation}, {width} lanes", logged=logged

@@ -77,14 +77,17 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
 
 
 def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
-    """Return the runs of a tracker's store that are meant."""
-    from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
+    """Return the runs of a tracker's store that are meant; those that cannot be read are named on standard error."""
+    from gpureport.importers import TrackedReading, joined, readable  # noqa: PLC0415 - loads pyarrow
 
+    runs, faults = readable(tracking.runs(source, options.selection()))
+    for fault in faults:
+        note(f"gpureport: {fault}; the other runs of {source} are read")
     return [
         TrackedReading(
             tracking.kind, run, options.placement(tracked=True), options.labels(), strict=options.strict, joined=joined
         )
-        for run in tracking.runs(source, options.selection())
+        for run in runs
     ]
 
 

@@ -15,7 +15,7 @@ from gpureport.importers.sources import (
     training_logs,
     unrecognised,
 )
-from gpureport.importers.tracked import Selection, TrackedReading
+from gpureport.importers.tracked import Selection, TrackedReading, readable
 
 __all__ = [
     "BESIDE",
@@ -33,6 +33,7 @@ __all__ = [
     "cut",
     "find",
     "joined",
+    "readable",
     "together",
     "tracker",
     "training_logs",

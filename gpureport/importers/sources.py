@@ -16,6 +16,7 @@ from gpureport.importers.delimited.pieces import head as text_head
 from gpureport.importers.delimited.pieces import head_text
 from gpureport.importers.raw import RawFile
 from gpureport.importers.registry import Registry
+from gpureport.importers.thinning import thinned
 from gpureport.importers.tracked import Tracker
 
 IMPORTERS: Sequence[Importer] = Registry(
@@ -81,7 +82,7 @@ def _reader(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Import
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
     # what tells stands near the beginning of its line
-    searched = _LONG_LINE.sub(rb"\1", _head(file, SEARCHED_BYTES))
+    searched = _LONG_LINE.sub(rb"\1", thinned(_head(file, SEARCHED_BYTES)))
     return next((each for each in importers if each.identify(searched)), None)
 
 

@@ -1,6 +1,6 @@
 """Runs that an experiment tracker recorded: what a tracker is asked for, and how one of its runs is read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
@@ -142,6 +142,11 @@ class TrackerRun(Protocol):
         """`mlflow:STORE#RUN`, as a person can name it."""
         ...
 
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it is passed over beside others: it cannot be read, which is known already, and was not named."""
+        ...
+
     def read(self, placement: Placement) -> Tracked:
         """Read the run.
 
@@ -175,6 +180,19 @@ class Tracker(Protocol):
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, without reading series."""
         ...
+
+
+def readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
+    """Part the runs that can be read from the reasons why others cannot.
+
+    Raises:
+        SourceError: the first of the reasons, when no run is left.
+    """
+    faults = [run.fault for run in runs if run.fault is not None]
+    kept = [run for run in runs if run.fault is None]
+    if faults and not kept:
+        raise faults[0]
+    return kept, faults
 
 
 Joined = Callable[[Tracked, Placement], Tracked]

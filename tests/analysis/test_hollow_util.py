@@ -177,3 +177,14 @@ def test_hollow_time_is_not_low_use() -> None:
     low = intervals.of_kinds(analysis.findings, "gpu:0", {"low_util_cause_unknown"})
     assert min(len(hollow), len(low)) > 0
     assert intervals.total_seconds(intervals.intersection(hollow, low)) == 0
+
+
+def test_where_utilisation_was_never_read_nothing_is_hollow() -> None:
+    """Between a throttled stretch and busy samples of high power, the samples without utilisation claim nothing."""
+    util = steps((98, 36), (np.nan, 10), (98, 40))
+    throttled = steps((0, 34), (1, 2), (0, 50))
+    power = steps((85, 46), (330, 40))
+    run = recording(util=util, power=power, every=30.0, sw_thermal_slowdown=throttled, **_LIMIT)
+    (finding,) = found(analyze(run), "hollow_util")
+    ((_, end),) = spans(finding)
+    assert end == pytest.approx(34 * 30, abs=60)

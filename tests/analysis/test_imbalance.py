@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
+from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
 from tests.builders import found, recording, spans, steps, unjudged
 
@@ -100,3 +101,24 @@ def test_a_short_recording_of_several_gpus_is_not_judged() -> None:
     """Three means of 30 s are needed."""
     (entry,) = unjudged(analyze(recording(util=[steps((97, 60)), steps((50, 60))])), "imbalance")
     assert entry.recording == "a log of at least 1 min 30 s"
+
+
+def _waiting(rows: int, share: float, seed: int) -> FloatArray:
+    """Return point samples of a GPU that works some share of the time: all or nothing."""
+    return np.where(np.random.default_rng(seed).random(rows) < share, 97.0, 0.0)
+
+
+def test_point_samples_of_waits_differ_by_chance() -> None:
+    """Two GPUs that each work four tenths of the time, seen every 5 s: no stretch of any of ten hours counts."""
+    for seed in range(10):
+        util = [_waiting(720, 0.4, 2 * seed), _waiting(720, 0.4, 2 * seed + 1)]
+        assert found(analyze(recording(util=util, every=5.0)), "imbalance") == []
+
+
+def test_point_samples_show_a_rank_that_waits_in_one_piece() -> None:
+    """A few rows in which it happens to work end no episode."""
+    util = [steps((97, 600)), steps((97, 600)), np.concatenate([steps((97, 120)), _waiting(480, 0.5, 3)])]
+    (finding,) = found(analyze(recording(util=util, every=5.0)), "imbalance")
+    ((start, end),) = spans(finding)
+    assert start == pytest.approx(600, abs=60)
+    assert end == pytest.approx(3000, abs=60)

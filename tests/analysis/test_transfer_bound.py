@@ -115,3 +115,11 @@ def test_what_is_missing_is_not_judged() -> None:
     assert finding.confidence == Confidence.LOW
     (entry,) = unjudged(analyze(_run(_PHASES[:20], _COPIES[:20])), "transfer_bound")
     assert entry.recording == "a log of at least 30 s"
+
+
+def test_a_link_of_no_lanes_is_no_rate() -> None:
+    """A driver that gives a width of zero says nothing of what the link carries, so the kind is not judged."""
+    analysis = analyze(_run(link_width=0))
+    assert found(analysis, "transfer_bound") == []
+    (open_,) = unjudged(analysis, "transfer_bound")
+    assert "not what the link can carry" in open_.reason

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.mlflow.stores import START, Made, database, monitored, run_id
+from tests.importers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.test_startup import loaded
 
 _TICKS = [10_050 * (place + 1) for place in range(60)]
@@ -45,6 +45,23 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     more = gpureport("ingest", str(source))
     assert more.out.splitlines()[0].endswith(", read again")
     assert len(gpureport("runs", "list").out.strip().splitlines()) <= 2
+
+
+def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:
+    """Storing and listing go on with the others and succeed; the damaged one by itself is an error."""
+    runs = [Made(id=run_id(n), name=f"r{n}", series=monitored(_TICKS), end=START + 610_000) for n in (1, 2, 3)]
+    source = folder(tmp_path / "mlruns", runs)
+    next(source.rglob(f"{run_id(2)}/meta.yaml")).write_text("")
+    done = gpureport("ingest", str(source))
+    assert done.code == 0
+    assert [line.split()[1] for line in done.out.splitlines() if ": 1 GPU" in line] == ["r1:", "r3:"]
+    assert f"{run_id(2)}/meta.yaml: does not say that it is of run" in done.err
+    assert f"; the other runs of {source} are read" in done.err
+    listing = gpureport("ingest", "--list", str(source))
+    assert (listing.code, len(listing.out.splitlines())) == (0, 3)
+    assert "  cannot be read  not recorded  does not say that it is of run" in listing.out
+    alone = gpureport("ingest", f"mlflow:{source}#{run_id(2)}")
+    assert (alone.code, alone.err.count("\n")) == (3, 1)
 
 
 def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: Path) -> None:

@@ -35,6 +35,11 @@ class Run:
     key: str = "run 1"
     locator: str = "mlflow:store#1"
 
+    @property
+    def fault(self) -> None:
+        """Nothing: it can be read."""
+        return
+
     def read(self, placement: Placement) -> Tracked:
         """Return it."""
         del placement

@@ -31,6 +31,8 @@ class Mlflow:
 
 
 def _listed(info: RunInfo) -> Listed:
+    if info.fault is not None:
+        return Listed(id=info.id, name=info.id, status=info.status, started=info.started, holds=info.fault.what)
     found = names(info.hardware)
     gpus = {(name.node, name.index) for name in found if name.index is not None}
     nodes = {name.node for name in found if name.node is not None}

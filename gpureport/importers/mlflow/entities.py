@@ -7,6 +7,7 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from gpureport.columns import FloatArray, IntArray
+from gpureport.errors import SourceError
 
 HARDWARE = ("system/", "monitoring/", "runtime/")
 """What names of hardware series begin with: MLflow's own, and those of runs that came from Neptune."""
@@ -31,6 +32,7 @@ class RunInfo:
         deleted: whether it was deleted, or its experiment was.
         parent: id of the run it is nested in.
         hardware: names of its hardware series.
+        fault: why it cannot be read; None where it can.
     """
 
     id: str
@@ -44,6 +46,7 @@ class RunInfo:
     deleted: bool = False
     parent: str | None = None
     hardware: tuple[str, ...] = ()
+    fault: SourceError | None = None
 
     @property
     def finished(self) -> bool:
@@ -117,7 +120,7 @@ class RunStore(Protocol):
     where: str
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, the newest first; deleted ones too, unless a filter is given.
+        """Return runs, the newest first; deleted ones too, unless a filter is given, and last those with a fault.
 
         Args:
             experiment: name or id of an experiment, all when None.
@@ -129,7 +132,11 @@ class RunStore(Protocol):
         ...
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id, deleted or not; None when there is none."""
+        """Return the run of an id, deleted or not; None when there is none.
+
+        Raises:
+            SourceError: when it cannot be read.
+        """
         ...
 
     def labelled(self, run: RunInfo) -> Labelled:

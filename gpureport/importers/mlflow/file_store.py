@@ -14,6 +14,7 @@ from gpureport.importers.mlflow.stored_text import folders, names, text, unreada
 
 _META = "meta.yaml"
 _TRASH = ".trash"
+_BROKEN = "cannot be read"
 _STATUS = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _RUN_ID = re.compile("[0-9a-f]{32}")
 _PARENT, _NAME = "mlflow.parentRunId", "mlflow.runName"
@@ -86,16 +87,23 @@ class FileStore:
         return ""
 
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
-        """Return runs, the newest first; deleted ones too, unless a filter is given."""
+        """Return runs, the newest first; deleted ones too, unless a filter is given, and last those with a fault.
+
+        One damaged run of hundreds does not keep the others out.
+        """
         known, found = {}, []
         for folder, meta in _experiments(self.root):
             known[folder.name] = meta.get("name") or folder.name
             found += list(self._runs(folder, meta))
-        found.sort(key=lambda run: (-(run.started or 0), run.id))
+        found.sort(key=lambda run: (run.fault is not None, -(run.started or 0), run.id))
         return filters.narrowed(self, filters.of_experiment(self.where, found, known, experiment), wanted)
 
     def run(self, run_id: str) -> RunInfo | None:
-        """Return the run of an id."""
+        """Return the run of an id.
+
+        Raises:
+            SourceError: when it cannot be read.
+        """
         for folder, meta in _experiments(self.root):
             found = self._run(folder / run_id, folder, meta)
             if found is not None:
@@ -104,18 +112,18 @@ class FileStore:
 
     def _runs(self, folder: Path, experiment: dict[str, str | None]) -> Iterator[RunInfo]:
         for path in folders(folder):
-            found = self._run(path, folder, experiment)
+            try:
+                found = self._run(path, folder, experiment)
+            except SourceError as error:
+                found = _broken(path.name, folder, experiment, error)
             if found is not None:
                 yield found
 
     def _run(self, path: Path, folder: Path, experiment: dict[str, str | None]) -> RunInfo | None:
         meta = _meta(path)
-        if meta is None:
-            return None
-        if meta.get("run_id", meta.get("run_uuid")) != path.name:
-            if _RUN_ID.fullmatch(path.name):
-                what = f"does not say that it is of run {path.name}: damaged, or of another one"
-                raise SourceError(str(path / _META), what, "restore it, or move its folder out of the store")
+        if meta is None or meta.get("run_id", meta.get("run_uuid")) != path.name:
+            if _RUN_ID.fullmatch(path.name) and path.is_dir():
+                raise _damaged(path, missing=meta is None)
             return None
         self._folders[path.name] = path
         status = meta.get("status") or ""
@@ -134,7 +142,13 @@ class FileStore:
         )
 
     def home(self, run: RunInfo) -> Path:
-        """Return the folder of a run."""
+        """Return the folder of a run.
+
+        Raises:
+            SourceError: when the run cannot be read.
+        """
+        if run.fault is not None:
+            raise run.fault
         return self._folders[run.id]
 
     def labelled(self, run: RunInfo) -> Labelled:
@@ -176,6 +190,30 @@ class FileStore:
     def fetched(self, run: RunInfo, name: str) -> Path:
         """Return the file of an artifact."""
         return (self.artifact_folder(run) or self.home(run)) / name
+
+
+def _damaged(path: Path, *, missing: bool) -> SourceError:
+    """Return that a folder with the name of a run holds nothing that says so."""
+    what = f"does not say that it is of run {path.name}: damaged, or of another one"
+    if missing:
+        what = f"is missing from the folder of run {path.name}"
+    return SourceError(str(path / _META), what, "restore it, or move its folder out of the store")
+
+
+def _broken(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:
+    """Return a run of which nothing but its id and its experiment is known."""
+    return RunInfo(
+        id=run_id,
+        name="",
+        status=_BROKEN,
+        started=None,
+        ended=None,
+        experiment_id=folder.name,
+        experiment=experiment.get("name") or folder.name,
+        artifact_uri="",
+        deleted=experiment.get("lifecycle_stage") == "deleted",
+        fault=fault,
+    )
 
 
 def _moment(text: str | None) -> int | None:

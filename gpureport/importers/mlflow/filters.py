@@ -6,7 +6,7 @@ number for metrics and times. A run that lacks what is compared does not fulfil 
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from gpureport.errors import SettingsError, SourceError
@@ -119,7 +119,7 @@ def _condition(match: re.Match[str]) -> Condition:
 
 
 def narrowed(store: RunStore, runs: Sequence[RunInfo], wanted: str | None) -> list[RunInfo]:
-    """Return the runs a filter means; deleted ones only where there is no filter.
+    """Return the runs a filter means, and those of which a fault hides that; deleted ones only without a filter.
 
     Raises:
         SettingsError: when the filter is not understood.
@@ -130,9 +130,13 @@ def narrowed(store: RunStore, runs: Sequence[RunInfo], wanted: str | None) -> li
     simple = all(condition.entity == "attribute" for condition in conditions)
     nothing = Labelled(params=(), tags=())
     kept = []
-    for run in runs:
-        labelled = nothing if simple or run.deleted else store.labelled(run)
-        if not run.deleted and all(condition.holds(run, labelled) for condition in conditions):
+    for run in (each for each in runs if not each.deleted):
+        try:
+            labelled = nothing if simple and run.fault is None else store.labelled(run)
+        except SourceError as fault:
+            kept.append(replace(run, fault=fault))
+            continue
+        if all(condition.holds(run, labelled) for condition in conditions):
             kept.append(run)
     return kept
 

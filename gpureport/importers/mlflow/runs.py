@@ -56,6 +56,11 @@ class MlflowRun:
         """Its store and its id."""
         return f"mlflow:{self.store.where}#{self.info.id}"
 
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it cannot be read."""
+        return self.info.fault
+
     def read(self, placement: Placement) -> Tracked:
         """Read the run.
 

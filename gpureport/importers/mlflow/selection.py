@@ -16,13 +16,15 @@ _HINT = "--list shows the runs"
 def selected(store: RunStore, named: str | None, selection: Selection) -> list[RunInfo]:
     """Return the runs that are meant, the newest first; those named one by one in the order they are named.
 
+    Where none is named, or many at once, those that cannot be read come last, however few are wanted.
+
     Args:
         store: the store.
         named: run in the locator, None where it names none.
         selection: what the options say.
 
     Raises:
-        SourceError: when no run, or more than the one named, is meant.
+        SourceError: when no run, or more than the one named, is meant, or one that is named cannot be read.
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and (direct := _direct(store, wanted)):
@@ -34,7 +36,8 @@ def selected(store: RunStore, named: str | None, selection: Selection) -> list[R
         found = _finished(store, runs, selection)
     if selection.children:
         found = _with_children(found, runs)
-    return found[: selection.latest]
+    faulty = [run for run in found if run.fault is not None]
+    return [run for run in found if run.fault is None][: selection.latest] + faulty
 
 
 def listed(store: RunStore, selection: Selection) -> list[RunInfo]:
@@ -66,6 +69,8 @@ def _named(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[RunInfo]
 
 def _one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[RunInfo]:
     if len(found) == 1:
+        if (fault := found[0].fault) is not None:
+            raise fault
         return list(found)
     said = ", ".join(run.said for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
     raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}")
@@ -82,12 +87,12 @@ def _close(name: str, runs: Iterable[RunInfo]) -> str:
 
 
 def _finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
-    """Return the runs that have ended and hold hardware series, those nested in another of them left out.
+    """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
 
     Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
     """
     ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
-    found = [run for run in ended if run.hardware]
+    found = [run for run in ended if run.hardware or run.fault is not None]
     if not found:
         what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
         raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds")

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from gpureport.errors import SourceError
 from gpureport.importers.base import Placement
 from gpureport.importers.neptune import assembly, export_files, local, mapping, namespaces, scale, selecting
 from gpureport.importers.neptune.content import Content, Held, Outline, joined
@@ -94,6 +95,11 @@ class _Run:
         """How a person can name it."""
         store = self.store if self.store.startswith(PREFIX) else f"{PREFIX}{self.store}"
         return f"{store}#{self.selection.group or self.held[0].id}"
+
+    @property
+    def fault(self) -> SourceError | None:
+        """Nothing: what keeps a run from being read is an error when its turn comes, which lets the others go on."""
+        return None
 
     def read(self, placement: Placement) -> Tracked:
         """Read it.

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow import meta_yaml, metric_file
+from gpureport.importers import Selection, readable
+from gpureport.importers.mlflow import Mlflow, meta_yaml, metric_file
 from gpureport.importers.mlflow.entities import Labelled, Series
 from gpureport.importers.mlflow.file_store import FileStore, is_store
 from tests.importers.mlflow.stores import START, Made, folder, monitored, run_id
@@ -104,8 +105,73 @@ def test_a_damaged_run_is_named(tmp_path: Path, content: bytes, wanted: str | No
     store = folder(tmp_path / "mlruns", [Made(id=run_id(1)), Made(id=run_id(2))])
     next(store.rglob(f"{run_id(2)}/meta.yaml")).write_bytes(content)
     with pytest.raises(SourceError, match=f"{run_id(2)}/meta.yaml: does not say that it is of run {run_id(2)}"):
-        FileStore(store, "").runs() if wanted is None else FileStore(store, "").run(wanted)
+        _asked(FileStore(store, ""), wanted)
     assert FileStore(store, "").run(run_id(1)) is not None
+
+
+def _asked(store: FileStore, wanted: str | None) -> None:
+    """Raise what keeps a run from being read: the last of all, or that of an id."""
+    if wanted is not None:
+        store.run(wanted)
+    elif (fault := store.runs()[-1].fault) is not None:
+        raise fault
+
+
+def _damaged(source: Path, number: int, content: bytes | None = b"") -> None:
+    """Leave a run in a store with a `meta.yaml` that says nothing, or without one."""
+    path = next(source.rglob(f"{run_id(number)}/meta.yaml"))
+    if content is None:
+        path.unlink()
+    else:
+        path.write_bytes(content)
+
+
+@pytest.mark.parametrize("content", [b"", b"name: x\n", None], ids=["empty", "of another", "missing"])
+def test_one_damaged_run_keeps_no_other_out(tmp_path: Path, content: bytes | None) -> None:
+    """Of five runs one is damaged: four are read, and the fifth is named with its reason, also in a listing."""
+    source = folder(tmp_path / "mlruns", [Made(id=run_id(n), series=monitored(TICKS)) for n in range(1, 6)])
+    _damaged(source, 3, content)
+    meant = Mlflow().runs(str(source), Selection())
+    kept, (fault,) = readable(meant)
+    assert sorted(run.key for run in kept) == [run_id(number) for number in (1, 2, 4, 5)]
+    assert str(fault).startswith(f"{next(source.rglob(run_id(3)))}/meta.yaml: ")
+    (broken,) = [each for each in Mlflow().listed(str(source), Selection()) if each.status == "cannot be read"]
+    assert (broken.id, broken.holds) == (run_id(3), fault.what)
+    newest = Mlflow().runs(str(source), Selection(latest=1))
+    assert [str(run.fault) for run in newest] == ["None", str(fault)]
+
+
+@pytest.mark.parametrize("name", [run_id(2), run_id(2)[:8]], ids=["id", "beginning of the id"])
+def test_a_damaged_run_that_is_asked_for_is_an_error(tmp_path: Path, name: str) -> None:
+    """Named by itself there is nothing else to read; another one that is named says nothing of it."""
+    source = folder(tmp_path / "mlruns", [Made(id=run_id(n), series=monitored(TICKS)) for n in (1, 2)])
+    _damaged(source, 2)
+    with pytest.raises(SourceError, match=f"{run_id(2)}/meta.yaml: does not say"):
+        Mlflow().runs(str(source), Selection(runs=(name,)))
+    (other,) = Mlflow().runs(str(source), Selection(runs=(run_id(1)[:8],)))
+    assert other.fault is None
+
+
+def test_where_no_run_is_left_the_first_reason_is_the_error(tmp_path: Path) -> None:
+    """A store of damaged runs alone is not one without runs."""
+    source = folder(tmp_path / "mlruns", [Made(id=run_id(n), series=monitored(TICKS)) for n in (1, 2)])
+    _damaged(source, 1)
+    _damaged(source, 2)
+    with pytest.raises(SourceError, match=f"{run_id(1)}/meta.yaml: does not say"):
+        readable(Mlflow().runs(str(source), Selection()))
+
+
+def test_a_filter_does_not_hide_what_it_cannot_be_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither a damaged run nor one whose parameters may not be read is passed over in silence."""
+    made = [Made(id=run_id(1), series=monitored(TICKS), params={"lr": "0.1"})]
+    made += [Made(id=run_id(2), series=monitored(TICKS), params={"batch_size": "8"})]
+    made += [Made(id=run_id(3), series=monitored(TICKS))]
+    source = folder(tmp_path / "mlruns", made)
+    _damaged(source, 3)
+    _denied(monkeypatch, "batch_size")
+    kept, faults = readable(Mlflow().runs(str(source), Selection(filter="params.lr = '0.1'")))
+    assert [run.key for run in kept] == [run_id(1)]
+    assert [fault.what.split(" that")[0] for fault in faults] == ["Permission denied", "does not say"]
 
 
 def test_deleted_experiments_lie_in_the_trash(tmp_path: Path) -> None:

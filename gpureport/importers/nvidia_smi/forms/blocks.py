@@ -72,7 +72,8 @@ class Blocks:
         for place in _telling(data, starts).tolist():
             if data[starts[place]] in _INSIDE.get(self._form, b""):
                 continue
-            line = data[starts[place] : starts[place] + _LONGEST].partition(b"\n")[0].decode(errors="replace")
+            stop = ends[place] if place < len(ends) else len(data)
+            line = data[starts[place] : min(stop, starts[place] + _LONGEST)].rstrip(b"\n").decode(errors="replace")
             form = opener(line)
             if form is self._form or (form is None and not self._ends(line)):
                 continue
