@@ -100,7 +100,7 @@ class Quality:
         synthetic_time: whether times were counted from `--interval` because the log has no stamps.
         imputed_points: values restored because the recorder is known to drop them.
         coverage_ratio: share of the time from first to last sample, over all GPUs, in which each was sampled;
-            None with a single sample.
+            None with a single sample. As read, what is not in a gap; in an analysis, what samples own.
         notes: what else a reader must know, one sentence each.
     """
 
@@ -128,7 +128,7 @@ class Quality:
         return self.lines == self.rows_kept + rejected + self.headers + self.noise + self.events + self.continued
 
 
-_GAP_INTERVALS = 3.5
+GAP_INTERVALS = 3.5
 _GAP_FLOOR_SECONDS = 5.0
 _FINE_SECONDS = 2.0
 
@@ -142,4 +142,4 @@ def gap_seconds(interval: float) -> float:
     Args:
         interval: median distance between samples, in seconds.
     """
-    return max(_GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
+    return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)

@@ -10,6 +10,7 @@ from gpureport.analysis import (
     intervals,
     limits,
     low_use,
+    observed,
     roots,
     thresholds,
     throttle_ledger,
@@ -121,7 +122,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     linked = roots.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
     linked = tuple(sorted(linked, key=_place))
     return Analysis(
-        run=recording.run,
+        run=observed.accounted(context),
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         gpu_time=tuple(times),
@@ -132,6 +133,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         throttle_ledger=tuple(throttle_ledger.entries(gpus.values())),
         answers=answerability.answers(recording.run, rules, findings, missing),
         checklist=checklist.entries(recording, statistics, known, findings, missing, kinds),
+        pauses=None if recording.run.quality.synthetic_time else observed.pauses(context.gpus().values()),
     )
 
 

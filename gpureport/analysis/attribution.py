@@ -22,6 +22,9 @@ UNUSED = "unused"
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
+_FAR_SECONDS = 300.0
+"""Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
+
 _ROUNDING = 1e-6
 
 
@@ -54,13 +57,13 @@ def gpu_time(
 
     Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
     follows on the loss of a GPU is lost with it; a GPU that was never used; start-up and tail, as far as utilisation
-    was at most 12 %; an episode of waiting for input; an idle gap; an episode of high utilisation with little work; an
-    episode of low use; a sample at a utilisation of at most 5 % outside the job, which is idle as the gap is; any
+    was at most 12 %; an episode of waiting for input; an idle gap; an episode of high utilisation with little work;
+    an episode of low use; a sample at a utilisation of at most 5 % outside the job, which is idle as the gap is; any
     other. Of waiting for input the share in which no kernel ran counts, of low use it is low use, of any other moment
     short pauses, whatever the utilisation of a single sample: fine samples show a pause of a tenth of a second as one
-    at 0 %, coarse ones as one at 90 %. The share in which one ran is computing, less what throttled clocks cost of it;
-    of high utilisation with little work what that cost is hollow. So computing means the same in every step that is
-    compared.
+    at 0 %, coarse ones as one at 90 %. Samples more than 5 min apart show no pause to be short: that is low use. The
+    share in which one ran is computing, less what throttled clocks cost of it; of high utilisation with little work
+    what that cost is hollow. So computing means the same in every step that is compared.
 
     Args:
         context: the recording.
@@ -88,8 +91,9 @@ def gpu_time(
     if context.window is not None:
         still = intervals.difference(still, intervals.spans([context.window]))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
-    # without any sustained work, whatever is not idle is low use
-    low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None else low)
+    # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
+    coarse = cells.interval > _FAR_SECONDS
+    low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
     ledger.take("idle", still, OUTSIDE)
     unused = 1 - used
     for kind, when in waits:

@@ -92,9 +92,11 @@ class DeviceStatistics:
         idle_seconds: time with utilisation <= 5 %, start-up and tail included, log gaps excluded.
         memory_peak_bytes: highest memory in use.
         memory_headroom_ratio: 1 - peak / total.
-        energy_joules: integral of power over cells; None also for a single sample, which has no length.
-        observed_seconds: time covered by samples.
+        energy_joules: integral of power; None also for a single sample, which has no length.
+        observed_seconds: time of the run that samples own, at most its length.
         energy_counter: what the driver's energy counter rose by, in joules; None where it was not read twice.
+        energy_seconds: time of the run the integral covers.
+        energy_bridged_seconds: the part of it that no sample owns, between samples too near for a log gap.
     """
 
     device: str
@@ -105,6 +107,8 @@ class DeviceStatistics:
     energy_joules: float | None
     observed_seconds: float
     energy_counter: CounterReading | None = None
+    energy_seconds: float | None = None
+    energy_bridged_seconds: float | None = None
 
     def metric(self, name: str) -> MetricSummary | None:
         """Return the summary of one metric, None when it was not recorded."""
@@ -183,7 +187,8 @@ class Cost:
         date: when the prices held, empty where not stated.
         gpus: price of each GPU.
         total: cost of the GPUs from first to last sample; None where a GPU has no price.
-        idle: the part of it that idle gaps and idle samples cost; None as above.
+        idle: the part of it that idle gaps and idle samples cost; None as above, or where the utilisation of a GPU was
+            not recorded.
         carbon_intensity: grams of CO2 equivalent a kWh, as stated; None where it is not.
         carbon_source: where the intensity is stated.
         energy_joules: energy of all GPUs, by the driver's counter where it is read, by the integral of power else;
@@ -249,11 +254,26 @@ class ThrottleEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Pauses:
+    """Distances between samples too short for a log gap and too long for the samples to own all of it.
+
+    Attributes:
+        count: how many, of the GPU with most.
+        longest_seconds: the longest, from sample to sample.
+        seconds: the time in them that no sample owns, that of the GPU with most.
+    """
+
+    count: int
+    longest_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Analysis:
     """All that was found out about one run.
 
     Attributes:
-        run: the run.
+        run: the run; the coverage in its account is the share of its time that samples own.
         phases: start-up, steady and tail, in order.
         statistics: one entry a device.
         gpu_time: one entry a GPU.
@@ -265,6 +285,7 @@ class Analysis:
         cost: what the run cost; None where nothing is known of prices or carbon.
         answers: every kind once for each group of devices: found, judged, or why not.
         checklist: the questions of the practice, answered.
+        pauses: distances between samples below a log gap that no sample owns in full; None without any.
     """
 
     run: Run
@@ -279,6 +300,7 @@ class Analysis:
     cost: Cost | None = None
     answers: tuple[Answer, ...] = ()
     checklist: tuple[ChecklistEntry, ...] = ()
+    pauses: Pauses | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

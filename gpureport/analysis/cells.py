@@ -44,6 +44,8 @@ class Cells:
         start: beginning of each cell in microseconds, for values read at a moment.
         end: end of each cell.
         gap_rows: rows that follow a log gap.
+        pause_rows: rows that follow a distance too short for a log gap and too long for two samples to own all of it.
+        window: from first to last sample of the run.
     """
 
     device: Device
@@ -53,6 +55,8 @@ class Cells:
     start: IntArray
     end: IntArray
     gap_rows: IntArray
+    pause_rows: IntArray
+    window: Interval
     _values: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
     _recorded: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
     _whole: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
@@ -85,6 +89,25 @@ class Cells:
             widths.flags.writeable = False
             self._widths.append(widths)
         return self._widths[0]
+
+    @property
+    def within(self) -> FloatArray:
+        """Width of the part of each cell that lies in the run; not to be written to.
+
+        The first and last sample of a run own half an interval beyond it, which weighs them as the others but is no
+        time of the run.
+        """
+
+        def cut() -> FloatArray:
+            first = int(np.searchsorted(self.start, self.window.start, side="left"))
+            last = int(np.searchsorted(self.end, self.window.end, side="right"))
+            over = np.r_[0:first, last : len(self)]
+            widths = self.seconds.copy()
+            inside = np.minimum(self.end[over], self.window.end) - np.maximum(self.start[over], self.window.start)
+            widths[over] = np.maximum(inside, 0) / 1e6
+            return widths
+
+        return self.kept("within", cut)
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
@@ -185,25 +208,35 @@ class Cells:
         return slice(int(first), int(stop))
 
 
-def _sides(times: IntArray, interval: float) -> tuple[IntArray, IntArray, IntArray]:
+def sides(times: IntArray, interval: float, *, bridged: bool = False) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
+
+    Args:
+        times: stamps in microseconds, never decreasing.
+        interval: median seconds between them.
+        bridged: whether samples own all the time between them that is no log gap, however far it is.
+    """
     steps = np.diff(times)
-    gaps = np.flatnonzero(steps > gap_seconds(interval) * 1e6)
     edge, cap = round(interval * 5e5), round(interval * _CAP * 1e6)
+    far = np.flatnonzero(steps > 2 * cap)
+    wide = steps[far] > gap_seconds(interval) * 1e6
+    gaps, pauses = far[wide], far[~wide]
     half = steps >> 1
     left, right = np.full((2, len(times)), edge, dtype=np.int64)
-    np.minimum(half, cap, out=right[:-1])
-    np.minimum(steps - half, cap, out=left[1:])
+    right[:-1], left[1:] = half, steps - half
+    if not bridged:
+        right[pauses] = left[pauses + 1] = cap
     right[gaps] = edge
     left[gaps + 1] = edge
-    return left, right, gaps + 1
+    return left, right, gaps + 1, pauses + 1
 
 
 def cells_of(recording: Recording, device: Device) -> Cells:
     """Return the cells of one device of a recording."""
-    return _cells(device, recording.of(device.id))
+    return _cells(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
 
 
-def _cells(device: Device, series: "pa.Table") -> Cells:
+def _cells(device: Device, series: "pa.Table", window: Interval) -> Cells:
     times = columns.integers(series.column("timestamp"))
     steps = np.diff(times)
     moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
@@ -211,9 +244,9 @@ def _cells(device: Device, series: "pa.Table") -> Cells:
     interval = columns.lower_median(moved) / 1e6 if len(moved) else _LONE_SECONDS
     if len(moved) == 0:
         left = right = np.zeros(len(times), dtype=np.int64)
-        gap_rows = np.zeros(0, dtype=np.int64)
+        gap_rows = pause_rows = np.zeros(0, dtype=np.int64)
     else:
-        left, right, gap_rows = _sides(times, interval)
+        left, right, gap_rows, pause_rows = sides(times, interval)
     return Cells(
         device=device,
         series=series,
@@ -222,6 +255,8 @@ def _cells(device: Device, series: "pa.Table") -> Cells:
         start=times - left,
         end=times + right,
         gap_rows=gap_rows,
+        pause_rows=pause_rows,
+        window=window,
     )
 
 
@@ -229,4 +264,5 @@ def cells_by_device(recording: Recording) -> dict[str, Cells]:
     """Return the cells of every device, keyed by device id, in the order of the run."""
     rows = recording.by_device()
     none = recording.series.slice(0, 0)
-    return {device.id: _cells(device, rows.get(device.id, none)) for device in recording.run.devices}
+    window = Interval(recording.run.started, recording.run.ended)
+    return {device.id: _cells(device, rows.get(device.id, none), window) for device in recording.run.devices}

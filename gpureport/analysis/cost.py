@@ -22,7 +22,7 @@ def cost(analysis: Analysis, prices: Prices) -> Cost | None:
         date=prices.date if prices.rates else "",
         gpus=gpus if prices.rates else (),
         total=_sum(analysis.gpu_time, gpus, idle=False),
-        idle=_sum(analysis.gpu_time, gpus, idle=True),
+        idle=_sum(analysis.gpu_time, gpus, idle=True) if _told(analysis) else None,
         carbon_intensity=prices.carbon_intensity,
         carbon_source=prices.carbon_source,
         energy_joules=joules,
@@ -43,6 +43,12 @@ def _sum(times: Sequence[GpuTime], gpus: Sequence[GpuPrice], *, idle: bool) -> f
         counted = sum(seconds for name, seconds in time.seconds if not idle or _idle(name))
         total += counted / _HOUR * amount
     return total if length > 0 else None
+
+
+def _told(analysis: Analysis) -> bool:
+    """Whether every GPU recorded a utilisation, without which nobody knows what was idle."""
+    known = {each.device for each in analysis.statistics if each.idle_seconds is not None}
+    return all(gpu.id in known for gpu in analysis.run.gpus)
 
 
 def _idle(name: str) -> bool:

@@ -72,6 +72,8 @@ def _energy(known: Sequence[Cells]) -> Iterator[str]:
         counted = any(cells.recorded("gpu_energy_joules_total") for cells in metered)
         more = ", and the driver's counter does not" if counted else ""
         yield f"The integral of power leaves out the time of log gaps{more}."
+    if any(len(cells.pause_rows) for cells in metered):
+        yield "The integral of power bridges pauses between samples that are too short for a log gap."
 
 
 def _sensor(model: str | None) -> str:

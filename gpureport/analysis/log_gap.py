@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpureport.analysis import certainty, intervals, wording
-from gpureport.analysis.base import Context
+from gpureport.analysis import certainty, intervals, observed, wording
+from gpureport.analysis.base import Context, Pauses
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
-from gpureport.quality import gap_seconds
+from gpureport.quality import GAP_INTERVALS, gap_seconds
 
 _ADVICE = (
     "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "
@@ -62,9 +62,8 @@ class LogGap:
         run = context.recording.run
         seconds = intervals.total_seconds(gaps)
         step = max(cells.interval for cells in context.gpus().values())
-        limit = pragmatic(
-            gap_seconds(step), "s", "3.5 intervals; collectors are late by up to 2.6 without losing samples"
-        )
+        limit = pragmatic(gap_seconds(step), "s", _reason(step))
+        pauses = observed.pauses([context.gpus()[device] for device in devices] or context.gpus().values())
         share = seconds * 1e6 / max(run.ended - run.started, 1)
         whose = wording.gpu(devices[0]) if devices else "every GPU"
         return Finding(
@@ -84,12 +83,45 @@ class LogGap:
                     relation=">",
                 ),
                 Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
+                *_pauses(pauses),
             ),
             lost_gpu_seconds=None,
             samples=len(gaps) + 1,
             summary=(
                 f"The log of {whose} has {wording.times(len(gaps), 'gap')}, {wording.duration(seconds)} in all "
                 f"({wording.percent(share)} of the recording), about which nothing is known."
+                f"{_beside(pauses)}"
             ),
             recommendation=_ADVICE,
         )
+
+
+def _reason(step: float) -> str:
+    """Say which of the two limits held: 3.5 intervals, or the seconds a collector may be late."""
+    intervals_long = GAP_INTERVALS * step
+    if gap_seconds(step) > intervals_long:
+        return (
+            f"5 s, more than {GAP_INTERVALS:g} intervals of {wording.duration(step)}; below 2 s of interval a "
+            "collector's hiccup of some seconds is normal"
+        )
+    return (
+        f"{GAP_INTERVALS:g} intervals of {wording.duration(step)}; collectors are late by up to 2.6 without losing "
+        "samples"
+    )
+
+
+def _pauses(pauses: Pauses | None) -> Iterator[Evidence]:
+    if pauses is not None:
+        yield Evidence(
+            metric="time in shorter pauses that no sample owns", statistic="sum", observed=pauses.seconds, unit="s"
+        )
+
+
+def _beside(pauses: Pauses | None) -> str:
+    """Return what else no sample owns, in a sentence; empty where there is nothing."""
+    if pauses is None:
+        return ""
+    return (
+        f" Besides, {wording.times(pauses.count, 'shorter pause')} of up to {wording.duration(pauses.longest_seconds)} "
+        f"between samples leave {wording.duration(pauses.seconds)} of which no sample speaks."
+    )

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.analysis import counters
+from gpureport.analysis import counters, energy
 from gpureport.analysis.base import DeviceStatistics, MetricSummary
 from gpureport.analysis.cells import Cells
 from gpureport.columns import FloatArray, IntArray
@@ -90,14 +90,14 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     """
     if not cells.recorded(metric.name):
         return None
-    values, seconds = cells.values(metric.name), cells.seconds
+    values, seconds, inside = cells.values(metric.name), cells.seconds, cells.within
     refresh = cells.refresh(metric.name)
     if cells.whole(metric.name):
         effective = cells.readings(metric.name, slice(None))
     else:
         rows = np.flatnonzero(cells.known(metric.name))
         effective = cells.readings(metric.name, rows)
-        values, seconds = values[rows], seconds[rows]
+        values, seconds, inside = values[rows], seconds[rows], inside[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
     ends = values[:1] if columns.alike(values) else values
     least, most = float(ends.min()), float(ends.max())
@@ -118,7 +118,7 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
         p95=p95,
         max=most,
         min=least,
-        seconds=float(seconds.sum()),
+        seconds=float(inside.sum()),
         samples=refresh.rows,
         changes=refresh.changes,
         repeated_ratio=refresh.repeated_ratio,
@@ -128,17 +128,11 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     )
 
 
-def _integral(cells: Cells, metric: str) -> float | None:
-    if not cells.recorded(metric) or cells.seconds.sum() <= 0:
-        return None
-    return float(np.nansum(cells.values(metric) * cells.seconds))
-
-
 def _idle_seconds(cells: Cells) -> float | None:
     if not cells.recorded("gpu_utilization_ratio"):
         return None
     idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
-    return float(cells.seconds[np.flatnonzero(idle)].sum())
+    return float(cells.within[np.flatnonzero(idle)].sum())
 
 
 def memory_peak(cells: Cells) -> int | None:
@@ -176,13 +170,16 @@ def statistics_of(cells: Cells) -> DeviceStatistics:
         if metric.kind is not MetricKind.COUNTER and metric.name != "clock_event_unknown_bits"
     )
     peak, total = memory_peak(cells), memory_total(cells)
+    drawn = energy.integral(cells)
     return DeviceStatistics(
         device=cells.device.id,
         metrics=tuple(summary for summary in summaries if summary is not None),
         idle_seconds=_idle_seconds(cells),
         memory_peak_bytes=peak,
         memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
-        energy_joules=_integral(cells, "gpu_power_watts"),
-        observed_seconds=float(cells.seconds.sum()),
+        energy_joules=drawn.joules if drawn else None,
+        energy_seconds=drawn.seconds if drawn else None,
+        energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
+        observed_seconds=float(cells.within.sum()),
         energy_counter=counters.reading(cells, "gpu_energy_joules_total", counters.MOST_WATTS),
     )

@@ -10,7 +10,6 @@ from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.phases import ACTIVE, UTILISATION
-from gpureport.analysis.statistics import memory_peak
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -51,7 +50,8 @@ class UnusedGpu:
         if known and context.window.seconds < self.shortest.value:
             yield answering.too_short(_KIND, context.window.seconds, self.shortest.value, "other GPUs worked for")
             return
-        free = [cells for cells in known if (memory_peak(cells) or 0) < self.context.value]
+        job = context.window
+        free = [cells for cells in known if (_held(cells, job) or 0) < self.context.value]
         for group in (free, [cells for cells in known if cells not in free]):
             if group:
                 yield self._finding(context, group, context.window)
@@ -59,7 +59,7 @@ class UnusedGpu:
     def _finding(self, context: Context, group: Sequence[Cells], window: Interval) -> Finding:
         names = tuple(cells.device.id for cells in group)
         everybody = tuple(context.gpus())
-        peaks = [peak for cells in group if (peak := memory_peak(cells)) is not None]
+        peaks = [peak for cells in group if (peak := _held(cells, window)) is not None]
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
         parts = _sampled_parts(group, window)
@@ -107,10 +107,19 @@ class UnusedGpu:
             yield Evidence(metric="gpu_memory_used_bytes", statistic="max", observed=held, unit="By")
 
 
+def _held(cells: Cells, job: Interval) -> int | None:
+    """Return the most memory in use while others worked, in bytes; None where none was recorded then."""
+    used = cells.values("gpu_memory_used_bytes")[cells.rows(job.start, job.end + 1)]
+    known = used[~np.isnan(used)]
+    return int(known.max()) if len(known) else None
+
+
 def _sampled_parts(group: Sequence[Cells], window: Interval) -> tuple[Interval, ...]:
-    """Return the job without the log gaps of these GPUs: nobody knows what they did there."""
-    gaps = intervals.spans(gap for cells in group for gap in cells.gaps)
-    return intervals.intervals(intervals.difference(intervals.spans([window]), gaps)) or (window,)
+    """Return the job without what no sample of these GPUs owns in log gaps: nobody knows what they did there."""
+    unseen = intervals.spans(
+        Interval(int(cells.end[row - 1]), int(cells.start[row])) for cells in group for row in cells.gap_rows
+    )
+    return intervals.intervals(intervals.difference(intervals.spans([window]), unseen)) or (window,)
 
 
 def _sampled(seen: float, window: Interval) -> str:

@@ -105,7 +105,7 @@ def figure(limit: Limit, analysis: Analysis) -> Observation:
         value=found.value,
         unit=limit.amount.unit,
         text=amounts.beside(found.value, limit.amount),
-        doubt=_unseen(analysis),
+        doubt=_unseen(analysis, limit.name),
     )
 
 
@@ -115,14 +115,29 @@ def _lacking(name: str) -> str:
     return "say the work done with --work N:UNIT" if "work" in name else "not every GPU recorded what it rests on"
 
 
-def _unseen(analysis: Analysis) -> str:
-    """Return why what was recorded of all GPUs is too little to pass for the run; empty where it is enough."""
+def _unseen(analysis: Analysis, name: str = "") -> str:
+    """Return why what was recorded of all GPUs is too little to pass for the run; empty where it is enough.
+
+    Args:
+        analysis: the run.
+        name: the figure: energy rests on the time its integral covers, others on that with a utilisation.
+    """
+    if observed_seconds([analysis]) < SHORTEST_SECONDS:
+        return _brief(analysis)
     whole = fsum(seconds for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
     seen = whole - fsum(_seconds(analysis, "no_samples", "gpu_lost"))
+    if name.startswith("energy"):
+        seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
     count = max(len(analysis.gpu_time), 1)
-    if observed_seconds([analysis]) < SHORTEST_SECONDS:
-        return _thin(observed_seconds([analysis]), 0.0, "the run")
     return _thin(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs") if whole else ""
+
+
+def _brief(analysis: Analysis) -> str:
+    """Return that a run of which samples tell less than a minute is too short, or was recorded too little."""
+    length = (analysis.run.ended - analysis.run.started) / 1e6
+    if length < SHORTEST_SECONDS:
+        return f"the run is {display.duration(length)} long, and a minute is the least"
+    return _thin(observed_seconds([analysis]), 0.0, "the run")
 
 
 def _seconds(analysis: Analysis, *names: str) -> Iterator[float]:
@@ -154,7 +169,7 @@ def gpu_time(limit: Limit, analysis: Analysis) -> Observation:
 
 def _class_doubt(name: str, analysis: Analysis) -> str:
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
-        return _thin(observed_seconds([analysis]), 0.0, "the run")
+        return _brief(analysis)
     entry = next((each for each in analysis.not_judged if each.kind in _BEHIND.get(name, ())), None)
     return "" if entry is None else f"{entry.kind} could not be judged ({entry.reason})"
 
@@ -191,8 +206,11 @@ def _cost(limit: Limit, analysis: Analysis) -> Observation:
         grams = None if cost is None else cost.carbon_grams
         if grams is None:
             return absent("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
-        return Observation(value=grams, unit="g", text=amounts.beside(grams, limit.amount), doubt=_unseen(analysis))
+        text = amounts.beside(grams, limit.amount)
+        return Observation(value=grams, unit="g", text=text, doubt=_unseen(analysis, "energy"))
     amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
+    if cost is not None and cost.total is not None and amount is None:
+        return absent("the utilisation of a GPU was not recorded, so what was idle is not known")
     if cost is None or amount is None:
         return absent("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
     if cost.currency != limit.amount.currency:

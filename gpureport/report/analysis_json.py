@@ -18,6 +18,7 @@ from gpureport.analysis.base import (
     DeviceStatistics,
     GpuTime,
     MetricSummary,
+    Pauses,
     ThrottleEntry,
 )
 from gpureport.comparison.steps import Step
@@ -55,7 +56,7 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
     zone = analysis.run.timezone
     entry = {
         "run": _run(analysis.run),
-        "quality": _quality(analysis.run.quality, zone),
+        "quality": _quality(analysis.run.quality, zone) | {"pauses": _pauses(analysis.pauses)},
         "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
         "statistics": {each.device: _statistics(each) for each in analysis.statistics},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
@@ -127,6 +128,10 @@ def _quality(quality: Quality, zone: str | None) -> dict[str, Any]:
     }
 
 
+def _pauses(pauses: Pauses | None) -> dict[str, Any] | None:
+    return None if pauses is None else asdict(pauses)
+
+
 def _at(event: LogEvent, zone: str | None) -> str | None:
     return None if event.at is None else moment(event.at, zone)
 
@@ -141,6 +146,8 @@ def _statistics(statistics: DeviceStatistics) -> dict[str, Any]:
         "gpu_memory_peak_bytes": statistics.memory_peak_bytes,
         "gpu_memory_headroom_ratio": statistics.memory_headroom_ratio,
         "energy_joules": statistics.energy_joules,
+        "energy_seconds": statistics.energy_seconds,
+        "energy_bridged_seconds": statistics.energy_bridged_seconds,
         "energy_counter": _counter(statistics.energy_counter, "joules"),
         "observed_seconds": statistics.observed_seconds,
     }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.analysis.base import Pauses
 from gpureport.quality import LogGap, Quality
 from gpureport.recording import Run
 from gpureport.report import display, events, readings, terms
@@ -41,7 +42,8 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     yield Fact(name="Sampling", text=_sampling(info))
     yield Fact(name="Readings", text=readings.in_words(run))
     untimed = data.synthetic_time
-    yield Fact(name="Coverage", text=display.optional(None if untimed else data.coverage_ratio, _coverage))
+    covered = display.optional(None if untimed else data.coverage_ratio, _coverage)
+    yield Fact(name="Coverage", text=covered + _pauses(run.analysis.pauses))
     yield Fact(name="Longest gap", text=display.NOT_RECORDED if untimed else _longest_gap(run))
     yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data))
     if data.rejected:
@@ -68,7 +70,17 @@ def _sampling(info: Run) -> str:
 
 
 def _coverage(ratio: float) -> str:
-    return f"{display.percent(ratio)} of the time from first to last sample is not in a gap"
+    return f"{display.percent(ratio)} of the time from first to last sample lies near a sample"
+
+
+def _pauses(pauses: Pauses | None) -> str:
+    """Return what no sample owns though it is no gap; empty where there is nothing."""
+    if pauses is None:
+        return ""
+    count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
+    return (
+        f"; {count} of up to {longest} between samples, no gaps, hold {display.duration(pauses.seconds)} that does not"
+    )
 
 
 def _longest_gap(run: RunInput) -> str:

@@ -11,6 +11,9 @@ NOTABLE = 0.005
 NOTHING = 0.0005
 """Share below which a part would print as less than 0.1 %."""
 
+MOST = 0.5
+"""Share of the GPU time without utilisation above which what was lost is told of the observed time alone."""
+
 _NAMED = 3
 _REASONS = {
     "throttled": "to throttling",

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.base import Analysis, Cost, GpuPrice
+from gpureport.analysis.base import Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import OPTION, Prices
 from gpureport.recording import Recording
@@ -14,6 +14,9 @@ from gpureport.report.parts import Fact
 
 UNPRICED = f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml"
 _HOUR, _KILO = 3600, 1000
+_IDLE = " (idle gaps, idle samples outside the job, and unused GPUs)"
+_ALL_BUT = 0.995
+"""Share of the time below which an energy says what part of it it covers."""
 
 
 def priced(
@@ -81,7 +84,8 @@ def _energy(analysis: Analysis) -> Iterator[Fact]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     said = []
     if integrals:
-        said.append(f"{display.energy(sum(integrals))} by the integral of sampled power{_of(integrals, gpus)}")
+        covered = _covered([each for each in figures if each.energy_joules is not None], analysis)
+        said.append(f"{display.energy(sum(integrals))} by the integral of sampled power{_of(integrals, gpus)}{covered}")
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
@@ -90,6 +94,20 @@ def _energy(analysis: Analysis) -> Iterator[Fact]:
         said.append(f"{counted} by the driver's counter{anew}{_of(counters, gpus)}{missed}")
     if said:
         yield Fact(name="Energy", text="; ".join(said))
+
+
+def _covered(figures: Sequence[DeviceStatistics], analysis: Analysis) -> str:
+    """Return what part of the time an integral covers where that is not all, and what of it was bridged."""
+    whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(figures)
+    seconds = [each.energy_seconds for each in figures if each.energy_seconds is not None]
+    share = sum(seconds) / whole if whole > 0 and len(seconds) == len(figures) else 1.0
+    bridged = sum(each.energy_bridged_seconds or 0.0 for each in figures) / max(len(figures), 1)
+    part = f" over {display.percent(share)} of the time" if share < _ALL_BUT else ""
+    return part + (f" (bridged: {display.duration(bridged)}{_each(figures)})" if bridged > 0 else "")
+
+
+def _each(figures: Sequence[object]) -> str:
+    return " of each GPU" if len(figures) > 1 else ""
 
 
 def _of(held: Sequence[object], gpus: set[str]) -> str:
@@ -101,8 +119,9 @@ def _money(run: RunInput, stated: Cost) -> Iterator[Fact]:
     if stated.total is None:
         yield Fact(name="Cost", text="not known: the recording has no length, or a GPU has no price")
     else:
-        idle = f", {display.money(stated.idle, stated.currency)} of it idle" if stated.idle is not None else ""
-        text = f"{display.money(stated.total, stated.currency)} for {display.gpu_hours(held)}{idle}"
+        idle = display.optional(stated.idle, lambda amount: display.money(amount, stated.currency))
+        what = _IDLE if stated.idle else ""
+        text = f"{display.money(stated.total, stated.currency)} for {display.gpu_hours(held)}, idle: {idle}{what}"
         yield Fact(name="Cost", text=text)
     asked = f"; prices of {stated.date}" if stated.date else ""
     yield Fact(name="GPU-hour", text="; ".join(_prices(run, stated)) + asked)

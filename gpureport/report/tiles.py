@@ -104,7 +104,13 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     if not lost and loss.bound(analyses) == "at least":
         return Tile(label=label, value="not known", context="some was lost to throttling")
     hours = lost / _HOUR / len(analyses)
-    context = f"{loss.bound(analyses)} {display.percent(lost / held)} of all GPU-hours{_mean_of(step)}"
+    unseen = gpu_time.unseen_ratio(analyses)
+    seen = held * (1 - unseen)
+    if unseen > loss.MOST:
+        base, ratio = f"the {loss.hours(seen, len(analyses))} observed; of the rest it cannot be told", lost / seen
+    else:
+        base, ratio = "all GPU-hours", lost / held
+    context = f"{loss.bound(analyses)} {display.percent(ratio)} of {base}{_mean_of(step)}"
     amount = spending.lost_cost(analyses)
     if amount is not None:
         currency = next((analysis.cost.currency for analysis in analyses if analysis.cost), "")

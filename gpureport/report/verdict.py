@@ -148,6 +148,10 @@ def _loss(step: Step, findings: Findings) -> str:
     if not findings.judged and findings.missing:
         return "Nothing could be judged with this data."
     lost = gpu_time.lost_seconds(step.analyses)
+    whole, unseen = held, gpu_time.unseen_ratio(step.analyses)
+    if unseen > loss.MOST:
+        # what nobody saw may all have been lost: a share of all time is no bound
+        held *= 1 - unseen
     ratio = sum(lost.values()) / held
     if ratio < loss.NOTABLE and not findings.open:
         return _nothing_found(findings)
@@ -158,9 +162,10 @@ def _loss(step: Step, findings: Findings) -> str:
         number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
         return f"Hardly any GPU time was lost; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
-    return (
-        f"{share[:1].upper()}{share[1:]} of {loss.hours(held, len(step.analyses))} was lost: {loss.told(lost, held)}."
-    )
+    of, rest = loss.hours(held, len(step.analyses)), ""
+    if whole > held:
+        of, rest = f"the {of} observed", f"; of the other {loss.hours(whole - held, len(step.analyses))} it cannot be told"
+    return f"{share[:1].upper()}{share[1:]} of {of} was lost: {loss.told(lost, held)}{rest}."
 
 
 def _nothing_found(findings: Findings) -> str:

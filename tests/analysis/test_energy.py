@@ -73,3 +73,19 @@ def test_the_sensor_is_spoken_of_by_architecture(model: str, said: str | None) -
     about = [limit for limit in limits if "sensor" in limit or "power reading" in limit]
     assert len(about) == (said is not None)
     assert all(said in limit for limit in about if said)
+
+
+def test_pauses_below_a_log_gap_are_bridged() -> None:
+    """Two pauses of 4 s are too short for a gap: their power is known, and only 2.5 s of each is owned."""
+    times = np.r_[0:50, 53:100, 103:150].astype(float)
+    run = recording(times=times, util=98, power=np.full(len(times), 200.0))
+    found = energy(run)
+    assert found.energy_joules == pytest.approx(200 * 150)
+    assert (found.energy_seconds, found.energy_bridged_seconds) == (149.0, 3.0)
+    assert found.observed_seconds == 146.0
+
+
+def test_no_figure_exceeds_the_run() -> None:
+    """Samples at both ends own half an interval beyond the run, which is no time of it."""
+    found = energy(recording(util=0, power=np.full(60, 200.0)))
+    assert (found.observed_seconds, found.idle_seconds, found.energy_seconds) == (59.0, 59.0, 59.0)

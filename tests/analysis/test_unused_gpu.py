@@ -78,3 +78,17 @@ def test_its_gaps_are_as_severe_as_itself() -> None:
     (gap,) = [one for one in found(analysis, "idle_gap") if one.cause == "unused"]
     assert gap.root == found(analysis, "unused_gpu")[0].fingerprint
     assert gap.severity is Severity.WARNING
+
+
+def test_samples_far_apart_show_no_short_pauses() -> None:
+    """A quarter of an hour apart, beside gaps: all an unused GPU's samples own is unused, of others low use."""
+    times = np.array([0, 1, 2, 9, 10, 11, 12, 40]) * 900.0
+    made = analyze(
+        recording(util=[np.full(8, 60.0), np.zeros(8)], memory=[np.full(8, 40.0)] * 2, times=times, every=900)
+    )
+    classes = [dict(each.seconds) for each in made.gpu_time]
+    assert [each["short_pauses"] for each in classes] == [0, 0]
+    assert classes[0]["low_use"] > 0
+    assert classes[1]["unused"] + classes[1]["no_samples"] == pytest.approx(
+        36000, abs=1
+    )  # less the window of a reading

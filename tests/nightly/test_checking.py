@@ -66,7 +66,6 @@ def test_a_figure_is_held_against_its_limit(limit: str, outcome: CheckOutcome, o
         ("cost <= 3 USD", "prices are stated in EUR, not in USD"),
         ("waiting_for_input <= 1 %", "cpu_bound could not be judged (cpu_utilization_ratio was not recorded)"),
         ("throttled <= 1 %", "thermal_throttle could not be judged"),
-        ("coverage >= 90 %", "the coverage of a log without time stamps, or of one sample, is not known"),
         ("change idle_ratio <= 2 points", "no baseline was named (--baseline)"),
         ("no new problem", "no baseline was named (--baseline)"),
         ("no cpu_bound", "cpu_bound could not be judged: cpu_utilization_ratio was not recorded"),
@@ -77,6 +76,28 @@ def test_what_was_not_recorded_cannot_be_judged(limit: str, reason: str) -> None
     (check,) = judged(limit, run())
     assert check.outcome is CANNOT
     assert check.reason.startswith(reason)
+
+
+def test_coverage_of_a_single_sample_is_not_known() -> None:
+    """It has no length that could be covered."""
+    (check,) = judged("coverage >= 90 %", analyze(recording(util=[90.0])))
+    assert (check.outcome, check.reason) == (
+        CANNOT,
+        "the coverage of a log without time stamps, or of one sample, is not known",
+    )
+
+
+def test_idle_cost_without_utilisation_says_so() -> None:
+    """No idle time is known, which is not none; and energy rests on the time of power, not of utilisation."""
+    made = priced(recording(power=np.full(1200, 200.0)))
+    assert made.cost is not None
+    assert made.cost.idle is None
+    idle, energy = (judged(limit, made)[0] for limit in ("idle_cost <= 1 EUR", "energy_joules <= 100 Wh"))
+    assert (idle.outcome, idle.reason) == (
+        CANNOT,
+        "the utilisation of a GPU was not recorded, so what was idle is not known",
+    )
+    assert energy.outcome is PASSED
 
 
 def test_a_metric_that_one_gpu_lacks_cannot_pass() -> None:

@@ -199,7 +199,7 @@ def test_every_line_is_accounted_for() -> None:
     assert facts["Rejected"] == "2 lines: truncated line (first: line 811)"
     assert facts["Longest gap"] == "1 min, GPU 0 at 0:05:00; 1 gap in all"
     assert facts["Absent values"] == "GPU fan: 1142 values (N/A)"
-    assert facts["Coverage"] == "95 % of the time from first to last sample is not in a gap"
+    assert facts["Coverage"] == "95 % of the time from first to last sample lies near a sample"
     assert quality.notes == ("Times are the local time of the recording machine.",)
 
 

@@ -57,7 +57,7 @@ def test_cost_energy_and_carbon_are_said_with_where_they_come_from() -> None:
     """2.50 for an hour, a tenth of it idle; 300 Wh at 400 g/kWh."""
     assert facts(report(hour(), PRICES)) == {
         "Energy": "300 Wh by the integral of sampled power",
-        "Cost": "2.50 EUR for 1.00 GPU-h, 0.250 EUR of it idle",
+        "Cost": "2.50 EUR for 1.00 GPU-h, idle: 0.250 EUR (idle gaps, idle samples outside the job, and unused GPUs)",
         "GPU-hour": "2.50 EUR (gpureport.toml:4); prices of 2026-03-01",
         "Carbon": (
             "120 g of CO2 equivalent for the GPUs alone, by the integral of sampled power, at 400 g/kWh (the grid)"

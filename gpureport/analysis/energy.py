@@ -1,0 +1,47 @@
+"""Energy as the integral of sampled power."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.cells import Cells, sides
+
+_POWER = "gpu_power_watts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerIntegral:
+    """The energy of one GPU by its power samples.
+
+    Attributes:
+        joules: the integral.
+        seconds: time of the run it covers.
+        bridged_seconds: the part of that which lies too far from any sample to be owned by one, bridged by a straight
+            line between its neighbours.
+    """
+
+    joules: float
+    seconds: float
+    bridged_seconds: float
+
+
+def integral(cells: Cells) -> PowerIntegral | None:
+    """Return the integral of power; None where no power was recorded, or a single sample, which has no length.
+
+    Power is continuous and drawn all the time, so a trapezoid bridges what is too short for a log gap. Each sample
+    stands for half of the way to its neighbours, half an interval beside a log gap and at both ends, which the time
+    it covers leaves out where it lies beyond the run.
+    """
+    if not cells.recorded(_POWER) or cells.seconds.sum() <= 0:
+        return None
+    power, owned, inside = cells.values(_POWER), cells.seconds, cells.within
+    if cells.whole(_POWER) and not len(cells.pause_rows):
+        return PowerIntegral(joules=float(power @ owned), seconds=float(inside.sum()), bridged_seconds=0.0)
+    rows = np.flatnonzero(cells.known(_POWER))
+    left, right, _, _ = sides(cells.times[rows], cells.interval, bridged=True)
+    widths = (left + right) / 1e6
+    # nothing is taken from what a sample owns: stretches of rows without a value may leave it more than its sides
+    bridged = max(float(widths.sum() - owned[rows].sum()), 0.0)
+    return PowerIntegral(
+        joules=float(power[rows] @ widths), seconds=float(inside[rows].sum()) + bridged, bridged_seconds=bridged
+    )

@@ -1,0 +1,45 @@
+"""What part of a run samples speak for, and what lies between them without being a log gap."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from math import fsum
+
+import numpy as np
+
+from gpureport.analysis.base import Context, Pauses
+from gpureport.analysis.cells import Cells
+from gpureport.recording import Run
+
+
+def coverage(context: Context) -> float | None:
+    """Return the time of the run that samples own, as a share of its time, over all GPUs; hosts where there are none.
+
+    None where the run has no length, or its log no time stamps.
+    """
+    run = context.recording.run
+    devices: Sequence[object] = run.gpus or run.hosts
+    whole = (run.ended - run.started) / 1e6 * len(devices)
+    if whole <= 0 or run.quality.synthetic_time:
+        return None
+    seen = context.gpus() if run.gpus else context.hosts()
+    return min(fsum(float(cells.within.sum()) for cells in seen.values()) / whole, 1.0)
+
+
+def pauses(several: Iterable[Cells]) -> Pauses | None:
+    """Return the pauses of some devices; None without any."""
+    found = [cells for cells in several if len(cells.pause_rows)]
+    if not found:
+        return None
+    steps = [cells.times[cells.pause_rows] - cells.times[cells.pause_rows - 1] for cells in found]
+    unowned = [cells.start[cells.pause_rows] - cells.end[cells.pause_rows - 1] for cells in found]
+    return Pauses(
+        count=max(len(cells.pause_rows) for cells in found),
+        longest_seconds=float(max(np.max(each) for each in steps)) / 1e6,
+        seconds=float(max(each.sum() for each in unowned)) / 1e6,
+    )
+
+
+def accounted(context: Context) -> Run:
+    """Return the run with the coverage that its samples show in place of that outside log gaps."""
+    run = context.recording.run
+    return replace(run, quality=replace(run.quality, coverage_ratio=coverage(context)))
