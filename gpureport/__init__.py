@@ -48,7 +48,7 @@ def read(  # noqa: PLR0913 - each is given by name
     options = placement or importers.Placement(), labels or importers.Labels()
     tracking = None if as_one_run else importers.tracker(str(source))
     if tracking is not None:
-        meant, faults = importers.readable(tracking.runs(str(source), selection or importers.Selection()))
+        meant, faults = importers.readable(tracking.runs(str(source), selection or importers.Selection()).runs)
         for fault in faults:
             warnings.warn(f"{fault}; the other runs are read", stacklevel=2)
         joined = importers.joined

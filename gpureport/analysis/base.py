@@ -93,7 +93,7 @@ class DeviceStatistics:
         memory_peak_bytes: highest memory in use.
         memory_headroom_ratio: 1 - peak / total.
         energy_joules: integral of power; None also for a single sample, which has no length.
-        observed_seconds: time of the run that samples own, at most its length.
+        observed_seconds: time that samples own, half an interval at both ends included.
         energy_counter: what the driver's energy counter rose by, in joules; None where it was not read twice.
         energy_seconds: time of the run the integral covers.
         energy_bridged_seconds: the part of it that no sample owns, between samples too near for a log gap.

@@ -69,8 +69,7 @@ class IdleGap:
     never worked, or nothing tells a cause and it works less than half of the time between them.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
-    starts lie one period or a multiple apart, of seven gaps or more in three of four cases, of fewer in all. Its gaps
-    are its consequences.
+    starts lie one period or a multiple apart in three of four cases. Its gaps are its consequences.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("idle_gap", "periodic_stall")
@@ -113,7 +112,7 @@ class IdleGap:
     strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
     loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
     many: Threshold = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
-    agree: Threshold = pragmatic(0.75, "1", "share of the distances; of few gaps three in four agree by chance")
+    agree: Threshold = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
     sparse: Threshold = pragmatic(

@@ -21,7 +21,7 @@ class Limits:
         strict: how far a distance may lie from a multiple of the period, as a share of it.
         loose: the same from `many` events on.
         many: events from which chance no longer looks like a period so easily.
-        agree: share of the distances that must agree, from `many` events on; of fewer all must.
+        agree: share of the distances that must agree.
     """
 
     starts: int
@@ -54,8 +54,7 @@ def find(starts: IntArray, limits: Limits) -> Period | None:
     ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
     tried = [found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit(apart, one, tolerance))]
     agreeing, seconds = max(tried, default=(0.0, 0.0))
-    # of four distances three lie near each other by chance, wherever pauses come after about as much work
-    if not tried or agreeing < (limits.agree if len(starts) >= limits.many else 1.0):
+    if not tried or agreeing < limits.agree:
         return None
     fits = _fits(apart, seconds, tolerance)
     return Period(seconds=seconds, agreeing=agreeing, members=np.append(fits, False) | np.insert(fits, 0, False))

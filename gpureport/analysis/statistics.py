@@ -90,14 +90,14 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     """
     if not cells.recorded(metric.name):
         return None
-    values, seconds, inside = cells.values(metric.name), cells.seconds, cells.within
+    values, seconds = cells.values(metric.name), cells.seconds
     refresh = cells.refresh(metric.name)
     if cells.whole(metric.name):
         effective = cells.readings(metric.name, slice(None))
     else:
         rows = np.flatnonzero(cells.known(metric.name))
         effective = cells.readings(metric.name, rows)
-        values, seconds, inside = values[rows], seconds[rows], inside[rows]
+        values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
     ends = values[:1] if columns.alike(values) else values
     least, most = float(ends.min()), float(ends.max())
@@ -118,7 +118,7 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
         p95=p95,
         max=most,
         min=least,
-        seconds=float(inside.sum()),
+        seconds=float(seconds.sum()),
         samples=refresh.rows,
         changes=refresh.changes,
         repeated_ratio=refresh.repeated_ratio,
@@ -132,7 +132,7 @@ def _idle_seconds(cells: Cells) -> float | None:
     if not cells.recorded("gpu_utilization_ratio"):
         return None
     idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
-    return float(cells.within[np.flatnonzero(idle)].sum())
+    return float(cells.seconds[np.flatnonzero(idle)].sum())
 
 
 def memory_peak(cells: Cells) -> int | None:
@@ -180,6 +180,6 @@ def statistics_of(cells: Cells) -> DeviceStatistics:
         energy_joules=drawn.joules if drawn else None,
         energy_seconds=drawn.seconds if drawn else None,
         energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
-        observed_seconds=float(cells.within.sum()),
+        observed_seconds=float(cells.seconds.sum()),
         energy_counter=counters.reading(cells, "gpu_energy_joules_total", counters.MOST_WATTS),
     )

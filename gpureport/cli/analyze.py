@@ -37,7 +37,9 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     A SOURCE is a log, a folder of logs, or a run of the store.
     """
     policy = gate.alone(config, fail_on)
-    analysed = sources.analysed(sources.recordings(source, options), select, ignore, config, prices)
+    # a limit that was asked for must not pass on logs that could not be read
+    found = sources.recordings(source, options, tolerant=not fail_on)
+    analysed = sources.analysed(found, select, ignore, config, prices)
     if form == "json":
         click.echo(_json(analysed, options), nl=False)
         return gate.failed(gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE))

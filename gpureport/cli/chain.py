@@ -78,8 +78,10 @@ def step_options(command: Command) -> Command:
     return added  # type: ignore[no-any-return]  # click keeps the kind of what it decorates
 
 
-def recordings(source: tuple[str, ...], chain: StepOptions, options: "SourceOptions") -> "list[Recording]":
-    """Return the runs with their steps, from the command line or from a file.
+def recordings(
+    source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
+) -> "list[Recording]":
+    """Return the runs with their steps, from the command line or from a file; `tolerant` as `sources` takes it.
 
     Raises:
         UsageError: when there is neither, or both.
@@ -89,7 +91,7 @@ def recordings(source: tuple[str, ...], chain: StepOptions, options: "SourceOpti
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise click.UsageError(msg, click.get_current_context())
     if chain.steps is None:
-        return _labelled(sources.recordings(source, options), chain.by)
+        return _labelled(sources.recordings(source, options, tolerant=tolerant), chain.by)
     if options.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [

@@ -9,7 +9,7 @@ from gpureport.cli.options import config_option
 
 
 @click.command()
-@click.argument("name", metavar="[KIND|METRIC|recording]", required=False)
+@click.argument("name", metavar="[KIND|CLASS|METRIC|recording]", required=False)
 @click.option(
     "--detail",
     type=click.Choice(["short", "full"]),
@@ -18,12 +18,12 @@ from gpureport.cli.options import config_option
 )
 @config_option
 def explain(*, name: str | None, detail: str, config: Path | None) -> None:
-    """Explain a kind of finding, a metric, or what to record.
+    """Explain a kind of finding, a class of GPU time, a metric, or what to record.
 
     A kind comes with its condition, what it needs and the steps to take; in full with its limits, where they come
-    from, and all advice. A metric comes with what it means and what records it (the name of the nvidia-smi field does
-    as well). `recording` prints the commands whose logs let every kind be judged. Without a name, all there is to
-    explain is listed.
+    from, and all advice. A class of GPU time, such as short_pauses, comes with what it holds, a metric with what it
+    means and what records it (the name of the nvidia-smi field does as well). `recording` prints the commands whose
+    logs let every kind be judged. Without a name, all there is to explain is listed.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.selection import configured  # noqa: PLC0415 - as above

@@ -1,6 +1,7 @@
 """`gpureport ingest`."""
 
 from collections import deque
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
@@ -95,8 +96,16 @@ def ingested(store: "Store", reading: "Reading | TrackedReading | CutReading", *
     if force or known.stored.importer_version != IMPORTER_VERSION or _grown(known, reading):
         return store.write(reading, IMPORTER_VERSION, run), ", read again"
     if run == known.run:
-        return known, ", already in the store"
+        return known, f", already in the store{_other_name(known, reading)}"
     return store.relabel(known, run), ", already in the store, labels changed"
+
+
+def _other_name(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
+    """Return under which name the bytes of a log are stored that has another name now; empty where it is the same."""
+    given = PurePath(reading.locator).name
+    if known.run.tracked or given in {PurePath(each.locator).name for each in known.run.sources}:
+        return ""
+    return f": {given} holds the very bytes of this run, which is called {known.run.name}"
 
 
 def _grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:

@@ -59,7 +59,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     """
     output.check(outputs, templates=templates, detail=detail)
     policy = gate.alone(config, fail_on)
-    found = recordings(source, chain, options)
+    found = recordings(source, chain, options, tolerant=not fail_on)
     output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
     analysed = sources.analysed(found, select, ignore, config, prices)
     checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)

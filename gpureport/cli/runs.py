@@ -58,7 +58,7 @@ def list_runs(*, store: Path | None) -> None:
         began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
         click.echo(
             f"{run.id}  {'no time stamps' if run.quality.synthetic_time else began:16}  {printable(run.name):{width}}"
-            f"  {len(run.gpus):3} GPU  {length:9.0f} s{step}"
+            f"  {len(run.gpus):3} {'GPU ' if len(run.gpus) == 1 else 'GPUs'}  {length:9.0f} s{step}"
         )
 
 

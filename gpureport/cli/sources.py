@@ -12,6 +12,7 @@ import click
 
 from gpureport.cli import progress
 from gpureport.cli.account import summary
+from gpureport.cli.text import printable
 from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
     from gpureport.cli.options import PriceOptions, SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.importers.tracked import Tracker
+    from gpureport.importers.tracked import LeftOut, Tracker
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -80,15 +81,18 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
     """Return the runs of a tracker's store that are meant; those that cannot be read are named on standard error."""
     from gpureport.importers import TrackedReading, joined, readable  # noqa: PLC0415 - loads pyarrow
 
-    runs, faults = readable(tracking.runs(source, options.selection()))
+    chosen = tracking.runs(source, options.selection())
+    runs, faults = readable(chosen.runs)
     for fault in faults:
         note(f"gpureport: {fault}; the other runs of {source} are read")
-    return [
+    readings = [
         TrackedReading(
             tracking.kind, run, options.placement(tracked=True), options.labels(), strict=options.strict, joined=joined
         )
         for run in runs
     ]
+    _tell_left_out(source, chosen.left_out)
+    return readings
 
 
 def listed(sources: Sequence[str], options: "SourceOptions") -> list[str]:
@@ -123,17 +127,38 @@ def _tell_skipped(source: str) -> None:
 
     skipped = [str(path) for path in unrecognised(source)]
     if skipped:
-        named = ", ".join(skipped[:_NAMED]) + (", …" if len(skipped) > _NAMED else "")
-        note(f"gpureport: {source}: not read, no known log or not to be told whose: {named}")
+        note(f"gpureport: {source}: not read, no known log or not to be told whose: {_few(skipped)}")
 
 
-def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+def _tell_left_out(source: str, left_out: "Sequence[LeftOut]") -> None:
+    """Say which runs of a tracker are not read though nobody said so, on standard error."""
+    if not left_out:
+        return
+    names: dict[str, list[str]] = {}
+    for run in left_out:
+        names.setdefault(run.reason, []).append(run.name)
+    said = [f"{len(held)} {reason}: {_few(held)}" for reason, held in names.items()]
+    count = f"{len(left_out)} run{'' if len(left_out) == 1 else 's'} left out"
+    note(f"gpureport: {source}: {count} ({'; '.join(said)}); --run NAME reads one")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
+
+
+def recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return every run named: files and folders are read, anything else is looked up in the store.
+
+    Args:
+        sources: what a person named.
+        options: how it is read.
+        tolerant: whether a log of a folder that cannot be read is told on standard error and left out, where another
+            one of the folder can be read.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    found = _found(sources, options)
+    found = _found(sources, options, tolerant=tolerant)
     _one_name(options, len(found))
     if not options.anonymise:
         return found
@@ -142,14 +167,14 @@ def recordings(sources: Sequence[str], options: "SourceOptions") -> list["Record
     return [anonymised(recording) for recording in found]
 
 
-def _found(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
     """Return every run named, read or from the store."""
     if options.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
     for source, own in options.each(sources):
         if names_source(source):
-            found += _read([source], own)
+            found += _read([source], own, tolerant=tolerant and not own.strict)
         else:
             found.append(_stored(source, own))
     return found
@@ -160,13 +185,24 @@ def absent(source: str) -> bool:
     return source != "-" and not _exists(source) and not _names_tracker(source)
 
 
-def _read(sources: Sequence[str], options: "SourceOptions") -> list["Recording"]:
+def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
-    found = []
+    found: list[Recording] = []
+    faults: list[SourceError] = []
     for reading in readings(sources, options):
-        with progress.shown(reading):
-            found.append(reading.recording())
-        detail(summary(found[-1].run))
+        try:
+            with progress.shown(reading):
+                found.append(reading.recording())
+        except SourceError as error:
+            if not tolerant:
+                raise
+            faults.append(error)
+        else:
+            detail(summary(found[-1].run))
+    if faults and not found:
+        raise faults[0]
+    for fault in faults:
+        click.echo(f"gpureport: left out: {printable(str(fault))}", err=True)
     return found
 
 

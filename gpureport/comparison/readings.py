@@ -38,7 +38,12 @@ def drivers(step: Step) -> Value:
 def power_limits(step: Step) -> Value:
     """Return the power limits of its GPUs."""
     limits = (gpu.power_limit_watts for gpu in _gpus(step))
-    return _joined(None if limit is None else f"{limit:g} W" for limit in limits)
+    return _joined(None if limit is None else f"{_watts(limit)} W" for limit in limits)
+
+
+def _watts(limit: float) -> str:
+    """Return watts in three digits or whole: one derived from power and its share is not exact."""
+    return f"{limit:.3g}" if limit < 100 else f"{limit:.0f}"  # noqa: PLR2004 - three digits
 
 
 def gpu_count(step: Step) -> Value:

@@ -76,6 +76,22 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A run that was not asked for by name and is not read: what a person calls it, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The runs of a store that are meant, and those left out though nobody said so."""
+
+    runs: "tuple[TrackerRun, ...]"
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
     """A file that was kept with a run: what a person calls it, and where it can be read."""
 
@@ -169,8 +185,8 @@ class Tracker(Protocol):
         """Return whether a locator, file or folder is a store of this kind, told by its content."""
         ...
 
-    def runs(self, source: str, selection: Selection) -> list[TrackerRun]:
-        """Return the runs of a store that are meant.
+    def runs(self, source: str, selection: Selection) -> Chosen:
+        """Return the runs of a store that are meant, and those left out.
 
         Raises:
             SourceError: when the store cannot be read, or holds no such run.

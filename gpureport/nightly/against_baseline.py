@@ -8,12 +8,13 @@ from math import isfinite
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.contrasts import Basis
 from gpureport.comparison.fates import Fate, FindingFate, fates
-from gpureport.comparison.figures import BY_METRIC
+from gpureport.comparison.figures import BY_METRIC, Kind
 from gpureport.comparison.judging import SAME_RECORDING
 from gpureport.comparison.measures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.noise import Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Delta, Verdict
+from gpureport.comparison.told import ABSENT
 from gpureport.nightly import amounts
 from gpureport.nightly.amounts import POINTS, SHARE
 from gpureport.nightly.limit import Limit
@@ -55,7 +56,7 @@ def change(limit: Limit, found: Against) -> Observation:
     if delta.reason == SAME_RECORDING:
         return absent("the baseline is the very recording that is checked")
     if delta.verdict is Verdict.CANNOT_JUDGE or delta.difference is None:
-        return absent(delta.reason or f"{limit.name} was not recorded on both sides")
+        return absent(_unknown(limit, delta, found) or delta.reason or f"{limit.name} was not recorded on both sides")
     relative = limit.amount.unit == SHARE
     scale = abs(delta.before or 0.0) if relative else 1.0
     if scale == 0.0:
@@ -71,6 +72,22 @@ def change(limit: Limit, found: Against) -> Observation:
         doubt=_blunt(limit, low, high),
         note=_basis(delta, found.noise),
     )
+
+
+def _unknown(limit: Limit, delta: Delta, found: Against) -> str:
+    """Return of which side a figure is not known and what to do about it; empty where both sides have it."""
+    sides = [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
+    if not sides or delta.reason != ABSENT:
+        return ""
+    worked = next(each for each in found.deltas if each.metric == PER_WORK)
+    idle = [side for side, value in ((_BASELINE, worked.before), (_CHECKED, worked.after)) if value is None]
+    if BY_METRIC[limit.name].kind is not Kind.WORK or not idle:
+        return f"{limit.name} was not recorded in {' and in '.join(sides)}"
+    steps = {
+        _BASELINE: "ingest its log with --work N:UNIT and set the baseline again",
+        _CHECKED: "give --work N:UNIT to this check",
+    }
+    return f"the work done in {' and in '.join(idle)} is not known: {', and '.join(steps[side] for side in idle)}"
 
 
 def _ends(delta: Delta, noise: Noise | None) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from gpureport.nightly.limit import Limit
 from gpureport.nightly.observation import Observation, absent
 from gpureport.nightly.policy import Entry, Policy, Unless, Where
 from gpureport.nightly.subjects import Subject
+from gpureport.report import display
 
 NO_BASELINE = "no baseline was named (--baseline)"
 
@@ -84,11 +85,11 @@ def _judged(entry: Entry, analysis: Analysis, policy: Policy, given: Checked) ->
     narrow = _narrowed(analysis, entry.where)
     run = analysis.run.step or analysis.run.name if entry.limit.subject is Subject.CHANGE else analysis.run.name
     if narrow is None:
-        reason = f"the run has no {entry.where.words}"
-        return _check(entry, run, CheckOutcome.CANNOT_JUDGE, Observation(), reason)
+        return _without_gpus(entry, run, analysis, given)
     excused, doubt = _excused(entry.unless, narrow, entry.confidence, given)
     if excused:
         return _check(entry, run, CheckOutcome.NOT_APPLIED, Observation(), excused)
+    lacking = _lacking(entry.where, analysis)
     known = acknowledged.known(entry, narrow, policy, given.today)
     every = _observed(entry, narrow, given, ())
     outcome, reason = _outcome(entry.limit, every)
@@ -105,16 +106,32 @@ def _judged(entry: Entry, analysis: Analysis, policy: Policy, given: Checked) ->
         outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
     if outcome is CheckOutcome.BROKEN and known.expired:
         reason = "; ".join(filter(None, (reason, known.expired)))
-    return _check(entry, run, outcome, every, "; ".join(filter(None, (reason, doubt))))
+    return _check(entry, run, outcome, every, "; ".join(filter(None, (reason, doubt, lacking))))
+
+
+def _without_gpus(entry: Entry, run: str, analysis: Analysis, given: Checked) -> Check:
+    """Return the check of a run that has none of the GPUs meant: what holds of the run as a whole still excuses it."""
+    unless = entry.unless
+    whole = unless is not None and (unless.limit is None or unless.limit.subject is Subject.RUN)
+    excused, _ = _excused(unless, analysis, entry.confidence, given) if whole else ("", "")
+    outcome = CheckOutcome.NOT_APPLIED if excused else CheckOutcome.CANNOT_JUDGE
+    return _check(entry, run, outcome, Observation(), excused or _lacking(entry.where, analysis))
+
+
+def _lacking(where: Where, analysis: Analysis) -> str:
+    """Return which of the GPUs meant the run does not have; empty where it has all."""
+    there = {gpu.index for gpu in analysis.run.gpus}
+    absent_gpus = [str(index) for index in where.gpus or () if index not in there]
+    return f"the run has no GPU {display.listing(absent_gpus)}" if absent_gpus else ""
 
 
 def _narrowed(analysis: Analysis, where: Where) -> Analysis | None:
-    """Return the analysis of the GPUs meant, with all hosts; None where the run lacks one of them."""
+    """Return the analysis of the GPUs meant that are there, with all hosts; None where the run has none of them."""
     if where.gpus is None:
         return analysis
     run = analysis.run
     kept = {gpu.id for gpu in run.gpus if gpu.index in where.gpus}
-    if {gpu.index for gpu in run.gpus if gpu.id in kept} != set(where.gpus):
+    if not kept:
         return None
     devices = tuple(device for device in run.devices if device.id in kept or device not in run.gpus)
     held = kept | {device.id for device in devices}

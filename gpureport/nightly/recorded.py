@@ -100,13 +100,21 @@ def figure(limit: Limit, analysis: Analysis) -> Observation:
         return absent(f"{limit.name} cannot be told: {_lacking(limit.name)}")
     currency = analysis.cost.currency if analysis.cost and limit.amount.unit == MONEY else ""
     if limit.amount.unit == MONEY and currency != limit.amount.currency:
-        return absent(f"prices are stated in {currency or 'no currency'}, not in {limit.amount.currency}")
+        return absent(_other_currency(currency, limit))
     return Observation(
         value=found.value,
         unit=limit.amount.unit,
         text=amounts.beside(found.value, limit.amount),
         doubt=_unseen(analysis, limit.name),
     )
+
+
+def _other_currency(currency: str, limit: Limit) -> str:
+    """Return why money in one currency says nothing of a limit in another, and what to do where it has none."""
+    asked = limit.amount.currency
+    if currency:
+        return f"prices are stated in {currency}, not in {asked}"
+    return f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
 
 
 def _lacking(name: str) -> str:
@@ -214,7 +222,7 @@ def _cost(limit: Limit, analysis: Analysis) -> Observation:
     if cost is None or amount is None:
         return absent("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
     if cost.currency != limit.amount.currency:
-        return absent(f"prices are stated in {cost.currency or 'no currency'}, not in {limit.amount.currency}")
+        return absent(_other_currency(cost.currency, limit))
     # what nobody watched is paid for all the same, but may have been idle
     doubt = _unseen(analysis) if limit.name == "idle_cost" else ""
     return Observation(value=amount, unit=MONEY, text=amounts.beside(amount, limit.amount), doubt=doubt)

@@ -36,7 +36,7 @@ def publish(file: Path, target: str) -> str:
     store, named = opened(target)
     if named is None:
         raise SourceError(target, "it names no run", "give mlflow:STORE#RUN")
-    (run,) = selected(store, named, Selection())
+    (run,), _ = selected(store, named, Selection())
     if isinstance(store, SqliteStore | FileStore):
         return folder.publish(file, _folder(store, run) / FOLDER)
     return _sent(store, run, file)

@@ -68,7 +68,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 def _run(run: SampledRun) -> dict[str, Any]:
     """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
-    info = run.analysis.run
+    info, cost = run.analysis.run, run.analysis.cost
     settled = run.series.settled if run.series else None
     return {
         "id": info.id,
@@ -76,6 +76,8 @@ def _run(run: SampledRun) -> dict[str, Any]:
         "params": dict(info.params),
         "tags": dict(info.tags),
         "gpu_hour_price": run.gpu_hour_price,
+        "currency": (cost.currency or None) if cost else None,
+        "price_date": (cost.date or None) if cost else None,
         "preallocated": run.preallocated,
         "measures": _measures(measures([run.analysis], [run.gpu_hour_price])),
         "sample_means": _sample_means(run.analysis),

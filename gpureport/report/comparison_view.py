@@ -218,8 +218,8 @@ def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta]) -> Lin
     return LinkView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
-        figures=step_table.differences(figures),
-        effects=step_table.effects(figures, since),
+        figures=step_table.differences(figures, (link.base, link.step)),
+        effects=step_table.effects(figures, since, (link.base, link.step)),
         whole=step_table.whole(figures),
         verdicts=tuple(_verdicts(figures)),
         training=tuple(_trained(entry) for entry in link.training),

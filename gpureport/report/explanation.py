@@ -1,16 +1,16 @@
-"""What `gpureport explain` says: the kinds, metrics and recording it knows by name."""
+"""What `gpureport explain` says: the kinds, classes of GPU time, metrics and recording it knows by name."""
 
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gpureport.analysis.base import Rule
+from gpureport.analysis.base import GPU_TIME_CLASSES, Rule
 from gpureport.analysis.selection import families, module
 from gpureport.errors import SettingsError
 from gpureport.importers.devices import ATTRIBUTES
 from gpureport.importers.nvidia_smi.fields import ALIASES, canonical, target
 from gpureport.importers.nvidia_smi.headings import translated
 from gpureport.metrics import METRICS, Metric
-from gpureport.report import explained_kinds, explained_metrics, explained_recording, terms
+from gpureport.report import explained_classes, explained_kinds, explained_metrics, explained_recording, terms
 from gpureport.report.parts import Explanation, Fact, Section
 
 RECORDING = "recording"
@@ -24,7 +24,7 @@ def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> 
     """Return what a name stands for, or everything that can be explained without one.
 
     Args:
-        name: a kind, a family of kinds, a metric, the field that records it, or `recording`.
+        name: a kind, a family of kinds, a class of GPU time, a metric, the field that records it, or `recording`.
         rules: the rules, with the limits they judge by.
         brief: of a kind the first page only.
 
@@ -56,6 +56,11 @@ def _found(name: str, rules: Sequence[Rule]) -> tuple[Sequence[str], Rule] | Non
     return (kinds, next(rule for rule in rules if kinds[0] in rule.kinds)) if kinds else None
 
 
+def _class(name: str, _rules: Sequence[Rule]) -> Explanation | None:
+    key = explained_classes.named(name)
+    return explained_classes.explanation(key) if key else None
+
+
 def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
     metrics = tuple(_of(name))
     return explained_metrics.explanation(name, metrics, rules) if metrics else None
@@ -68,7 +73,13 @@ def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
     return Explanation(title=name, sections=(Section(title="", paragraphs=(text,)),))
 
 
-_LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (_recording, _kinds, _metrics, _attribute)
+_LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (
+    _recording,
+    _kinds,
+    _class,
+    _metrics,
+    _attribute,
+)
 
 
 def _of(name: str) -> Iterator[Metric]:
@@ -89,6 +100,7 @@ def _hint(name: str, rules: Sequence[Rule]) -> str:
     parts = sorted((word for word in known if asked in word), key=len) if len(asked) >= _SHORTEST else []
     close = get_close_matches(asked, sorted(known), n=_SUGGESTED)
     found = [*([written.partition(" ")[0]] if written else []), *(known[word] for word in (*parts, *close))]
+    found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
     names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
     return f"did you mean {_either(names)}?" if names else "gpureport explain lists what there is"
 
@@ -108,6 +120,7 @@ def _either(names: list[str]) -> str:
 def _index(rules: Sequence[Rule]) -> Explanation:
     kinds = [Fact(name=kind, text=terms.kind(kind)) for rule in rules for kind in rule.kinds]
     groups = [Fact(name=module(rule), text=", ".join(rule.kinds)) for rule in rules if module(rule) not in rule.kinds]
+    classes = [Fact(name=key, text=title) for key, title in terms.CLASSES.items()]
     width = max(len(metric.name) for metric in METRICS)
     metrics = [f"  {metric.name:{width}}  {metric.recorded_by}" for metric in METRICS]
     return Explanation(
@@ -116,6 +129,7 @@ def _index(rules: Sequence[Rule]) -> Explanation:
             Section(title="Recording", facts=(Fact(name=RECORDING, text="what to log so that every kind is judged"),)),
             Section(title="Kinds of findings", facts=tuple(kinds)),
             Section(title="Families of kinds", facts=tuple(groups)),
+            Section(title="Classes of GPU time", facts=tuple(classes)),
             Section(title="Metrics, and what records each", code=tuple(metrics)),
         ),
     )

@@ -119,25 +119,30 @@ def _table(run: RunInput) -> GpuTable:
         [column.value(statistics) if (statistics := by_device.get(gpu.id)) else None for gpu in run.run.gpus]
         for column in shown
     ]
-    cells = [_cells(column, values) for column, values in zip(shown, found, strict=True)]
+    cells = [_cells(column, values, compared=run.samples > 1) for column, values in zip(shown, found, strict=True)]
     rows = tuple(
         Row(head=Cell(text=device_name(gpu).replace(" ", display.GAP)), cells=row)
         for gpu, row in zip(run.run.gpus, zip(*cells, strict=True), strict=True)
     )
     table = Table(columns=("GPU", *(column.title for column in shown)), numeric=(True,) * len(shown), rows=rows)
-    return GpuTable(label=run.label, table=table, outliers=tuple(_sentences(shown, rows)), same=_same(len(rows)))
+    return GpuTable(
+        label=run.label, table=table, outliers=tuple(_sentences(shown, rows)), same=_same(len(rows), run.samples)
+    )
 
 
-def _same(gpus: int) -> str:
+def _same(gpus: int, samples: int) -> str:
+    if samples == 1:
+        return "Of one sample of each GPU none can be said to stand apart."
     if gpus < _PEERS:
         return f"With fewer than {_PEERS} GPUs none can be said to stand apart."
     return "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
 
 
-def _cells(column: _Column, values: Sequence[float | None]) -> list[Cell]:
+def _cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> list[Cell]:
+    notes = _apart(values, column) if compared else [""] * len(values)
     return [
         Cell(text=display.optional(value, column.shown), small=note, value=value, flagged=bool(note))
-        for value, note in zip(values, _apart(values, column), strict=True)
+        for value, note in zip(values, notes, strict=True)
     ]
 
 

@@ -9,7 +9,7 @@ from gpureport.comparison.groups import Mean, groups
 from gpureport.comparison.measures import COST_PER_WORK
 from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
-from gpureport.report import display, step_table
+from gpureport.report import display, spending, step_table
 from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
@@ -26,9 +26,10 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
         steps: the steps.
         bars: whether each has a bar of characters beside it.
     """
-    found = groups(steps)
+    found, analyses = groups(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
+    cost = step_table.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
     best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(
@@ -37,24 +38,26 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
                 Cell(text=str(group.runs)),
                 *_shown(group.utilisation, display.percent, 1.0, limit=1.0),
                 *(_shown(group.work_per_gpu_hour, display.fine, best) if rates else ()),
-                *(_shown(group.cost_per_1000_work, display.fine, dearest) if costs else ()),
+                *(_shown(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
         )
         for group in found
     )
     interval = f"95{display.GAP}% interval"
-    shown = ["GPU utilisation", *(["Work per GPU-hour"] if rates else []), *(_cost_title(steps) if costs else [])]
+    shown = ["GPU utilisation", *(["Work per GPU-hour"] if rates else []), *([cost.title] if costs else [])]
     names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
     numeric = (True, *(True, True, False) * len(shown))
-    whole = Table(columns=names, numeric=numeric, rows=rows, note=CUT if cut else "")
+    notes = (CUT if cut else "", spending.price_note(analyses) if costs else "")
+    whole = Table(columns=names, numeric=numeric, rows=rows, note=" ".join(filter(None, notes)))
     return whole if bars else _without_bars(whole)
 
 
-def _cost_title(steps: Sequence[Step]) -> list[str]:
+def _unit(steps: Sequence[Step]) -> str | None:
+    """Return what the work of all steps is counted in; None where not known, or steps differ."""
     units = {step.work_unit for step in steps}
-    return [step_table.shown(COST_PER_WORK, units.pop() if len(units) == 1 else None).title]
+    return units.pop() if len(units) == 1 else None
 
 
 def _without_bars(table: Table) -> Table:

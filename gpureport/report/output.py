@@ -37,14 +37,23 @@ _SAMPLED = ".html"
 """The format that holds samples."""
 
 
+_ELSEWHERE = "choose a folder that can be written, or another name"
+
+
 def check(path: Path) -> None:
-    """Refuse a name whose extension is of no format; `-` is one.
+    """Refuse a name whose extension is of no format (`-` is one), or a place where no file can be.
 
     Raises:
-        RenderError: naming the formats there are.
+        RenderError: naming the formats there are, or the place.
     """
-    if str(path) != "-" and path.suffix.lower() not in FORMATS:
+    if str(path) == "-":
+        return
+    if path.suffix.lower() not in FORMATS:
         raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(FORMATS)}")
+    folder = next((each for each in path.absolute().parents if each.exists()), Path("/"))
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        why = "no permission to write there" if folder.is_dir() else "no folder"
+        raise RenderError(str(path), f"cannot be written ({folder}: {why})", _ELSEWHERE)
 
 
 def check_templates(templates: Path, paths: Sequence[Path]) -> None:
@@ -129,8 +138,7 @@ def put(target: Path, content: bytes) -> None:
     try:
         _replace(target, content)
     except OSError as error:
-        hint = "choose a folder that can be written, or another name"
-        raise RenderError(str(target), f"cannot be written ({error.strerror})", hint) from error
+        raise RenderError(str(target), f"cannot be written ({error.strerror})", _ELSEWHERE) from error
 
 
 def _replace(target: Path, content: bytes) -> None:

@@ -54,6 +54,18 @@ def lost_cost(analyses: Sequence[Analysis]) -> float | None:
     return total
 
 
+def currency(analyses: Sequence[Analysis]) -> str:
+    """Return the currency of prices; empty where none is stated, or runs differ."""
+    names = {analysis.cost.currency for analysis in analyses if analysis.cost}
+    return names.pop() if len(names) == 1 else ""
+
+
+def price_note(analyses: Sequence[Analysis]) -> str:
+    """Return when the prices of a cost held; empty where that is not stated."""
+    days = sorted({analysis.cost.date for analysis in analyses if analysis.cost and analysis.cost.date})
+    return f"Costs by prices of {display.listing(days)}." if days else ""
+
+
 def same_price(analyses: Sequence[Analysis]) -> str:
     """Return the price of a GPU-hour in words where it is one for all; empty otherwise."""
     said = {

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 
+from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
 from gpureport.comparison.steps import Comparison, Delta, Plain, Step
-from gpureport.report import display
+from gpureport.report import display, spending
 from gpureport.report.difference import Shown, held_back, interval
 from gpureport.report.parts import Cell, Row, Table
 from gpureport.report.reasons import Reasons
@@ -40,10 +42,15 @@ def _clock_change(hertz: float) -> str:
     return f"{'-' if hertz < 0 else '+'}{display.clock(abs(hertz))}"
 
 
+def _money(amount: float, text: Callable[[float], str], currency: str) -> str:
+    """Return an amount as `text` prints it, in its currency where that is stated."""
+    return f"{text(amount)}{display.GAP}{display.clean(currency)}" if currency else text(amount)
+
+
 _SHOWN: dict[str, Shown] = {
     WORK_RATE: Shown(title="{unit} a second", value=display.fine, change=_rate_change),
     PER_WORK: Shown(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
-    COST_PER_WORK: Shown(title="Cost per {batch}", value=display.number, change=display.signed),
+    COST_PER_WORK: Shown(title="Cost per {batch}", value=display.fine, change=display.finely_signed),
     "gpu_seconds": Shown(title="GPU-hours", value=_hours, change=_hours_change),
     ENERGY_PER_WORK: Shown(title="Energy per {batch}", value=display.energy, change=_energy_change),
     "energy_joules": Shown(title="Energy", value=display.energy, change=_energy_change),
@@ -58,15 +65,19 @@ _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
 
 
-def shown(metric: str, unit: str | None) -> Shown:
+def shown(metric: str, unit: str | None, currency: str = "") -> Shown:
     """Return how a figure is printed.
 
     Args:
         metric: its name.
         unit: what work is counted in; None when not known.
+        currency: what prices are stated in; empty when not known.
     """
     units = {unit} if unit else set()
     found = _SHOWN[metric]
+    if metric == COST_PER_WORK:
+        value, change = (partial(_money, text=text, currency=currency) for text in (found.value, found.change))
+        found = replace(found, value=value, change=change)
     counted = _unit(unit).capitalize() if unit else "Work"
     return replace(found, title=found.title.format(batch=batch(units), unit=counted))
 
@@ -91,8 +102,21 @@ def table(comparison: Comparison) -> Table:
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note=_note(title.noun, several=several),
+        note=_joined(_note(title.noun, several=several), _price_note(steps, figures)),
     )
+
+
+def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
+    """Return when the prices held that figures rest on; empty where none is a cost."""
+    return spending.price_note(_analyses(steps)) if COST_PER_WORK in figures else ""
+
+
+def _joined(*notes: str) -> str:
+    return " ".join(filter(None, notes))
+
+
+def _analyses(steps: Sequence[Step]) -> list[Analysis]:
+    return [analysis for step in steps for analysis in step.analyses]
 
 
 def _note(title: str, *, several: bool) -> str:
@@ -125,7 +149,8 @@ def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Sh
 def _named(steps: Sequence[Step], metrics: Iterable[str]) -> dict[str, Shown]:
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
-    return {metric: shown(metric, unit) for metric in metrics}
+    currency = spending.currency(_analyses(steps))
+    return {metric: shown(metric, unit, currency) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:
@@ -146,7 +171,7 @@ def overview(comparison: Comparison) -> Table:
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(rows),
-        note=note if repeated else "",
+        note=_joined(note if repeated else "", _price_note(comparison.steps, figures)),
     )
 
 
@@ -162,24 +187,33 @@ def compared(base: Step, step: Step, deltas: Sequence[Delta]) -> list[tuple[Show
     return [(each, found[metric]) for metric, each in _figures((base, step), aside).items()]
 
 
-def differences(figures: Sequence[tuple[Shown, Delta]]) -> Table:
-    """Return one row a figure: before, after, and how far apart, of what had settled where it had."""
+def differences(figures: Sequence[tuple[Shown, Delta]], steps: Sequence[Step] = ()) -> Table:
+    """Return one row a figure: before, after, and how far apart, of what had settled where it had.
+
+    Args:
+        figures: of two neighbouring steps.
+        steps: both of them, to say when the prices of a cost held.
+    """
     return Table(
         columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
-        note="Start-up and what had not settled are left out of shares, power, clocks and rates."
-        if any(delta.window == "steady" for _, delta in figures)
-        else "",
+        note=_joined(
+            "Start-up and what had not settled are left out of shares, power, clocks and rates."
+            if any(delta.window == "steady" for _, delta in figures)
+            else "",
+            _price_note(steps, [delta.metric for _, delta in figures]),
+        ),
     )
 
 
-def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = ()) -> Table:
+def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (), steps: Sequence[Step] = ()) -> Table:
     """Return one row a figure: before, after, what changed and what may be said of it.
 
     Args:
         figures: of two neighbouring steps.
         first: the later of them against the first step; empty where that is the earlier one.
+        steps: both neighbours, as `differences` takes them.
     """
     since = {delta.metric: delta for delta in first}
     heads = ("Since first", "Verdict since first") if since else ()
@@ -188,7 +222,7 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = ())
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
         rows=tuple(_effect(shown, delta, since.get(delta.metric), reasons) for shown, delta in figures),
-        note=differences(figures).note,
+        note=differences(figures, steps).note,
     )
 
 

@@ -31,7 +31,6 @@ def grid(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
     titles = [title.replace(", ", " ").rsplit(" ", 1) for title in table.columns]
     rows = [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows]
     heads = [[title[0] for title in titles], [title[1] if len(title) > 1 else "" for title in titles]]
-    heads = [head for head in heads if any(head)]
     widths = [max(display.columns(row[place]) for row in [*heads, *rows]) for place in range(len(titles))]
     places = list(range(1, len(titles)))
     if not whole and len(_fitting(places, widths, page.width)) < len(places):
@@ -39,9 +38,11 @@ def grid(table: Table, page: Page, *, whole: bool = False) -> Iterator[Line]:
     while places:
         shown = _fitting(places, widths, page.width)
         left = {0, *(place for place in shown if not table.numeric[place - 1])}
-        for position, row in enumerate([*heads, *rows]):
+        # a title of one word leaves its second line empty
+        above = [head for head in heads if any(head[place] for place in [0, *shown])]
+        for position, row in enumerate([*above, *rows]):
             cells = (display.padded(row[place], widths[place], right=place not in left) for place in [0, *shown])
-            yield Line(f"  {'  '.join(cells)}", "soft" if position < len(heads) else "")
+            yield Line(f"  {'  '.join(cells)}", "soft" if position < len(above) else "")
         places = places[len(shown) :] if whole else []
 
 

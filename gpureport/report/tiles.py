@@ -113,9 +113,8 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     context = f"{loss.bound(analyses)} {display.percent(ratio)} of {base}{_mean_of(step)}"
     amount = spending.lost_cost(analyses)
     if amount is not None:
-        currency = next((analysis.cost.currency for analysis in analyses if analysis.cost), "")
         price = spending.same_price(analyses)
-        costs = display.money(amount / len(analyses), currency)
+        costs = display.money(amount / len(analyses), spending.currency(analyses))
         context += f"; costs {costs}" + (f" at {price} a GPU-hour" if price else "")
     return Tile(label=label, value=display.number(hours), context=context)
 

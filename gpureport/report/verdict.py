@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from gpureport.comparison.measures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, observed_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
-from gpureport.report import difference, display, gpu_time, loss, step_table
+from gpureport.report import difference, display, gpu_time, left_out, loss, spending, step_table
 from gpureport.report.model import Verdict as Result
 from gpureport.report.parts import FindingCard
 
@@ -81,7 +81,7 @@ def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
     sentence = difference.sentence(judged, step_table.shown(judged.metric, last.work_unit))
     besides = " ".join(_besides(others, last.work_unit))
-    return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison, last.work_unit))
+    return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
 
 
 def _same(other: Delta, judged: Delta) -> bool:
@@ -100,11 +100,12 @@ def _besides(others: Sequence[Delta], unit: str | None) -> Iterator[str]:
             yield f"Besides, {verdict.value}: {display.listing(names)}."
 
 
-def _aside(others: Sequence[Delta], comparison: Comparison, unit: str | None) -> Iterator[str]:
+def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
+    last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
     moved = [
-        _moved(delta, step_table.shown(delta.metric, unit))
+        _moved(delta, step_table.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
         for delta in others
         if delta.verdict in told or (delta.metric == "idle_ratio" and delta.difference is not None)
     ]
@@ -164,7 +165,10 @@ def _loss(step: Step, findings: Findings) -> str:
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
     of, rest = loss.hours(held, len(step.analyses)), ""
     if whole > held:
-        of, rest = f"the {of} observed", f"; of the other {loss.hours(whole - held, len(step.analyses))} it cannot be told"
+        of, rest = (
+            f"the {of} observed",
+            f"; of the other {loss.hours(whole - held, len(step.analyses))} it cannot be told",
+        )
     return f"{share[:1].upper()}{share[1:]} of {of} was lost: {loss.told(lost, held)}{rest}."
 
 
@@ -177,6 +181,9 @@ def _nothing_found(findings: Findings) -> str:
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unseen_ratio(final)
+    yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
+    if not findings.open and not findings.too_short:
+        yield from left_out.at_rest(final)
     if findings.open and not findings.too_short:
         card = findings.open[0]
         yield f"Look first at {card.id}: {card.title}, {card.lost}."

@@ -82,10 +82,10 @@ def test_pauses_below_a_log_gap_are_bridged() -> None:
     found = energy(run)
     assert found.energy_joules == pytest.approx(200 * 150)
     assert (found.energy_seconds, found.energy_bridged_seconds) == (149.0, 3.0)
-    assert found.observed_seconds == 146.0
+    assert found.observed_seconds == 147.0
 
 
-def test_no_figure_exceeds_the_run() -> None:
-    """Samples at both ends own half an interval beyond the run, which is no time of it."""
+def test_the_time_of_the_integral_is_time_of_the_run() -> None:
+    """Samples at both ends own half an interval beyond the run, which weighs them like others but is no time of it."""
     found = energy(recording(util=0, power=np.full(60, 200.0)))
-    assert (found.observed_seconds, found.idle_seconds, found.energy_seconds) == (59.0, 59.0, 59.0)
+    assert (found.observed_seconds, found.idle_seconds, found.energy_seconds) == (60.0, 60.0, 59.0)

@@ -80,17 +80,6 @@ def test_what_has_no_period(util: FloatArray) -> None:
     assert found(analyze(recording(util=util)), "periodic_stall") == []
 
 
-@pytest.mark.parametrize(
-    ("works", "count"),
-    [((180, 180, 195, 207, 187), 0), ((180, 208, 181, 182, 180), 0), ((180, 181, 179, 182, 180), 1)],
-    ids=["about as much", "one odd", "as much"],
-)
-def test_few_gaps_recur_only_where_all_do(works: tuple[int, ...], count: int) -> None:
-    """Three of four distances lie near each other by chance; of many gaps some may be others."""
-    util = steps((97, 30), *(part for work in works for part in ((97.0, work), (0.0, 15))), (97, 120))
-    assert len(found(analyze(recording(util=util)), "periodic_stall")) == count
-
-
 def test_waits_of_a_starved_job_are_no_period_of_their_own() -> None:
     """They belong to the CPU-bound episode."""
     burst = np.tile(steps((95, 10), (0, 10)), 20)

@@ -33,7 +33,7 @@ def test_each_stage_has_its_own_figures() -> None:
     assert (first.stage, second.stage) == ("preprocessing", "training")
     means = [stage.statistics[0].metric("gpu_utilization_ratio") for stage in (first, second)]
     assert [mean and mean.mean for mean in means] == pytest.approx([0.2, 0.9])
-    assert [stage.statistics[0].observed_seconds for stage in (first, second)] == [55.0, 115.0]
+    assert [stage.statistics[0].observed_seconds for stage in (first, second)] == [60.0, 120.0]
     assert second.statistics[0].idle_seconds == 0.0
 
 
@@ -42,7 +42,7 @@ def test_a_stage_inside_another_is_none_of_it() -> None:
     names = [*["training"] * 10, *["validation"] * 10, *["training"] * 10, *[None] * 5]
     found = staged(*names, util=[*steps((90, 10), (0, 10), (90, 10), (10, 5))])
     training, validation = analyze(found).stages
-    assert training.statistics[0].observed_seconds == 195.0
+    assert training.statistics[0].observed_seconds == 200.0
     assert training.statistics[0].idle_seconds == 0.0
     assert validation.statistics[0].idle_seconds == 100.0
 

@@ -48,7 +48,7 @@ def test_values_off_the_grid_have_the_same_quantiles() -> None:
 def test_idle_seconds_leave_log_gaps_out() -> None:
     """Time without samples is not idle."""
     figures = _statistics(recording(util=steps((0, 20), (90, 20)), times=[*range(20), *range(100, 120)]))
-    assert (figures.idle_seconds, figures.observed_seconds) == (19.5, 39.0)
+    assert (figures.idle_seconds, figures.observed_seconds) == (20.0, 40.0)
 
 
 def test_energy_is_the_integral_of_power() -> None:

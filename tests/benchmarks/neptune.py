@@ -91,7 +91,7 @@ def with_gpureport(path: str) -> int:
 
     found = tracker(path)
     assert found is not None
-    (run,) = found.runs(path, Selection())
+    (run,) = found.runs(path, Selection()).runs
     reading = TrackedReading(found.kind, run, Placement(), Labels(), strict=False, joined=joined)
     return reading.recording().run.quality.lines
 

@@ -204,3 +204,22 @@ def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
     (logs / "gpureport.toml").unlink()
     gpureport("report", "same.csv", "-o", "bare.html")
     assert 'id="policy"' not in (logs / "bare.html").read_text()
+
+
+def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path: Path) -> None:
+    """The example of docs/how-to/gates.md as written, on a job of 15 minutes and on one of 89 s, both with one GPU."""
+    page = (Path(__file__).parents[2] / "docs/how-to/gates.md").read_text()
+    (tmp_path / "gpureport.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    header = f"{HEADER}, clocks_event_reasons.active"
+    for name, rows, start in (("base", 900, 0), ("night", 900, 3), ("short", 90, 3)):
+        lines = [f"{row(second, util=88 + (second * 7 + start) % 5)}, 0x0000000000000000" for second in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines, ""]))
+    step = ("--step", "nightly", "--work", "1000:steps")
+    gpureport("ingest", "base.csv", *step)
+    gpureport("baseline", "set", "main", "base")
+    night = gpureport("check", "night.csv", "--baseline", "main", *step)
+    assert night.code == 0, night.out
+    assert "the run has no GPU 1\n" in night.out
+    short = gpureport("check", "short.csv", *step)
+    assert "no thermal_throttle for GPU 0, 1 unless duration < 10 min\n" in short.out
+    assert "duration < 10 min: 1 min 29 s" in short.out

@@ -307,3 +307,21 @@ def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
     assert "explains Idle gaps, both GPUs" in text
     assert f"Steps 1. {document['advice'][named[0]]['title']}" in text
     assert "; follows from Waiting for the CPU" in text
+
+
+def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:
+    """In the tables of text, HTML and Markdown, and as fields of the JSON."""
+    (two / "after.csv").write_text(log(400))
+    (two / "prices.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 3.00\n')
+    asked = ("before.csv", "after.csv", "--config", "prices.toml", "--work", "1000:steps")
+    shown = gpureport("compare", *asked).out
+    line = next(line for line in shown.splitlines() if line.lstrip().startswith("Cost per 1000 steps  "))
+    assert line.count("EUR") == 3
+    assert "Costs by prices of 2026-03-01." in shown
+    for name in ("out.html", "out.md"):
+        assert gpureport("report", *asked, "-o", name).code == 0
+        written = (two / name).read_text().replace("\N{NO-BREAK SPACE}", " ")
+        assert "0.249 EUR" in written
+        assert "Costs by prices of 2026-03-01." in written
+    run = json.loads(gpureport("compare", *asked, "--format", "json").out)["steps"][0]["runs"][0]
+    assert (run["gpu_hour_price"], run["currency"], run["price_date"]) == (3.0, "EUR", "2026-03-01")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import log
+from tests.importers.logs import HEADER, log
 
 
 def prepare(folder: Path) -> None:
@@ -144,3 +144,29 @@ def test_a_request_to_end_leaves_nothing(tmp_path: Path) -> None:
         process.terminate()
         assert process.wait(timeout=30) == 143
     assert list(tmp_path.glob(".gpureport/runs/.tmp-*")) == []
+
+
+def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp_path: Path) -> None:
+    """What cannot be read is named with its reason; a gate, and a folder with nothing else, still fail."""
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "headonly.csv").write_text(f"{HEADER}\n")
+    alone = gpureport("analyze", "logs")
+    assert (alone.code, "headonly.csv: it holds a header and no row" in alone.err) == (3, True)
+    (folder / "good.csv").write_text(log(60))
+    for command in (("analyze", "logs"), ("report", "logs", "-o", "out.html")):
+        read = gpureport(*command)
+        assert read.code == 0
+        assert "gpureport: left out: logs/headonly.csv: it holds a header and no row; record again" in read.err
+    assert gpureport("analyze", "logs", "--fail-on", "idle_ratio <= 50 %").code == 3
+    assert gpureport("analyze", "logs", "--strict").code == 3
+    checked = gpureport("check", "logs", "--fail-on", "idle_ratio <= 50 %")
+    assert (checked.code, "header and no row" in checked.out) == (4, True)
+
+
+def test_a_place_that_cannot_be_written_is_told_before_any_work(gpureport: Program, tmp_path: Path) -> None:
+    """In one line, with nothing printed before it."""
+    (tmp_path / "file").write_text("")
+    told = gpureport("demo", "-o", "file/out.html")
+    assert (told.code, told.out, told.err.count("\n")) == (2, "", 1)
+    assert "file/out.html: cannot be written" in told.err

@@ -8,11 +8,11 @@ import pytest
 from gpureport.analysis import RULES
 from gpureport.analysis.advice import paths
 from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.base import Rule
+from gpureport.analysis.base import GPU_TIME_CLASSES, Rule
 from gpureport.analysis.selection import families, limits
 from gpureport.importers.nvidia_smi.fields import column, known
 from gpureport.metrics import BY_NAME, METRICS, Scope
-from gpureport.report import explained_recording, explanation_text, terms
+from gpureport.report import explained_classes, explained_recording, explanation_text, terms
 from gpureport.report.explanation import explain
 from gpureport.report.parts import Explanation
 from tests.cli.program import Program
@@ -230,6 +230,7 @@ def test_a_mistyped_name_is_usage(gpureport: Program, name: str, meant: str) -> 
         ("power.drow", "'power.draw'"),
         ("clocks.smm", "'clocks.current.sm'"),
         ("idel_gap", "'idle_gap'"),
+        ("short_pausess", "'short_pauses'"),
         ("vram_used", "'memory.used'"),
         ("throttle", "'hw_throttle', 'thermal_throttle' or 'throttling'?"),
     ],
@@ -251,3 +252,22 @@ def test_a_kind_fits_on_a_screen(gpureport: Program, name: str) -> None:
     titles = {STEPS[step].title for kind in kinds for path in paths.causes(kind) for step in path.steps}
     assert [title for title in titles if title not in said] == []
     assert f"gpureport explain {name} --detail full" in said
+
+
+@pytest.mark.parametrize("key", GPU_TIME_CLASSES)
+def test_every_class_of_gpu_time_is_explained(key: str) -> None:
+    """By its key and by what reports call it: what it holds, and the kinds of findings that tell more."""
+    title = terms.CLASSES[key]
+    for name in {key, title, title.replace(" ", "_")} - set(families(RULES)):
+        text = words(explain(name, RULES))
+        assert text.startswith(f"{key}: {title}")
+        assert "Counted" in text
+    kinds = explained_classes.KINDS.get(key, ())
+    assert set(kinds) <= set(families(RULES))
+    assert key in words(explain(None, RULES))
+
+
+def test_a_class_is_found_on_the_command_line(gpureport: Program) -> None:
+    """As a report spells it."""
+    assert gpureport("explain", "short_pauses").out.startswith("short_pauses: short pauses")
+    assert gpureport("explain", "not_recorded").out.startswith("no_samples: not recorded")

@@ -262,3 +262,16 @@ def test_what_several_logs_say_of_each_other(gpureport: Program, tmp_path: Path)
         )
     out = gpureport("ingest", "a.csv", "b.csv", "--as-one-run", "--explain").out
     assert "  a.csv and b.csv hold the same numbers at the same time" in out.partition("\ntogether\n")[2]
+
+
+def test_known_bytes_under_another_name_are_told(gpureport: Program, tmp_path: Path) -> None:
+    """With the name under which commands find them; one that is given renames the run."""
+    for name in ("eobo.csv", "last-good.csv"):
+        (tmp_path / name).write_text(log(20))
+    gpureport("ingest", "eobo.csv")
+    told = gpureport("ingest", "last-good.csv")
+    assert "already in the store: last-good.csv holds the very bytes of this run, which is called eobo\n" in told.out
+    assert gpureport("ingest", "eobo.csv").out.splitlines()[0].endswith(", already in the store")
+    assert gpureport("ingest", "last-good.csv", "--name", "last-good").code == 0
+    assert gpureport("baseline", "set", "main", "last-good").code == 0
+    assert " 1 GPU  " in gpureport("runs").out

@@ -31,6 +31,14 @@ def test_a_listing_is_a_line_a_run(gpureport: Program, source: Path) -> None:
     assert len(done.out.splitlines()) == 3
 
 
+def test_runs_that_are_left_out_are_named(gpureport: Program, source: Path) -> None:
+    """With the reason of each and how to read one; a run that is named leaves out none."""
+    done = gpureport("ingest", str(source))
+    said = f"gpureport: {source}: 2 runs left out (1 still RUNNING: on; 1 without hardware series: bare)"
+    assert done.err == f"{said}; --run NAME reads one\n"
+    assert "left out" not in gpureport("ingest", str(source), "--run", "on").err
+
+
 def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Program, source: Path) -> None:
     """The account adds up and counts points."""
     done = gpureport("ingest", str(source))

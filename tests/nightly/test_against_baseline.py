@@ -9,11 +9,14 @@ import pytest
 from gpureport.comparison.noise import MetricNoise, Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.findings import CheckOutcome
+from gpureport.recording import Work
 from tests.builders import finding
 from tests.comparison.runs import level, sampled
 from tests.nightly.nights import changed, policy
 
 PASSED, BROKEN, CANNOT = CheckOutcome.PASSED, CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE
+AGAIN = "ingest its log with --work N:UNIT and set the baseline again"
+GIVE = "give --work N:UNIT to this check"
 LIMIT = "change gpu_utilization_ratio >= -4 points"
 
 
@@ -133,3 +136,34 @@ def test_whether_it_is_new_may_not_be_known() -> None:
     after = [with_findings(night("new", 85.0), "cpu_bound")]
     (check,) = changed("no new warning", [with_findings(night("old", 85.0))], after)
     assert (check.outcome, check.reason.startswith("whether cpu_bound is new cannot be told")) == (CANNOT, True)
+
+
+@pytest.mark.parametrize(
+    ("worked", "reason"),
+    [
+        (
+            (False, True),
+            f"the work done in the baseline is not known: {AGAIN}",
+        ),
+        ((True, False), f"the work done in this run is not known: {GIVE}"),
+        (
+            (False, False),
+            f"the work done in the baseline and in this run is not known: {AGAIN}, and {GIVE}",
+        ),
+    ],
+)
+def test_a_side_without_work_is_named(worked: tuple[bool, bool], reason: str) -> None:
+    """With what to do on that side."""
+    sides = []
+    for name, known in zip(("old", "new"), worked, strict=True):
+        made = night(name, 85.0)
+        run = replace(made.analysis.run, work=Work(amount=1000, unit="steps") if known else None)
+        sides.append([replace(made, analysis=replace(made.analysis, run=run))])
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5 %", sides[0], sides[1])
+    assert (check.outcome, check.reason) == (CANNOT, reason)
+
+
+def test_a_side_without_a_metric_is_named() -> None:
+    """Also of figures that need no work."""
+    (check,) = changed("change gpu_sm_clock_hertz >= -5 %", [night("old", 85.0)], [night("new", 85.0)])
+    assert check.reason == "gpu_sm_clock_hertz was not recorded in the baseline and in this run"

@@ -200,6 +200,34 @@ def test_a_limit_holds_for_the_gpu_named(tmp_path: Path) -> None:
     assert results == [PASSED, BROKEN, CANNOT, BROKEN, PASSED, CANNOT, BROKEN, PASSED, CANNOT]
 
 
+def test_gpus_that_are_there_are_judged_and_the_others_named(tmp_path: Path) -> None:
+    """Of several GPUs meant those the run has are judged, and it is said which it lacks."""
+    text = '[[policy]]\nlimit = "gpu_utilization_ratio >= {share} %"\nfor = {{ gpu = {gpus} }}\n'
+    results = [
+        judged(policy(tmp_path, text.format(share=share, gpus=gpus)), run())[0]
+        for share, gpus in ((80, [0, 4, 7]), (80, [1, 4]), (80, [0, 1]), (80, [4, 5, 6]))
+    ]
+    assert [(check.outcome, check.reason) for check in results] == [
+        (PASSED, "the run has no GPU 4 and 7"),
+        (BROKEN, "the run has no GPU 4"),
+        (BROKEN, ""),
+        (CANNOT, "the run has no GPU 4, 5 and 6"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("unless", "outcome"),
+    [("duration < 1 h", CheckOutcome.NOT_APPLIED), ("duration < 1 min", CANNOT), ("idle_gap", CANNOT)],
+)
+def test_an_exception_of_the_whole_run_excuses_without_its_gpu(
+    tmp_path: Path, unless: str, outcome: CheckOutcome
+) -> None:
+    """A run too short for a limit is excused whatever GPUs it has; what is found on other GPUs excuses nothing."""
+    text = f'[[policy]]\nlimit = "gpu_utilization_ratio >= 99 %"\nfor = {{ gpu = 7 }}\nunless = "{unless}"\n'
+    (check,) = judged(policy(tmp_path, text), run(gaps(50.0)))
+    assert check.outcome is outcome
+
+
 def test_a_limit_holds_for_the_step_and_source_named(tmp_path: Path) -> None:
     """Runs are chosen by patterns; where no run is meant nothing passes."""
     night = run(step="night-31", sources=(Source(kind="nvidia_smi", locator="logs/node1.csv", sha256="ab"),))
@@ -260,3 +288,13 @@ def test_a_gap_is_not_what_a_mean_rests_on() -> None:
     """A run that idles half of its time breaks a limit on idleness, found as it is."""
     made = analyze(recording(util=steps((95, 600), (0, 600)), power=200.0))
     assert judged("idle_ratio <= 40 %", made)[0].outcome is BROKEN
+
+
+@pytest.mark.parametrize("limit", ["cost <= 3 EUR", "idle_cost <= 3 EUR"])
+def test_a_price_without_a_currency_says_where_to_name_one(limit: str) -> None:
+    """A limit on money is in a currency, which a price of the command line has none of."""
+    made = run()
+    assert made.cost is not None
+    (check,) = judged(limit, replace(made, cost=replace(made.cost, currency="")))
+    wanted = 'the price names no currency, and the limit is in EUR: write currency = "EUR" under [prices]'
+    assert (check.outcome, check.reason) == (CANNOT, wanted)

@@ -183,6 +183,13 @@ def test_outliers_are_said_in_words() -> None:
     assert [(plain(name), plain(text)) for name, text in flagged] == [("GPU 3", "87 °C")]
 
 
+def test_one_sample_tells_no_outlier() -> None:
+    """Eight GPUs at one moment are neither alike nor apart."""
+    made = examples.run(gpus=8, seconds=0)
+    gpus = report((examples.recording(made), examples.analysis(made))).gpus[0]
+    assert (gpus.outliers, gpus.same) == ((), "Of one sample of each GPU none can be said to stand apart.")
+
+
 def test_two_gpus_have_no_outlier() -> None:
     """Of two, nobody can say which is the odd one."""
     info = examples.run()

@@ -5,8 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.base import Analysis, TimePart
 from gpureport.findings import NotJudged, Severity
+from gpureport.importers.reasons import NO_TIME
+from gpureport.quality import Rejected
 from gpureport.report import build
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
@@ -177,3 +179,34 @@ def test_several_commands_are_one() -> None:
         "nvidia-smi: temperature.gpu; a host log",
     ]
     assert report(examples.pair(examples.run(), (), (missing[0],))).judgement.command == ""
+
+
+def test_rejected_lines_are_told_at_the_head_where_they_outnumber_the_kept() -> None:
+    """With the reason of most, and what reads rows without a time."""
+    recording, analysis = divided(computing=600.0)
+    few = Rejected(reason="torn line", rows=3, first_line=9)
+    for rows, reason, said in (
+        (313, NO_TIME, "316 of 333 lines were rejected (most of them: no time stamp): give --interval SECONDS to read"),
+        (313, "torn line", "316 of 333 lines were rejected (most of them: torn line): see the data quality"),
+        (5, NO_TIME, ""),
+    ):
+        rejected = (few, Rejected(reason=reason, rows=rows, first_line=21))
+        quality = replace(analysis.run.quality, lines=333, rows_kept=20, rejected=rejected)
+        made = report((recording, replace(analysis, run=replace(analysis.run, quality=quality))))
+        assert made.verdict.details[0].startswith(said)
+        assert ("rejected" in " ".join(made.verdict.details)) == bool(said)
+
+
+def test_idle_time_without_a_finding_is_told() -> None:
+    """Idle before or after the work that no finding names, with the kinds that could not be judged."""
+    recording, analysis = divided(computing=540.0, idle=60.0)
+    times = tuple(
+        replace(time, parts=(TimePart(name="idle", cause="outside gaps", seconds=60.0),)) for time in analysis.gpu_time
+    )
+    bare = replace(analysis, gpu_time=times, findings=(), not_judged=())
+    text = "10 % of the GPU time was idle before the work began or after it ended"
+    first = report((recording, bare)).verdict.details[0].replace(GAP, " ")
+    assert first == f"{text}, in stretches too short or of too few samples for a finding."
+    unjudged = (NotJudged(kind="tail_idle", device=None, reason="too short", recording=""),)
+    second = report((recording, replace(bare, not_judged=unjudged))).verdict.details[0].replace(GAP, " ")
+    assert second == f"{text}; tail_idle could not be judged, so there is no finding of it."

@@ -30,6 +30,9 @@ _TENSOR_CORES = (7, 0)
 _USED = "gpu_memory_used_bytes"
 _PREALLOCATED = "a framework took the memory at once, so its use does not say what the job needs"
 _UNSURE = "memory kept one level from the first row on, which may be preallocation"
+_MOMENT = "less than a minute was recorded, which does not tell memory in use from memory taken in advance"
+_SHORTEST = 60.0
+"""Seconds from which memory shows whether it keeps one level."""
 _LOG_NEED = "one run without preallocation (XLA_PYTHON_CLIENT_PREALLOCATE=false, TF_FORCE_GPU_ALLOW_GROWTH=true)"
 
 
@@ -87,6 +90,8 @@ def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
         return _entry(item, Practice.CANNOT_JUDGE, reason, answering.recording(fields))
     if run.facts.preallocated is True:
         return _entry(item, Practice.CANNOT_JUDGE, _PREALLOCATED, _LOG_NEED)
+    if run.facts.preallocated is None and (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST:
+        return _entry(item, Practice.CANNOT_JUDGE, _MOMENT, "a minute or more of the job")
     if run.facts.preallocated is None:
         return _entry(item, Practice.CANNOT_JUDGE, _UNSURE, "a log that begins before the job does")
     return None

@@ -7,7 +7,7 @@ from gpureport.importers.mlflow.entities import RunInfo
 from gpureport.importers.mlflow.names import names
 from gpureport.importers.mlflow.runs import MlflowRun
 from gpureport.importers.mlflow.selection import listed, selected
-from gpureport.importers.tracked import Listed, Selection, TrackerRun
+from gpureport.importers.tracked import Chosen, Listed, Selection
 
 
 class Mlflow:
@@ -19,10 +19,11 @@ class Mlflow:
         """Return whether a source is a locator or a store of MLflow."""
         return locators.claims(source)
 
-    def runs(self, source: str, selection: Selection) -> list[TrackerRun]:
-        """Return the runs of a store that are meant."""
+    def runs(self, source: str, selection: Selection) -> Chosen:
+        """Return the runs of a store that are meant, and those left out."""
         store, named = locators.opened(source)
-        return [MlflowRun(store, info, selection) for info in selected(store, named, selection)]
+        found, left_out = selected(store, named, selection)
+        return Chosen(runs=tuple(MlflowRun(store, info, selection) for info in found), left_out=tuple(left_out))
 
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, without reading series."""

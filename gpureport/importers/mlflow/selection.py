@@ -1,20 +1,22 @@
 """Which runs of a store are meant: by id, its beginning, name, experiment, filter, or the newest."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 
 from gpureport.errors import SourceError
 from gpureport.importers.mlflow.entities import RunInfo, RunStore
 from gpureport.importers.mlflow.filters import matches
-from gpureport.importers.tracked import Selection
+from gpureport.importers.tracked import LeftOut, Selection
 
 _SHORTEST = 6
 _SHOWN = 5
 _HINT = "--list shows the runs"
 
 
-def selected(store: RunStore, named: str | None, selection: Selection) -> list[RunInfo]:
-    """Return the runs that are meant, the newest first; those named one by one in the order they are named.
+def selected(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[LeftOut]]:
+    """Return the runs that are meant, the newest first, and those left out though nobody said so.
+
+    Runs named one by one come in the order they are named, and leave out none.
 
     Where none is named, or many at once, those that cannot be read come last, however few are wanted.
 
@@ -28,7 +30,7 @@ def selected(store: RunStore, named: str | None, selection: Selection) -> list[R
     """
     wanted = (*(() if named is None else (named,)), *selection.runs)
     if wanted and not selection.children and (direct := _direct(store, wanted)):
-        return direct[: selection.latest]
+        return direct[: selection.latest], []
     runs = store.runs(selection.experiment, selection.filter)
     if wanted:
         found = list({run.id: run for name in wanted for run in _named(store, runs, name)}.values())
@@ -37,7 +39,8 @@ def selected(store: RunStore, named: str | None, selection: Selection) -> list[R
     if selection.children:
         found = _with_children(found, runs)
     faulty = [run for run in found if run.fault is not None]
-    return [run for run in found if run.fault is None][: selection.latest] + faulty
+    whole = [run for run in found if run.fault is None][: selection.latest]
+    return whole + faulty, [] if wanted else list(_left_out(runs, found))
 
 
 def listed(store: RunStore, selection: Selection) -> list[RunInfo]:
@@ -98,6 +101,16 @@ def _finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) ->
         raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds")
     ids = {run.id for run in found}
     return [run for run in found if run.parent not in ids]
+
+
+def _left_out(runs: Iterable[RunInfo], found: Sequence[RunInfo]) -> Iterator[LeftOut]:
+    """Yield the runs that are neither read nor deleted, each with its first reason."""
+    read = {run.id for run in found}
+    for run in runs:
+        if run.id in read or run.deleted:
+            continue
+        reason = "nested in another" if run.parent in read else "without hardware series"
+        yield LeftOut(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}")
 
 
 def _with_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[RunInfo]:

@@ -1,7 +1,7 @@
 """Which runs of a store are meant."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.neptune import exports, live, local, namespaces, scale
 from gpureport.importers.neptune.content import Held, Outline
 from gpureport.importers.neptune.mapping import Map
-from gpureport.importers.tracked import Selection
+from gpureport.importers.tracked import LeftOut, Selection
 
 PREFIX = "neptune:"
 _SERVER = "neptune://"
@@ -93,6 +93,19 @@ def wanted(held: Sequence[Held], source: str, selection: Selection, chosen: Map,
     if selection.latest is not None:
         found = sorted(found, key=lambda each: each.outline().started or 0, reverse=True)[: selection.latest]
     return found
+
+
+def left_out(held: Iterable[Held], wanted: Sequence[Held], selection: Selection, chosen: Map) -> Iterator[LeftOut]:
+    """Yield the runs that are neither read nor in the bin, though no option leaves them out."""
+    read = {each.key for each in wanted}
+    for each in held:
+        if each.fault or each.key in read:
+            continue
+        outline = each.outline()
+        if selection.experiment is not None and not fnmatchcase(outline.name, selection.experiment):
+            continue
+        if not outline.trashed and outline.surveyed and not spaces(outline, chosen):
+            yield LeftOut(name=each.id, reason="without hardware series")
 
 
 def _matching(held: Sequence[Held], patterns: Iterable[str], source: str) -> list[Held]:

@@ -11,7 +11,7 @@ from gpureport.importers.neptune import assembly, export_files, local, mapping, 
 from gpureport.importers.neptune.content import Content, Held, Outline, joined
 from gpureport.importers.neptune.mapping import Map
 from gpureport.importers.neptune.selecting import PREFIX
-from gpureport.importers.tracked import Listed, Selection, Tracked, TrackerRun
+from gpureport.importers.tracked import Chosen, Listed, Selection, Tracked
 
 _FORMS = (export_files.claims, local.claims, scale.claims)
 
@@ -30,8 +30,8 @@ class Neptune:
         except OSError:
             return False
 
-    def runs(self, source: str, selection: Selection) -> list[TrackerRun]:
-        """Return the runs that are meant.
+    def runs(self, source: str, selection: Selection) -> Chosen:
+        """Return the runs that are meant, and those left out.
 
         Raises:
             SourceError: when there is no such store or run.
@@ -39,9 +39,9 @@ class Neptune:
         chosen = mapping.read(selection.map)
         store, held, named = selecting.held_in(source, selection)
         wanted = selecting.wanted(held, source, selection, chosen, named=named)
-        if selection.group is not None:
-            return [_Run(store, wanted, selection, chosen)]
-        return [_Run(store, [each], selection, chosen) for each in wanted]
+        groups = [[each] for each in wanted] if selection.group is None else [wanted]
+        left_out = () if named or selection.runs else selecting.left_out(held, wanted, selection, chosen)
+        return Chosen(runs=tuple(_Run(store, group, selection, chosen) for group in groups), left_out=tuple(left_out))
 
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, with the reason of what cannot be read."""

@@ -120,3 +120,10 @@ def test_throughput() -> None:
     assert "samples_per_second" in _of(logged)["throughput"].reason
     silent = _of(with_training(run, [(10, "train/loss", 2.0)]))["throughput"]
     assert (silent.state, "--work" in silent.recording) == (CANNOT, True)
+
+
+def test_a_moment_does_not_tell_that_memory_kept_its_level() -> None:
+    """Of one sample the memory questions ask for a longer log; ten minutes answer them."""
+    for rows, reason in ((1, "less than a minute was recorded"), (600, "the fullest gpu reached 75 %")):
+        found = _of(recording(util=np.full(rows, 50.0), memory=np.full(rows, 60.0)))
+        assert next(iter(found.values())).reason.lower().startswith(reason)

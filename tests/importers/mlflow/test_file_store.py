@@ -131,13 +131,13 @@ def test_one_damaged_run_keeps_no_other_out(tmp_path: Path, content: bytes | Non
     """Of five runs one is damaged: four are read, and the fifth is named with its reason, also in a listing."""
     source = folder(tmp_path / "mlruns", [Made(id=run_id(n), series=monitored(TICKS)) for n in range(1, 6)])
     _damaged(source, 3, content)
-    meant = Mlflow().runs(str(source), Selection())
+    meant = Mlflow().runs(str(source), Selection()).runs
     kept, (fault,) = readable(meant)
     assert sorted(run.key for run in kept) == [run_id(number) for number in (1, 2, 4, 5)]
     assert str(fault).startswith(f"{next(source.rglob(run_id(3)))}/meta.yaml: ")
     (broken,) = [each for each in Mlflow().listed(str(source), Selection()) if each.status == "cannot be read"]
     assert (broken.id, broken.holds) == (run_id(3), fault.what)
-    newest = Mlflow().runs(str(source), Selection(latest=1))
+    newest = Mlflow().runs(str(source), Selection(latest=1)).runs
     assert [str(run.fault) for run in newest] == ["None", str(fault)]
 
 
@@ -148,7 +148,7 @@ def test_a_damaged_run_that_is_asked_for_is_an_error(tmp_path: Path, name: str) 
     _damaged(source, 2)
     with pytest.raises(SourceError, match=f"{run_id(2)}/meta.yaml: does not say"):
         Mlflow().runs(str(source), Selection(runs=(name,)))
-    (other,) = Mlflow().runs(str(source), Selection(runs=(run_id(1)[:8],)))
+    (other,) = Mlflow().runs(str(source), Selection(runs=(run_id(1)[:8],))).runs
     assert other.fault is None
 
 
@@ -158,7 +158,7 @@ def test_where_no_run_is_left_the_first_reason_is_the_error(tmp_path: Path) -> N
     _damaged(source, 1)
     _damaged(source, 2)
     with pytest.raises(SourceError, match=f"{run_id(1)}/meta.yaml: does not say"):
-        readable(Mlflow().runs(str(source), Selection()))
+        readable(Mlflow().runs(str(source), Selection()).runs)
 
 
 def test_a_filter_does_not_hide_what_it_cannot_be_asked_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -169,7 +169,7 @@ def test_a_filter_does_not_hide_what_it_cannot_be_asked_of(tmp_path: Path, monke
     source = folder(tmp_path / "mlruns", made)
     _damaged(source, 3)
     _denied(monkeypatch, "batch_size")
-    kept, faults = readable(Mlflow().runs(str(source), Selection(filter="params.lr = '0.1'")))
+    kept, faults = readable(Mlflow().runs(str(source), Selection(filter="params.lr = '0.1'")).runs)
     assert [run.key for run in kept] == [run_id(1)]
     assert [fault.what.split(" that")[0] for fault in faults] == ["Permission denied", "does not say"]
 

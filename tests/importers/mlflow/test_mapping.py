@@ -26,7 +26,7 @@ TICKS = [10_050 + 10_050 * place for place in range(9)]
 
 def read(source: Path | str, placement: Placement | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
     """Return the only run of a store that is meant."""
-    (run,) = Mlflow().runs(str(source), Selection(**selection))
+    (run,) = Mlflow().runs(str(source), Selection(**selection)).runs
     return TrackedReading("mlflow", run, placement or Placement(), Labels(), strict=False, joined=joined).recording()
 
 
@@ -238,7 +238,7 @@ def test_only_the_gpus_asked_for_are_kept(store: Callable[..., Path]) -> None:
     assert [device.index for device in recording.run.gpus] == [0, 2]
     (rejected,) = recording.run.quality.rejected
     assert (rejected.reason, rejected.rows) == ("GPU not selected", 9)
-    (run,) = Mlflow().runs(str(source), Selection())
+    (run,) = Mlflow().runs(str(source), Selection()).runs
     strict = TrackedReading("mlflow", run, Placement(gpus=(0,)), Labels(), strict=True, joined=joined)
     assert len(strict.recording().series) == 9
 

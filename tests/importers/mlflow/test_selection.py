@@ -51,7 +51,7 @@ def meant(request: pytest.FixtureRequest, tmp_path: Path) -> Meant:
             name: (value,) if name == "runs" and isinstance(value, str) else value for name, value in options.items()
         }
         locator = f"mlflow:{source}#{run}" if run else str(source)
-        return [int(each.key[:6], 16) for each in Mlflow().runs(locator, Selection(**options))]
+        return [int(each.key[:6], 16) for each in Mlflow().runs(locator, Selection(**options)).runs]
 
     return found
 

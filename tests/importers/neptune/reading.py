@@ -19,7 +19,7 @@ def readings(
     found = tracker(str(source))
     assert found is not None
     placement = Placement(tz=tz, gpus=gpus)
-    runs = found.runs(str(source), Selection(**wanted))
+    runs = found.runs(str(source), Selection(**wanted)).runs
     return [TrackedReading(found.kind, run, placement, Labels(), strict=False, joined=joined) for run in runs]
 
 

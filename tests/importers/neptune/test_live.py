@@ -146,8 +146,8 @@ def test_a_listing_names_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = Neptune().listed(STORE, Selection())
     assert (one.id, one.name, one.points, one.holds) == ("OPT-1", "one", None, "acme/gpu-opt  series not looked at")
     assert two.id == "OPT-2"
-    assert [run.locator for run in Neptune().runs(STORE, Selection())] == [f"{STORE}#OPT-1"]
-    assert [run.locator for run in Neptune().runs(STORE, Selection(runs=("OPT-2",)))] == [f"{STORE}#OPT-2"]
+    assert [run.locator for run in Neptune().runs(STORE, Selection()).runs] == [f"{STORE}#OPT-1"]
+    assert [run.locator for run in Neptune().runs(STORE, Selection(runs=("OPT-2",))).runs] == [f"{STORE}#OPT-2"]
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
