@@ -14,7 +14,7 @@ from gpureport.recording import Run
 def coverage(context: Context) -> float | None:
     """Return the time of the run that samples own, as a share of its time, over all GPUs; hosts where there are none.
 
-    None where the run has no length, or its log no time stamps.
+    None where the run has no length, its log no time stamps, or no device a second sample.
     """
     run = context.recording.run
     devices: Sequence[object] = run.gpus or run.hosts
@@ -22,7 +22,8 @@ def coverage(context: Context) -> float | None:
     if whole <= 0 or run.quality.synthetic_time:
         return None
     seen = context.gpus() if run.gpus else context.hosts()
-    return min(fsum(float(cells.within.sum()) for cells in seen.values()) / whole, 1.0)
+    owned = fsum(float(cells.within.sum()) for cells in seen.values())
+    return min(owned / whole, 1.0) if owned else None
 
 
 def pauses(several: Iterable[Cells]) -> Pauses | None:

@@ -1,5 +1,7 @@
 """Stretches without samples."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,3 +47,10 @@ def test_the_limit_that_held_is_named(every: float, words: str) -> None:
     threshold = finding.evidence[0].threshold
     assert threshold is not None
     assert threshold.source.startswith(words)
+
+
+def test_one_sample_of_each_gpu_covers_nothing_that_could_be_told() -> None:
+    """Read one after the other, they give the run a length, and own none of it."""
+    run = recording(util=[[50.0, 50.0], [50.0, 50.0]], times=[0.0, 0.2])
+    series = run.series.take([0, 3])
+    assert analyze(replace(run, series=series)).run.quality.coverage_ratio is None
