@@ -2,7 +2,6 @@
 
 import atexit
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -41,7 +40,6 @@ _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,
 
 
 _LOOKED_AT = 4096
-_LONG_LINE = re.compile(rb"([^\n]{%d})[^\n]+" % HEAD_BYTES)
 _BINARY = 0.01
 """Share of characters of no text from which on a file is none."""
 
@@ -81,8 +79,7 @@ def _reader(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Import
     found = next((each for each in importers if each.identify(head)), None)
     if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
         return found
-    # what tells stands near the beginning of its line
-    searched = _LONG_LINE.sub(rb"\1", thinned(_head(file, SEARCHED_BYTES)))
+    searched = thinned(_head(file, SEARCHED_BYTES))
     return next((each for each in importers if each.identify(searched)), None)
 
 

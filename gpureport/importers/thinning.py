@@ -3,6 +3,7 @@
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.importers.base import HEAD_BYTES
 
 MOST_LINES = 300_000
 """Lines of a text that are searched at most: no log of 4 MiB has as many, a file of line ends has."""
@@ -16,20 +17,20 @@ _DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 
 
 def thinned(data: bytes) -> bytes:
-    """Return a text with the first lines of each kind; lines that differ in their digits alone are of one.
+    """Return a text with the beginnings of the first lines of each kind; those that differ in digits alone are of one.
 
-    A few hundred bytes of a compressed file may stand for millions of lines, and what a log is stands in few of them.
+    A few hundred bytes of a compressed file may stand for millions of lines or of cells, and what a log is stands in
+    few of them, near their beginning.
     """
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
-    if len(ends) <= _FEW_LINES:
-        return data
     if len(ends) > MOST_LINES:
         data = data[: ends[MOST_LINES]]
-    numbers: dict[bytes, int] = {}
-    kinds = [numbers.setdefault(kind, len(numbers)) for kind in data.translate(_DIGITS).split(b"\n")]
-    kept = _first(np.array(kinds, dtype=np.int64))
     lines = data.split(b"\n")
-    return b"\n".join([lines[row] for row in kept.tolist()])
+    if len(ends) > _FEW_LINES:
+        numbers: dict[bytes, int] = {}
+        kinds = [numbers.setdefault(kind, len(numbers)) for kind in data.translate(_DIGITS).split(b"\n")]
+        lines = [lines[row] for row in _first(np.array(kinds, dtype=np.int64)).tolist()]
+    return b"\n".join([line[:HEAD_BYTES] for line in lines])
 
 
 def _first(kinds: IntArray) -> IntArray:

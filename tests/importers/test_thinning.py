@@ -22,13 +22,14 @@ _BOMBS = {
     "line ends": b"\n" * 10_000_000,
     "headings": b"timestamp, name\n" * 700_000,
     "frames": b"|a|b|\n" * 1_700_000,
+    "long lines": (b"%" * 300_000 + b"\n") * 30,
 }
 
 
 def test_a_text_of_few_lines_is_left_alone() -> None:
     """Twenty thousand lines are looked through as they are."""
     data = b"the same\n" * 20_000
-    assert thinned(data) is data
+    assert thinned(data) == data
 
 
 def test_the_first_lines_of_each_kind_are_kept_in_their_order() -> None:
