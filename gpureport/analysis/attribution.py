@@ -22,7 +22,7 @@ UNUSED = "unused"
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
-_FAR_SECONDS = 300.0
+FAR_SECONDS = 300.0
 """Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
 
 _ROUNDING = 1e-6
@@ -92,7 +92,7 @@ def gpu_time(
         still = intervals.difference(still, intervals.spans([context.window]))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
-    coarse = cells.interval > _FAR_SECONDS
+    coarse = cells.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
     ledger.take("idle", still, OUTSIDE)
     unused = 1 - used

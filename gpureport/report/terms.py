@@ -2,6 +2,7 @@
 
 import re
 
+from gpureport.analysis.attribution import FAR_SECONDS
 from gpureport.metrics import BY_NAME, METRICS
 
 KINDS = {
@@ -189,6 +190,7 @@ DEFINITIONS = (
     _term(
         "Low use",
         "The unused share of stretches that were found to be used too little, for no cause that was recorded.",
+        f"Samples over {FAR_SECONDS / 60:g} min apart do not tell short pauses from long ones: theirs counts too.",
     ),
     _term("Lost to throttling", "The part of time with a reduced clock by which the work took longer."),
     _term("Waiting for input", "Time in which the GPU waited for the CPU, for storage or for copies."),
