@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli import gate, measuring, sources
+from gpureport.cli import analyses, gate, measuring, sources
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 
 
@@ -39,7 +39,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     policy = gate.alone(config, fail_on)
     # a limit that was asked for must not pass on logs that could not be read
     found = sources.recordings(source, options, tolerant=not fail_on)
-    analysed = sources.analysed(found, select, ignore, config, prices)
+    analysed = analyses.analysed(found, select, ignore, config, prices)
     if form == "json":
         click.echo(_json(analysed, options), nl=False)
         return gate.failed(gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE))
@@ -50,7 +50,7 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
     return gate.failed(checks)
 
 
-def _json(analysed: "sources.Analysed", options: SourceOptions) -> str:
+def _json(analysed: "analyses.Analysed", options: SourceOptions) -> str:
     """Return the analyses as JSON, with what several runs say together."""
     from gpureport.comparison.steps import steps_of  # noqa: PLC0415 - loads numpy
     from gpureport.report import analysis_json  # noqa: PLC0415 - as above

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpureport.cli import sources
+from gpureport.cli import analyses
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,6 @@ class Asked:
     config: Path | None
     options: "SourceOptions"
 
-    def analysed(self, found: "Sequence[Recording]") -> sources.Analysed:
+    def analysed(self, found: "Sequence[Recording]") -> analyses.Analysed:
         """Return runs with their analyses."""
-        return sources.analysed(found, self.select, self.ignore, self.config, self.prices)
+        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices)

@@ -17,7 +17,7 @@ from gpureport.errors import SettingsError, SourceError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpureport.cli.sources import Analysed
+    from gpureport.cli.analyses import Analysed
     from gpureport.comparison.sampled_run import SampledRun
     from gpureport.findings import Check
     from gpureport.nightly.against_baseline import Against

@@ -13,7 +13,7 @@ from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options,
 from gpureport.cli.text import printable
 
 if TYPE_CHECKING:
-    from gpureport.cli.sources import Analysed
+    from gpureport.cli.analyses import Analysed
     from gpureport.comparison.noise import Noise
     from gpureport.comparison.steps import Comparison
     from gpureport.recording import Recording

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli import output, sources
+from gpureport.cli import analyses, output, sources
 from gpureport.cli.options import SourceOptions
 from gpureport.cli.verbosity import note
 from gpureport.resources import folder
@@ -32,7 +32,7 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
     output.check(outputs)
     chain = folder("sample_logs") / _CHAIN
     found = sources.recordings([str(chain)], _as_steps())
-    content = output.report(sources.analysed(found, (), (), None))
+    content = output.report(analyses.analysed(found, (), (), None))
     output.terminal(content)
     output.write(content, outputs)
     others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))

@@ -11,7 +11,7 @@ from gpureport.cli.text import printable
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.cli.sources import Analysed
+    from gpureport.cli.analyses import Analysed
     from gpureport.findings import Check
     from gpureport.nightly.against_baseline import Against
     from gpureport.nightly.policy import Policy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
-from gpureport.cli import gate, moment, output, sources
+from gpureport.cli import analyses, gate, moment, output, sources
 from gpureport.cli.asked import Asked
 from gpureport.cli.ingest import ingested
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
@@ -162,7 +162,7 @@ def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) 
         yield store.read(entry)
 
 
-def _measured(tonight: _Tonight, fresh: sources.Analysed | None, throughput: str | None) -> "Iterator[Part]":
+def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[Part]":
     """Yield every run as the history keeps it."""
     from gpureport.cli.measuring import measured  # noqa: PLC0415 - loads numpy
     from gpureport.nightly import tonight as kept  # noqa: PLC0415 - as above
@@ -179,7 +179,7 @@ class _Reports:
     store: "Store"
     whole: "Mapping[str, Night]"
     asked: Asked
-    fresh: sources.Analysed | None
+    fresh: analyses.Analysed | None
 
     def of(self, night: "Night") -> bytes | None:
         """Return the report of a night with all it recorded; None where the store keeps one of its runs no longer."""
@@ -192,7 +192,7 @@ class _Reports:
             return None
         return render(output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
 
-    def _analysed(self, wanted: list[str]) -> sources.Analysed | None:
+    def _analysed(self, wanted: list[str]) -> analyses.Analysed | None:
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
         if self.fresh is not None and at_hand.keys() >= {*wanted}:
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))

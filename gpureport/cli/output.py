@@ -14,7 +14,7 @@ from gpureport.cli.verbosity import note
 from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
-    from gpureport.cli.sources import Analysed
+    from gpureport.cli.analyses import Analysed
     from gpureport.comparison.noise import Noise
     from gpureport.comparison.sampled_run import SampledRun
     from gpureport.findings import Check

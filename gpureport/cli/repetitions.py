@@ -7,8 +7,8 @@ from gpureport.cli import measuring, sources
 from gpureport.comparison.calibration import alike, calibrated
 
 if TYPE_CHECKING:
+    from gpureport.cli.analyses import Analysed
     from gpureport.cli.options import SourceOptions
-    from gpureport.cli.sources import Analysed
     from gpureport.comparison.noise import Noise
     from gpureport.recording import Recording
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli import gate, output, sources
+from gpureport.cli import analyses, gate, output
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.values import Detail
@@ -61,7 +61,7 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     policy = gate.alone(config, fail_on)
     found = recordings(source, chain, options, tolerant=not fail_on)
     output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
-    analysed = sources.analysed(found, select, ignore, config, prices)
+    analysed = analyses.analysed(found, select, ignore, config, prices)
     checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
     content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
     output.write(content, outputs, templates, detail)

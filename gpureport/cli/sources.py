@@ -1,26 +1,22 @@
-"""What a person names on the command line, as recordings and their analyses."""
+"""What a person names on the command line, as recordings."""
 
-import os
-import sys
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli import progress
+from gpureport.cli import left_out, progress
 from gpureport.cli.account import summary
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from gpureport.analysis.base import Analysis, Rule
-    from gpureport.cli.options import PriceOptions, SourceOptions
+    from gpureport.cli.options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
-    from gpureport.importers.tracked import LeftOut, Tracker
+    from gpureport.importers.tracked import Tracker
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -65,7 +61,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
     from gpureport.importers import Reading, find, together, training_logs  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
-        _tell_skipped(source)
+        left_out.skipped(source)
     if options.as_one_run:
         runs = [together(sources, options.host, options.kind)]
     else:
@@ -91,7 +87,7 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
         )
         for run in runs
     ]
-    _tell_left_out(source, chosen.left_out)
+    left_out.runs(source, chosen.left_out)
     return readings
 
 
@@ -119,31 +115,6 @@ def listed(sources: Sequence[str], options: "SourceOptions") -> list[str]:
 def _one_name(options: "SourceOptions", runs: int) -> None:
     if options.name and runs > 1:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
-
-
-def _tell_skipped(source: str) -> None:
-    """Say which files of a folder are no known log, on standard error."""
-    from gpureport.importers import unrecognised  # noqa: PLC0415 - loads pyarrow
-
-    skipped = [str(path) for path in unrecognised(source)]
-    if skipped:
-        note(f"gpureport: {source}: not read, no known log or not to be told whose: {_few(skipped)}")
-
-
-def _tell_left_out(source: str, left_out: "Sequence[LeftOut]") -> None:
-    """Say which runs of a tracker are not read though nobody said so, on standard error."""
-    if not left_out:
-        return
-    names: dict[str, list[str]] = {}
-    for run in left_out:
-        names.setdefault(run.reason, []).append(run.name)
-    said = [f"{len(held)} {reason}: {_few(held)}" for reason, held in names.items()]
-    count = f"{len(left_out)} run{'' if len(left_out) == 1 else 's'} left out"
-    note(f"gpureport: {source}: {count} ({'; '.join(said)}); --run NAME reads one")
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
 
 
 def recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
@@ -249,65 +220,3 @@ def _stored(name: str, options: "SourceOptions") -> "Recording":
         )
     labelled = replace(recording, run=options.labels().applied(recording.run))
     return labelled if options.window is None else cut(labelled, options.window)
-
-
-_NAMED = 5
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Analysed:
-    """Runs with their analyses, the rules they were judged by, and the kinds that were asked for."""
-
-    runs: tuple[tuple["Recording", "Analysis"], ...]
-    rules: tuple["Rule", ...]
-    kinds: frozenset[str]
-
-
-def analysed(
-    found: Sequence["Recording"],
-    select: tuple[str, ...],
-    ignore: tuple[str, ...],
-    config: Path | None,
-    prices: "PriceOptions | None" = None,
-) -> Analysed:
-    """Return every recording with its analysis, showing progress when it takes long on a terminal.
-
-    Args:
-        found: the recordings.
-        select: kinds to look for, all when none is named.
-        ignore: kinds not to look for.
-        config: the settings file, None for the one of this folder.
-        prices: what the command line says of prices; None where cost is not asked for.
-    """
-    from gpureport.analysis import RULES, analyze  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.cost import cost  # noqa: PLC0415 - as above
-    from gpureport.analysis.prices import Prices, stated  # noqa: PLC0415 - as above
-    from gpureport.analysis.selection import check, configured, narrowed  # noqa: PLC0415 - as above
-    from gpureport.settings import read  # noqa: PLC0415 - only here
-
-    kinds = check(RULES, select, ignore)
-    settings = read(config)
-    rules = configured(RULES, settings)
-    said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
-
-    def judged(recording: "Recording") -> "Analysis":
-        analysis = narrowed(analyze(recording, rules), kinds)
-        return replace(analysis, cost=cost(analysis, said))
-
-    with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1) or 1) as pool:
-        # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
-        analyses = pool.map(judged, found)
-        with click.progressbar(
-            zip(found, analyses, strict=True),
-            length=len(found),
-            label="Analysing",
-            file=sys.stderr,
-            hidden=not _long(found),
-        ) as bar:
-            return Analysed(runs=tuple(bar), rules=rules, kinds=frozenset(kinds))
-
-
-def _long(found: Sequence["Recording"]) -> bool:
-    """Return whether the work takes over a second, on a terminal."""
-    rows_a_second = 3_000_000
-    return sys.stderr.isatty() and sum(len(recording.series) for recording in found) > rows_a_second
