@@ -99,8 +99,8 @@ class Quality:
         log_events: driver messages and lost GPUs with their time, the first of each kind and text at least.
         synthetic_time: whether times were counted from `--interval` because the log has no stamps.
         imputed_points: values restored because the recorder is known to drop them.
-        coverage_ratio: share of the time from first to last sample, over all GPUs, in which each was sampled;
-            None with a single sample. As read, what is not in a gap; in an analysis, what samples own.
+        coverage_ratio: share of the time from first to last sample, over all GPUs, that is not in a gap; None with a
+            single sample. What samples own of it is told by an analysis.
         notes: what else a reader must know, one sentence each.
     """
 

@@ -122,7 +122,8 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     linked = roots.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
     linked = tuple(sorted(linked, key=_place))
     return Analysis(
-        run=observed.accounted(context),
+        run=recording.run,
+        coverage_ratio=observed.coverage(context),
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         gpu_time=tuple(times),

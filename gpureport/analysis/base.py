@@ -273,7 +273,8 @@ class Analysis:
     """All that was found out about one run.
 
     Attributes:
-        run: the run; the coverage in its account is the share of its time that samples own.
+        run: the run.
+        coverage_ratio: share of its time, over all GPUs, that samples own; None where that cannot be told.
         phases: start-up, steady and tail, in order.
         statistics: one entry a device.
         gpu_time: one entry a GPU.
@@ -301,6 +302,7 @@ class Analysis:
     answers: tuple[Answer, ...] = ()
     checklist: tuple[ChecklistEntry, ...] = ()
     pauses: Pauses | None = None
+    coverage_ratio: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

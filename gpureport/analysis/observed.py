@@ -1,14 +1,12 @@
 """What part of a run samples speak for, and what lies between them without being a log gap."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from math import fsum
 
 import numpy as np
 
 from gpureport.analysis.base import Context, Pauses
 from gpureport.analysis.cells import Cells
-from gpureport.recording import Run
 
 
 def coverage(context: Context) -> float | None:
@@ -38,9 +36,3 @@ def pauses(several: Iterable[Cells]) -> Pauses | None:
         longest_seconds=float(max(np.max(each) for each in steps)) / 1e6,
         seconds=float(max(each.sum() for each in unowned)) / 1e6,
     )
-
-
-def accounted(context: Context) -> Run:
-    """Return the run with the coverage that its samples show in place of that outside log gaps."""
-    run = context.recording.run
-    return replace(run, quality=replace(run.quality, coverage_ratio=coverage(context)))

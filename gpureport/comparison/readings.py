@@ -112,7 +112,7 @@ def _recorders(analysis: Analysis) -> set[str]:
 
 def coverage(step: Step) -> Value:
     """Return the share of the time that was sampled, of the run with the least."""
-    known = [analysis.run.quality.coverage_ratio for analysis in step.analyses]
+    known = [analysis.coverage_ratio for analysis in step.analyses]
     return None if None in known else min(ratio for ratio in known if ratio is not None)
 
 

@@ -124,7 +124,7 @@ def _shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
     yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
     yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
-    yield "coverage_ratio", analysis.run.quality.coverage_ratio
+    yield "coverage_ratio", analysis.coverage_ratio
 
 
 def _hottest(analysis: "Analysis") -> float | None:

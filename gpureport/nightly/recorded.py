@@ -195,7 +195,7 @@ def of_run(limit: Limit, analysis: Analysis) -> Observation:
     quality, run = analysis.run.quality, analysis.run
     values: dict[str, float | None] = {
         "duration": (run.ended - run.started) / 1e6,
-        "coverage": None if quality.synthetic_time else quality.coverage_ratio,
+        "coverage": analysis.coverage_ratio,
         "rejected": float(sum(entry.rows for entry in quality.rejected)),
         "not_judged": float(len({entry.kind for entry in analysis.not_judged})),
     }

@@ -18,12 +18,11 @@ from gpureport.analysis.base import (
     DeviceStatistics,
     GpuTime,
     MetricSummary,
-    Pauses,
     ThrottleEntry,
 )
 from gpureport.comparison.steps import Step
 from gpureport.findings import Answer, Finding, Interval, NotJudged
-from gpureport.quality import LogEvent, Quality
+from gpureport.quality import LogEvent
 from gpureport.recording import Run
 from gpureport.report.across_json import across_json
 from gpureport.report.advice_json import advice_json, steps_json
@@ -56,7 +55,7 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
     zone = analysis.run.timezone
     entry = {
         "run": _run(analysis.run),
-        "quality": _quality(analysis.run.quality, zone) | {"pauses": _pauses(analysis.pauses)},
+        "quality": _quality(analysis, zone),
         "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
         "statistics": {each.device: _statistics(each) for each in analysis.statistics},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
@@ -104,7 +103,8 @@ def _run(run: Run) -> dict[str, Any]:
     }
 
 
-def _quality(quality: Quality, zone: str | None) -> dict[str, Any]:
+def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
+    quality = analysis.run.quality
     absent: dict[str, dict[str, int]] = {}
     for entry in quality.absent_cells:
         absent.setdefault(entry.column, {})[entry.reason] = entry.cells
@@ -123,13 +123,10 @@ def _quality(quality: Quality, zone: str | None) -> dict[str, Any]:
         "log_events": [asdict(event) | {"at": _at(event, zone)} for event in quality.log_events],
         "synthetic_time": quality.synthetic_time,
         "imputed_points": quality.imputed_points,
-        "coverage_ratio": None if quality.synthetic_time else quality.coverage_ratio,
+        "coverage_ratio": analysis.coverage_ratio,
         "notes": list(quality.notes),
+        "pauses": None if analysis.pauses is None else asdict(analysis.pauses),
     }
-
-
-def _pauses(pauses: Pauses | None) -> dict[str, Any] | None:
-    return None if pauses is None else asdict(pauses)
 
 
 def _at(event: LogEvent, zone: str | None) -> str | None:

@@ -42,7 +42,7 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     yield Fact(name="Sampling", text=_sampling(info))
     yield Fact(name="Readings", text=readings.in_words(run))
     untimed = data.synthetic_time
-    covered = display.optional(None if untimed else data.coverage_ratio, _coverage)
+    covered = display.optional(run.analysis.coverage_ratio, _coverage)
     yield Fact(name="Coverage", text=covered + _pauses(run.analysis.pauses))
     yield Fact(name="Longest gap", text=display.NOT_RECORDED if untimed else _longest_gap(run))
     yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data))

@@ -34,7 +34,7 @@ def test_shorter_pauses_and_coverage_agree_with_the_gap() -> None:
     assert made.pauses is not None
     assert (made.pauses.count, made.pauses.longest_seconds, made.pauses.seconds) == (2, 4.0, 3.0)
     unowned = made.pauses.seconds + 20 - 1
-    assert made.run.quality.coverage_ratio == pytest.approx(1 - unowned / 199)
+    assert made.coverage_ratio == pytest.approx(1 - unowned / 199)
 
 
 @pytest.mark.parametrize(
@@ -53,4 +53,4 @@ def test_one_sample_of_each_gpu_covers_nothing_that_could_be_told() -> None:
     """Read one after the other, they give the run a length, and own none of it."""
     run = recording(util=[[50.0, 50.0], [50.0, 50.0]], times=[0.0, 0.2])
     series = run.series.take([0, 3])
-    assert analyze(replace(run, series=series)).run.quality.coverage_ratio is None
+    assert analyze(replace(run, series=series)).coverage_ratio is None

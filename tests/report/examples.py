@@ -204,6 +204,7 @@ def analysis(
         findings=findings,
         not_judged=not_judged,
         limits=("Gaps shorter than 5 s cannot be seen at this sampling.",),
+        coverage_ratio=info.quality.coverage_ratio,
     )
 
 
