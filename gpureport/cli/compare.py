@@ -47,13 +47,13 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
 
     Each of BASE and NEXT is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it;
     a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
-    repeat each step three times to know more.
+    repeat each step three times to know more. A log of a folder that cannot be read is named and left out.
     """
     asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
     noise = _noise(asked) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _tell(noise)
-    found = recordings(source, chain, options)
+    found = recordings(source, chain, options, tolerant=True)
     _several(found, chain)
     return _show(found, asked, noise, form)
 

@@ -134,6 +134,11 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
             click.echo(f"gpureport: {printable(str(error))}", err=True)
             continue
         for recording in found:
+            if isinstance(recording, SourceError):
+                tonight.codes.add(_UNREADABLE)
+                tonight.parts.append(without(recording.where, step, recording.what))
+                click.echo(f"gpureport: {printable(str(recording))}", err=True)
+                continue
             first = recorded_on(recorded, recording.run.id)
             if first not in {None, date}:
                 tonight.codes.add(_CANNOT_JUDGE)
@@ -144,8 +149,8 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
     return tonight
 
 
-def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) -> "Iterator[Recording]":
-    """Yield the runs of a source, which the store holds then.
+def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) -> "Iterator[Recording | SourceError]":
+    """Yield the runs of a source, which the store holds then, or why one of several cannot be read.
 
     Raises:
         SourceError: when it is missing, cannot be read, or is no run of the store.
@@ -157,9 +162,16 @@ def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) 
             raise SourceError(error.where, error.what, error.hint) from error
         yield store.read(entry)
         return
-    for reading in sources.readings(group, options):
-        entry, _ = ingested(store, reading, force=False)
-        yield store.read(entry)
+    readings = sources.readings(group, options)
+    for reading in readings:
+        try:
+            entry, _ = ingested(store, reading, force=False)
+        except SourceError as error:
+            if len(readings) == 1:
+                raise
+            yield error
+        else:
+            yield store.read(entry)
 
 
 def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[Part]":

@@ -10,7 +10,7 @@ import click
 from gpureport.cli import left_out, progress
 from gpureport.cli.account import summary
 from gpureport.cli.text import printable
-from gpureport.cli.verbosity import detail, note
+from gpureport.cli.verbosity import detail
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -74,18 +74,15 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
 
 
 def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
-    """Return the runs of a tracker's store that are meant; those that cannot be read are named on standard error."""
-    from gpureport.importers import TrackedReading, joined, readable  # noqa: PLC0415 - loads pyarrow
+    """Return the runs of a tracker's store that are meant; what keeps one from being read is an error when it is."""
+    from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
 
     chosen = tracking.runs(source, options.selection())
-    runs, faults = readable(chosen.runs)
-    for fault in faults:
-        note(f"gpureport: {fault}; the other runs of {source} are read")
     readings = [
         TrackedReading(
             tracking.kind, run, options.placement(tracked=True), options.labels(), strict=options.strict, joined=joined
         )
-        for run in runs
+        for run in chosen.runs
     ]
     left_out.runs(source, chosen.left_out)
     return readings

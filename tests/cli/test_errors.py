@@ -153,8 +153,9 @@ def test_a_folder_is_read_without_the_log_that_cannot_be(gpureport: Program, tmp
     (folder / "headonly.csv").write_text(f"{HEADER}\n")
     alone = gpureport("analyze", "logs")
     assert (alone.code, "headonly.csv: it holds a header and no row" in alone.err) == (3, True)
-    (folder / "good.csv").write_text(log(60))
-    for command in (("analyze", "logs"), ("report", "logs", "-o", "out.html")):
+    (folder / "good.csv").write_text(log(1200))
+    (folder / "other.csv").write_text(log(1200, gpus=2))
+    for command in (("analyze", "logs"), ("report", "logs", "-o", "out.html"), ("compare", "logs")):
         read = gpureport(*command)
         assert read.code == 0
         assert "gpureport: left out: logs/headonly.csv: it holds a header and no row; record again" in read.err

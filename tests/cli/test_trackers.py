@@ -7,6 +7,8 @@ import pytest
 
 from tests.cli.program import Program
 from tests.importers.mlflow.stores import START, Made, database, folder, monitored, run_id
+from tests.importers.neptune import dumps
+from tests.importers.neptune.schedule import Schedule
 from tests.test_startup import loaded
 
 _TICKS = [10_050 * (place + 1) for place in range(60)]
@@ -56,20 +58,47 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
 
 
 def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:
-    """Storing and listing go on with the others and succeed; the damaged one by itself is an error."""
+    """Storing goes on with the others, and its code says that not all went well; an analysis leaves it out."""
     runs = [Made(id=run_id(n), name=f"r{n}", series=monitored(_TICKS), end=START + 610_000) for n in (1, 2, 3)]
     source = folder(tmp_path / "mlruns", runs)
     next(source.rglob(f"{run_id(2)}/meta.yaml")).write_text("")
     done = gpureport("ingest", str(source))
-    assert done.code == 0
+    assert done.code == 3
     assert [line.split()[1] for line in done.out.splitlines() if ": 1 GPU" in line] == ["r1:", "r3:"]
     assert f"{run_id(2)}/meta.yaml: does not say that it is of run" in done.err
-    assert f"; the other runs of {source} are read" in done.err
+    judged = gpureport("analyze", str(source))
+    assert (judged.code, judged.err.count("gpureport: left out: ")) == (0, 1)
     listing = gpureport("ingest", "--list", str(source))
     assert (listing.code, len(listing.out.splitlines())) == (0, 3)
     assert "  cannot be read  not recorded  does not say that it is of run" in listing.out
     alone = gpureport("ingest", f"mlflow:{source}#{run_id(2)}")
     assert (alone.code, alone.err.count("\n")) == (3, 1)
+
+
+def test_a_night_goes_on_without_the_run_that_is_damaged(gpureport: Program, tmp_path: Path) -> None:
+    """It keeps the others, names the damaged one with its reason, and does not succeed."""
+    runs = [Made(id=run_id(n), name=f"r{n}", series=monitored(_TICKS), end=START + 610_000) for n in (1, 2, 3)]
+    source = folder(tmp_path / "mlruns", runs)
+    next(source.rglob(f"{run_id(2)}/meta.yaml")).write_text("")
+    done = gpureport("nightly", str(source), "--site", "site")
+    assert (done.code, done.err.count("does not say that it is of run")) == (3, 1)
+    told = [page for page in (tmp_path / "site").rglob("*.html") if "does not say that it is of" in page.read_text()]
+    assert told
+    assert all("r1" in page.read_text() and "r3" in page.read_text() for page in told)
+
+
+def test_an_interrupted_export_is_named_beside_the_runs_that_are_read(gpureport: Program, tmp_path: Path) -> None:
+    """As a damaged run of MLflow is: the others are stored, or judged without it."""
+    for run in ("OPT-1", "OPT-2"):
+        part = dumps.write(tmp_path, dumps.run(Schedule(utilization=[[50.0] * 3]), run_id=run))
+    part.rename(part.with_name(f"{part.name}.tmp"))
+    done = gpureport("ingest", str(tmp_path))
+    assert (done.code, "interrupted" in done.err) == (3, True)
+    judged = gpureport("analyze", str(tmp_path))
+    assert (judged.code, judged.err.count("gpureport: left out: ")) == (0, 1)
+    assert sum(": 1 GPU" in line for line in done.out.splitlines()) == 1
+    alone = gpureport("ingest", str(tmp_path), "--run", "OPT-2")
+    assert (alone.code, "interrupted" in alone.err, alone.err.count("\n")) == (3, True, 1)
 
 
 def test_what_mlflow_does_not_record_is_not_judged(gpureport: Program, source: Path) -> None:

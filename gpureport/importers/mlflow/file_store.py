@@ -1,68 +1,18 @@
 """Reads MLflow's file store, a `mlruns` folder, without MLflow: newer versions of it refuse to."""
 
-import os
-import re
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow import filters, local_artifacts, meta_yaml, metric_file
+from gpureport.importers.mlflow import filters, local_artifacts, metric_file
 from gpureport.importers.mlflow.entities import HARDWARE, Labelled, RunInfo, Series
+from gpureport.importers.mlflow.experiment_folders import META, RUN_ID, experiments, stated
 from gpureport.importers.mlflow.stored_text import folders, names, text, unreadable
 
-_META = "meta.yaml"
-_TRASH = ".trash"
 _BROKEN = "cannot be read"
 _STATUS = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
-_RUN_ID = re.compile("[0-9a-f]{32}")
 _PARENT, _NAME = "mlflow.parentRunId", "mlflow.runName"
-
-
-def is_store(folder: Path) -> bool:
-    """Return whether a folder is a file store: below it lie experiments, folders with a `meta.yaml` of their own id.
-
-    What cannot be read is no error yet: a folder of anything may hold such.
-    """
-    with suppress(SourceError):
-        return any(map(_seems_experiment, _inside(folder)))
-    return False
-
-
-def _inside(root: Path) -> Iterator[Path]:
-    """Yield what may be experiments, deleted ones last."""
-    for folder in (root, root / _TRASH):
-        yield from folders(folder) if folder.is_dir() else ()
-
-
-def _seems_experiment(path: Path) -> bool:
-    try:
-        return _experiment(path) is not None
-    except SourceError:
-        # it has what experiments have: opening the store says why that cannot be read
-        return os.access(path / _META, os.F_OK)
-
-
-def _experiment(path: Path) -> dict[str, str | None] | None:
-    """Return what a folder says of itself, None when it is none of an experiment."""
-    meta = _meta(path)
-    if meta is None or meta.get("experiment_id") != path.name or "run_id" in meta:
-        return None
-    return meta
-
-
-def _experiments(root: Path) -> Iterator[tuple[Path, dict[str, str | None]]]:
-    """Yield the folders of experiments with what they say of themselves, deleted ones last."""
-    for path in _inside(root):
-        meta = _experiment(path)
-        if meta is not None:
-            yield path, meta
-
-
-def _meta(folder: Path) -> dict[str, str | None] | None:
-    said = text(folder / _META)
-    return None if said is None else meta_yaml.parsed(said)
 
 
 class FileStore:
@@ -89,10 +39,15 @@ class FileStore:
     def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
         """Return runs, the newest first; deleted ones too, unless a filter is given, and last those with a fault.
 
-        One damaged run of hundreds does not keep the others out.
+        One damaged run of hundreds does not keep the others out; an experiment that does not say which it is stands
+        for its runs.
         """
         known, found = {}, []
-        for folder, meta in _experiments(self.root):
+        for folder, meta in experiments(self.root):
+            if isinstance(meta, SourceError):
+                known[folder.name] = folder.name
+                found.append(_broken(folder.name, folder, {}, meta))
+                continue
             known[folder.name] = meta.get("name") or folder.name
             found += list(self._runs(folder, meta))
         found.sort(key=lambda run: (run.fault is not None, -(run.started or 0), run.id))
@@ -104,7 +59,11 @@ class FileStore:
         Raises:
             SourceError: when it cannot be read.
         """
-        for folder, meta in _experiments(self.root):
+        for folder, meta in experiments(self.root):
+            if isinstance(meta, SourceError):
+                if (folder / run_id).is_dir():
+                    raise meta
+                continue
             found = self._run(folder / run_id, folder, meta)
             if found is not None:
                 return found
@@ -120,9 +79,9 @@ class FileStore:
                 yield found
 
     def _run(self, path: Path, folder: Path, experiment: dict[str, str | None]) -> RunInfo | None:
-        meta = _meta(path)
+        meta = stated(path)
         if meta is None or meta.get("run_id", meta.get("run_uuid")) != path.name:
-            if _RUN_ID.fullmatch(path.name) and path.is_dir():
+            if RUN_ID.fullmatch(path.name) and path.is_dir():
                 raise _damaged(path, missing=meta is None)
             return None
         self._folders[path.name] = path
@@ -197,7 +156,7 @@ def _damaged(path: Path, *, missing: bool) -> SourceError:
     what = f"does not say that it is of run {path.name}: damaged, or of another one"
     if missing:
         what = f"is missing from the folder of run {path.name}"
-    return SourceError(str(path / _META), what, "restore it, or move its folder out of the store")
+    return SourceError(str(path / META), what, "restore it, or move its folder out of the store")
 
 
 def _broken(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:

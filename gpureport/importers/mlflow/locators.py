@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow import file_store, sqlite_files
+from gpureport.importers.mlflow import experiment_folders, sqlite_files
 from gpureport.importers.mlflow.entities import RunStore
 from gpureport.importers.mlflow.file_store import FileStore
 from gpureport.importers.mlflow.sqlite import SqliteStore
@@ -23,7 +23,7 @@ def claims(source: str) -> bool:
         return True
     try:
         path = Path(source)
-        return file_store.is_store(path) if path.is_dir() else path.is_file() and sqlite_files.holds_runs(path)
+        return experiment_folders.is_store(path) if path.is_dir() else path.is_file() and sqlite_files.holds_runs(path)
     except OSError:
         return False
 
@@ -107,7 +107,7 @@ def _local(path: Path, where: str) -> RunStore:
 
 
 def _folder(path: Path, where: str) -> RunStore:
-    if file_store.is_store(path):
+    if experiment_folders.is_store(path):
         return FileStore(path, where)
     raise SourceError(str(path), "the folder holds no runs of MLflow", _nearest(path / "mlflow.db"))
 
@@ -124,4 +124,4 @@ def _nearest(path: Path) -> str:
 
 
 def _is_store(path: Path) -> bool:
-    return file_store.is_store(path) if path.is_dir() else sqlite_files.holds_runs(path)
+    return experiment_folders.is_store(path) if path.is_dir() else sqlite_files.holds_runs(path)

@@ -98,8 +98,9 @@ class _Run:
 
     @property
     def fault(self) -> SourceError | None:
-        """Nothing: what keeps a run from being read is an error when its turn comes, which lets the others go on."""
-        return None
+        """Why it cannot be read; nothing where it was asked for, since its fault is an error then."""
+        asked = self.selection.group is not None or self.selection.runs
+        return None if asked else self.held[0].fault
 
     def read(self, placement: Placement) -> Tracked:
         """Read it.

@@ -12,7 +12,8 @@ from gpureport.errors import SourceError
 from gpureport.importers import Selection, readable
 from gpureport.importers.mlflow import Mlflow, meta_yaml, metric_file
 from gpureport.importers.mlflow.entities import Labelled, Series
-from gpureport.importers.mlflow.file_store import FileStore, is_store
+from gpureport.importers.mlflow.experiment_folders import is_store
+from gpureport.importers.mlflow.file_store import FileStore
 from tests.importers.mlflow.stores import START, Made, folder, monitored, run_id
 from tests.importers.mlflow.test_mapping import TICKS, read
 
@@ -139,6 +140,32 @@ def test_one_damaged_run_keeps_no_other_out(tmp_path: Path, content: bytes | Non
     assert (broken.id, broken.holds) == (run_id(3), fault.what)
     newest = Mlflow().runs(str(source), Selection(latest=1)).runs
     assert [str(run.fault) for run in newest] == ["None", str(fault)]
+
+
+@pytest.mark.parametrize("content", [b"", b"name: x\n", None], ids=["empty", "of another", "missing"])
+def test_one_damaged_experiment_keeps_no_other_out(tmp_path: Path, content: bytes | None) -> None:
+    """It is named with its reason in place of its runs, also in a listing; asking for one of them is an error."""
+    made = [Made(id=run_id(1), series=monitored(TICKS)), Made(id=run_id(2), series=monitored(TICKS), experiment="b")]
+    source = folder(tmp_path / "mlruns", made)
+    meta = next(source.rglob(run_id(2))).parent / "meta.yaml"
+    meta.unlink() if content is None else meta.write_bytes(content)
+    kept, (fault,) = readable(Mlflow().runs(str(source), Selection()).runs)
+    assert [run.key for run in kept] == [run_id(1)]
+    assert str(fault).startswith(
+        f"{meta}: does not say that it is of experiment {meta.parent.name}, which seems to hold 1 run;"
+    )
+    assert [each.id for each in Mlflow().listed(str(source), Selection())] == [run_id(1), meta.parent.name]
+    with pytest.raises(SourceError, match="which seems to hold 1 run"):
+        Mlflow().runs(str(source), Selection(runs=(run_id(2),)))
+
+
+def test_a_store_whose_only_experiment_is_damaged_is_still_one(tmp_path: Path) -> None:
+    """Its runs tell that it is a store, and what is wrong with it is said."""
+    source = folder(tmp_path / "mlruns", [Made(id=run_id(1), series=monitored(TICKS))])
+    (next(source.rglob(run_id(1))).parent / "meta.yaml").unlink()
+    assert is_store(source)
+    with pytest.raises(SourceError, match="which seems to hold 1 run"):
+        readable(Mlflow().runs(str(source), Selection()).runs)
 
 
 @pytest.mark.parametrize("name", [run_id(2), run_id(2)[:8]], ids=["id", "beginning of the id"])
