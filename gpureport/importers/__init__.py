@@ -15,7 +15,8 @@ from gpureport.importers.sources import (
     training_logs,
     unrecognised,
 )
-from gpureport.importers.tracked import Selection, TrackedReading, readable
+from gpureport.importers.tracked import Selection, readable
+from gpureport.importers.tracked_reading import TrackedReading
 
 __all__ = [
     "BESIDE",

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpureport.importers.base import Labels
     from gpureport.importers.reading import Reading
     from gpureport.importers.source_read import SourceRead
-    from gpureport.importers.tracked import TrackedReading
+    from gpureport.importers.tracked_reading import TrackedReading
 
 _SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)([dhms])")

@@ -16,7 +16,8 @@ from gpureport.importers.mlflow import Mlflow
 from gpureport.importers.mlflow.derived import whole
 from gpureport.importers.mlflow.names import names
 from gpureport.importers.mlflow.windows import read_at, writers
-from gpureport.importers.tracked import Selection, TrackedReading
+from gpureport.importers.tracked import Selection
+from gpureport.importers.tracked_reading import TrackedReading
 from gpureport.recording import Recording
 from tests.importers.mlflow.stores import START, Made, database, folder, monitored, run_id
 

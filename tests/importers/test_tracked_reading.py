@@ -13,9 +13,10 @@ from gpureport.errors import SourceError
 from gpureport.importers.attachments import joined
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.reasons import BESIDE_A_LOG, NOT_SELECTED
-from gpureport.importers.tracked import Attachment, Tracked, TrackedReading
+from gpureport.importers.tracked import Attachment, Tracked
 from gpureport.importers.tracked_metrics import Metric
 from gpureport.importers.tracked_metrics import table as training_table
+from gpureport.importers.tracked_reading import TrackedReading
 from gpureport.importers.tracker_tables import clocks, table, timed
 from gpureport.quality import Quality, Rejected
 from gpureport.recording import HOST, Device, Work
