@@ -1,8 +1,8 @@
 """The columns of a table in a log, as its header declares them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, count
+from itertools import count
 
 from gpureport.importers.delimited.cells import Column
 
@@ -70,10 +70,10 @@ def layout(
             column.source in preferred and columns[chosen[column.target]].source not in preferred
         ):
             chosen[column.target] = place
-    taken = set(chosen)
+    names = _Names(taken=set(chosen))
     unique = []
     for place, column in enumerate(columns):
-        unique.append(column if chosen[column.target] == place else _extra(column, taken))
+        unique.append(column if chosen[column.target] == place else names.aside(column))
     if delimiter == ";":
         unique = [replace(column, decimal=",") for column in unique]
     return Layout(columns=tuple(unique), stamp=chosen.get(STAMP), delimiter=delimiter, header=header)
@@ -94,10 +94,23 @@ def extra_name(source: str) -> str:
     return "extra_" + "".join(character if character.isalnum() else "_" for character in source)
 
 
-def _extra(column: Column, taken: set[str]) -> Column:
-    """Return a column kept as text under a name that is free, and take the name."""
-    base = extra_name(column.source)
-    names = chain([base], (f"{base}_{number}" for number in count(2)))
-    name = next(name for name in names if name not in taken)
-    taken.add(name)
-    return replace(column, target=name, dtype="str", read=str, number=None)
+@dataclass(slots=True)
+class _Names:
+    """Names of columns, each given once.
+
+    Attributes:
+        taken: those that are given.
+        numbers: the next number of each name that was wanted again: a line may hold thousands of equal headings.
+    """
+
+    taken: set[str]
+    numbers: dict[str, Iterator[int]] = field(default_factory=dict)
+
+    def aside(self, column: Column) -> Column:
+        """Return a column kept as text under a name that is free, and take the name."""
+        base = name = extra_name(column.source)
+        numbers = self.numbers.setdefault(base, count(2))
+        while name in self.taken:
+            name = f"{base}_{next(numbers)}"
+        self.taken.add(name)
+        return replace(column, target=name, dtype="str", read=str, number=None)
