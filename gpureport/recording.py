@@ -239,13 +239,20 @@ class Recording:
     run: Run
     series: "pa.Table"
     training: "pa.Table" = field(default_factory=no_training)
+    # no argument, so that `replace` makes it anew
+    _parted: "list[dict[str, pa.Table]]" = field(default_factory=list, init=False, repr=False, compare=False)
 
     def of(self, device: str) -> "pa.Table":
         """Return the rows of one device, in time order."""
         return self.by_device().get(device, self.series.slice(0, 0))
 
     def by_device(self) -> "dict[str, pa.Table]":
-        """Return the rows of each device that has any, in time order, keyed by device id."""
+        """Return the rows of each device that has any, in time order, keyed by device id; not to be written to."""
+        if not self._parted:
+            self._parted.append(self._by_device())
+        return self._parted[0]
+
+    def _by_device(self) -> "dict[str, pa.Table]":
         chunks: list[Any] = self.series.column("device").unify_dictionaries().chunks
         if not len(self.series):
             return {}
