@@ -2,16 +2,19 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gpureport.cli.beside import DRAWING, Beside
+
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
+    from gpureport.cli.judging import Judge
     from gpureport.cli.options import PriceOptions
     from gpureport.recording import Recording
 
@@ -25,12 +28,13 @@ class Analysed:
     kinds: frozenset[str]
 
 
-def analysed(
+def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     found: Sequence["Recording"],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     config: Path | None,
     prices: "PriceOptions | None" = None,
+    beside: Beside | None = None,
 ) -> Analysed:
     """Return every recording with its analysis, showing progress when it takes long on a terminal.
 
@@ -40,33 +44,45 @@ def analysed(
         ignore: kinds not to look for.
         config: the settings file, None for the one of this folder.
         prices: what the command line says of prices; None where cost is not asked for.
+        beside: a second process, which judges the last runs meanwhile where they are stored.
     """
-    from gpureport.analysis import RULES, analyze  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.cost import cost  # noqa: PLC0415 - as above
+    from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.prices import Prices, stated  # noqa: PLC0415 - as above
-    from gpureport.analysis.selection import check, configured, narrowed  # noqa: PLC0415 - as above
+    from gpureport.analysis.selection import check, configured  # noqa: PLC0415 - as above
+    from gpureport.cli.judging import Judge  # noqa: PLC0415 - as above
     from gpureport.settings import read  # noqa: PLC0415 - only here
 
     kinds = check(RULES, select, ignore)
     settings = read(config)
     rules = configured(RULES, settings)
     said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
+    judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
+    with click.progressbar(
+        _each(found, judge, beside or Beside()),
+        length=len(found),
+        label="Analysing",
+        file=sys.stderr,
+        hidden=not _long(found),
+    ) as bar:
+        return Analysed(runs=tuple(bar), rules=rules, kinds=judge.kinds)
 
-    def judged(recording: "Recording") -> "Analysis":
-        analysis = narrowed(analyze(recording, rules), kinds)
-        return replace(analysis, cost=cost(analysis, said))
 
-    with ThreadPoolExecutor(min(len(found), os.cpu_count() or 1) or 1) as pool:
+def _each(found: Sequence["Recording"], judge: "Judge", beside: Beside) -> "Iterator[tuple[Recording, Analysis]]":
+    """Yield every recording with its analysis; the second half is left to the second process, where it is there."""
+    from gpureport.cli import judging  # noqa: PLC0415 - loads numpy and pyarrow
+
+    second, stored = beside.second, beside.stored
+    far = found[-(len(found) // 2) :] if second.there and len(found) > 1 else ()
+    if not all(recording.run.id in stored for recording in far):
+        far = ()
+    near = found[: len(found) - len(far)]
+    asked = second.ask(judging.stored, judge, [(stored[each.run.id], each.run) for each in far]) if far else None
+    second.prepare(DRAWING)
+    with ThreadPoolExecutor(max(min(len(near), (os.cpu_count() or 1) - second.there), 1)) as pool:
         # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
-        analyses = pool.map(judged, found)
-        with click.progressbar(
-            zip(found, analyses, strict=True),
-            length=len(found),
-            label="Analysing",
-            file=sys.stderr,
-            hidden=not _long(found),
-        ) as bar:
-            return Analysed(runs=tuple(bar), rules=rules, kinds=frozenset(kinds))
+        yield from zip(near, pool.map(judge.analysis, near), strict=True)
+    if asked:
+        yield from zip(far, asked.result(), strict=True)
 
 
 def _long(found: Sequence["Recording"]) -> bool:

@@ -1,6 +1,6 @@
 """Which runs make which step: by their labels, by a param or tag, by their kind of GPU, or as a file says."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -12,6 +12,8 @@ from gpureport.cli import sources, step_file
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from gpureport.cli.options import SourceOptions
     from gpureport.recording import Recording, Run
 
@@ -79,9 +81,14 @@ def step_options(command: Command) -> Command:
 
 
 def recordings(
-    source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
+    source: tuple[str, ...],
+    chain: StepOptions,
+    options: "SourceOptions",
+    *,
+    tolerant: bool = False,
+    found: "Mapping[str, Future[Recording]] | None" = None,
 ) -> "list[Recording]":
-    """Return the runs with their steps, from the command line or from a file; `tolerant` as `sources` takes it.
+    """Return the runs with their steps, from the command line or from a file; the rest as `sources` takes it.
 
     Raises:
         UsageError: when there is neither, or both.
@@ -91,7 +98,7 @@ def recordings(
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise click.UsageError(msg, click.get_current_context())
     if chain.steps is None:
-        return _labelled(sources.recordings(source, options, tolerant=tolerant), chain.by)
+        return _labelled(sources.recordings(source, options, tolerant=tolerant, found=found), chain.by)
     if options.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [

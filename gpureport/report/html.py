@@ -11,8 +11,9 @@ from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
 from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 
 from gpureport.findings import Outcome, Practice
-from gpureport.report import charts, display, hover, interval_charts, series, themes
+from gpureport.report import display, figures, hover, series, themes
 from gpureport.report.model import Report
+from gpureport.second_process import SecondProcess
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _PILLS = {
@@ -57,7 +58,13 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def render(report: Report, templates: Path | None = None, detail: int | None = None, back: str = "") -> str:
+def render(
+    report: Report,
+    templates: Path | None = None,
+    detail: int | None = None,
+    back: str = "",
+    second: SecondProcess | None = None,
+) -> str:
     """Return the report as a page.
 
     Args:
@@ -65,25 +72,30 @@ def render(report: Report, templates: Path | None = None, detail: int | None = N
         templates: folder whose `report.html`, `report.css`, parts or scripts stand in for those shipped.
         detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
         back: address of the page the report belongs to, as seen from it; empty for a report by itself.
+        second: draws the figures meanwhile.
 
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
     """
     with themes.located(templates):
-        return _page(report, templates, detail, back)
+        return _page(report, templates, detail, back, second)
 
 
-def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
+def _page(report: Report, templates: Path | None, detail: int | None, back: str, second: SecondProcess | None) -> str:
+    drawing = figures.asked(
+        figures.wanted(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)]), second
+    )
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
     style = cssmin(pages.get_template(STYLE).render())
     samples = series.embed(report.timeline, detail=detail)
     script = _script(pages) if samples else ""
-    strips = [charts.timeline(run, f"run{place}") if run.strips else "" for place, run in enumerate(report.timeline)]
     panels = report.comparison.charts if report.comparison else ()
     headline, further = display.headline(report.verdict.sentence)
-    return pages.get_template(TEMPLATE).render(
+    template = pages.get_template(TEMPLATE)
+    drawn = drawing.result()
+    return template.render(
         report=report,
         back=back,
         headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", headline),
@@ -95,9 +107,9 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
         samples=samples,
         index=_trusted(samples.index) if samples else "",
         policy=policy(style, script),
-        bars=_trusted(charts.time_bars(report.gpu_time, "bars")) if report.gpu_time else None,
-        panels=[(chart, _trusted(interval_charts.draw(chart, f"panel{at}"))) for at, chart in enumerate(panels)],
-        timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, strips, strict=True)],
+        bars=_trusted(drawn.bars) if drawn.bars else None,
+        panels=[(chart, _trusted(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
+        timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
     )
 
 

@@ -13,6 +13,7 @@ from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
     from gpureport.report.model import Report
+    from gpureport.second_process import SecondProcess
 
 FORMATS = {
     ".html": "gpureport.report.html",
@@ -31,7 +32,7 @@ _NAMED = {"metrics.txt": ".prom"}
 """Names of files that CI servers ask for, whose extension is that of another format."""
 
 _THEMED = {".html", ".pdf"}
-"""Formats whose templates a person can replace."""
+"""Formats whose templates a person can replace, and whose figures a second process can draw."""
 
 _SAMPLED = ".html"
 """The format that holds samples."""
@@ -85,7 +86,18 @@ def _kind(path: Path) -> str:
     return _NAMED.get(path.name.lower(), path.suffix.lower())
 
 
-def render(report: "Report", extension: str, templates: Path | None = None, detail: int | None = None) -> bytes:
+def drawn(paths: Sequence[Path]) -> bool:
+    """Return whether a second process could draw figures of a file."""
+    return not _THEMED.isdisjoint(map(_kind, paths))
+
+
+def render(
+    report: "Report",
+    extension: str,
+    templates: Path | None = None,
+    detail: int | None = None,
+    second: "SecondProcess | None" = None,
+) -> bytes:
     """Return the report in the format of an extension (`.html`), text as UTF-8.
 
     Args:
@@ -93,6 +105,7 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
         extension: which format.
         templates: folder whose templates stand in for those shipped, for formats made from templates.
         detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample; by size when None.
+        second: draws figures meanwhile, of formats that hold some.
 
     Raises:
         RenderError: when no format has the extension.
@@ -101,13 +114,20 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
     kind = extension.lower()
     renderer = import_module(FORMATS[kind])
     if kind == _SAMPLED:
-        content = renderer.render(report, templates, detail)
+        content = renderer.render(report, templates, detail, second=second)
     else:
-        content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
+        content = renderer.render(report, templates, second) if kind in _THEMED else renderer.render(report)
     return content if isinstance(content, bytes) else str(content).encode()
 
 
-def write(report: "Report", path: Path | str, *, templates: Path | None = None, detail: int | None = None) -> None:
+def write(
+    report: "Report",
+    path: Path | str,
+    *,
+    templates: Path | None = None,
+    detail: int | None = None,
+    second: "SecondProcess | None" = None,
+) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
     Folders are made, the file appears whole or not at all.
@@ -117,6 +137,7 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None, 
         path: where to.
         templates: folder whose templates stand in for those shipped.
         detail: as `render` takes it.
+        second: as `render` takes it.
 
     Raises:
         RenderError: when no format has the extension, or the file cannot be written.
@@ -126,7 +147,7 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None, 
         return
     target = Path(path)
     check(target)
-    put(target, render(report, _kind(target), templates, detail))
+    put(target, render(report, _kind(target), templates, detail, second))
 
 
 def put(target: Path, content: bytes) -> None:

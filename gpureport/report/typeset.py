@@ -6,7 +6,7 @@ The template reads the content from a JSON file, so that a name in a log is a st
 import json
 import shutil
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from math import isfinite
 from pathlib import Path
@@ -19,8 +19,10 @@ import typst
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
-from gpureport.report import charts, display, fonts, interval_charts, strips
+from gpureport.report import display, figures, fonts, strips
 from gpureport.report.model import Report
+from gpureport.report.parts import Timeline
+from gpureport.second_process import Answer, SecondProcess
 
 TEMPLATE = "report.typ"
 _MODEL = "model.json"
@@ -56,17 +58,19 @@ class Figures:
     timelines: tuple[tuple[Drawn, ...], ...]
 
 
-def render(report: Report, date: int, templates: Path | None = None) -> bytes:
+def render(report: Report, date: int, templates: Path | None = None, second: SecondProcess | None = None) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
         date: when the file is dated, in seconds since 1970.
         templates: folder whose `report.typ` stands in for the one shipped; pictures and fonts in it can be used.
+        second: draws the figures meanwhile.
 
     Raises:
         RenderError: when fonts are missing or the template cannot be set.
     """
+    drawing = figures.asked(figures.wanted(report, list(_parts(report)), _WIDTH), second)
     own = templates / TEMPLATE if templates else None
     template = own if own and own.is_file() else resources.folder("templates") / TEMPLATE
     added = fonts.added(templates)
@@ -75,7 +79,7 @@ def render(report: Report, date: int, templates: Path | None = None) -> bytes:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
             _copy(folder, template, templates, paths)
-            _write(report, folder, fonts.characters(paths), fonts.families(added))
+            _write(report, folder, drawing, fonts.characters(paths), fonts.families(added))
             return _compiled(folder, template, date)
     except OSError as error:
         hint = "make room there, or set TMPDIR"
@@ -111,12 +115,18 @@ def _compiled(folder: Path, template: Path, date: int) -> bytes:
     return content
 
 
-def _write(report: Report, folder: Path, drawable: frozenset[int], families: Collection[str]) -> None:
+def _write(
+    report: Report,
+    folder: Path,
+    drawing: Answer[figures.Drawn],
+    drawable: frozenset[int],
+    families: Collection[str],
+) -> None:
     """Write the content and the figures for the template to read."""
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
-        "figures": asdict(_figures(report, folder, drawable)),
+        "figures": asdict(_figures(report, folder, drawing.result(), drawable)),
         "fonts": list(families),
         "missing": _told(fonts.absent(content, drawable)),
     }
@@ -124,8 +134,15 @@ def _write(report: Report, folder: Path, drawable: frozenset[int], families: Col
     (folder / _MODEL).write_text(fonts.replaced(text, drawable), encoding="utf-8")
 
 
-def _figures(report: Report, folder: Path, drawable: frozenset[int]) -> Figures:
-    """Draw the figures into files of the folder."""
+def _parts(report: Report) -> Iterator[tuple[Timeline, str]]:
+    """Yield the timelines in pieces that a page holds, each with the name of its file."""
+    for at, run in enumerate(report.timeline):
+        for part, page in enumerate(strips.pages(run)):
+            yield page, f"run{at}-{part}"
+
+
+def _figures(report: Report, folder: Path, drawn: figures.Drawn, drawable: frozenset[int]) -> Figures:
+    """Write the figures into files of the folder."""
 
     def saved(name: str, svg: str) -> Drawn:
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
@@ -134,17 +151,12 @@ def _figures(report: Report, folder: Path, drawable: frozenset[int]) -> Figures:
         (folder / f"{name}.svg").write_text(fonts.replaced(document, drawable), encoding="utf-8")
         return Drawn(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
 
-    panels = report.comparison.charts if report.comparison else ()
+    names = [name for _, name in _parts(report)]
+    strips_of = iter([saved(name, svg) for name, svg in zip(names, drawn.timelines, strict=True)])
     return Figures(
-        bars=saved("bars", charts.time_bars(report.gpu_time, "bars", _WIDTH)) if report.gpu_time else None,
-        panels=tuple(saved(f"panel{at}", interval_charts.draw(chart, "panel")) for at, chart in enumerate(panels)),
-        timelines=tuple(
-            tuple(
-                saved(f"run{at}-{part}", charts.timeline(page, "run", _WIDTH))
-                for part, page in enumerate(strips.pages(run))
-            )
-            for at, run in enumerate(report.timeline)
-        ),
+        bars=saved("bars", drawn.bars) if drawn.bars else None,
+        panels=tuple(saved(f"panel{at}", svg) for at, svg in enumerate(drawn.panels)),
+        timelines=tuple(tuple(next(strips_of) for _ in strips.pages(run)) for run in report.timeline),
     )
 
 
