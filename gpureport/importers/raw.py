@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from gpureport.errors import SourceError
+from gpureport.hash_ahead import FileState, taken
 from gpureport.importers.wording import counted
 
 BLOCK = 2**20
@@ -67,15 +68,6 @@ class Account:
         return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class _State:
-    """What tells whether a file was written to."""
-
-    inode: int
-    size: int
-    modified: int
-
-
 class RawFile:
     """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
 
@@ -84,17 +76,23 @@ class RawFile:
     hash while another one reads.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Take a file; it is looked at when it is first read."""
+    def __init__(self, path: Path, *, begun: bool = False) -> None:
+        """Take a file; it is looked at when it is first read.
+
+        Args:
+            path: the file.
+            begun: whether to go on with the hash that was begun ahead, if it was.
+        """
         self.path = path
         self.account = Account()
         self.watch: Callable[[int], None] | None = None
-        self._state: _State | None = None
+        self._state: FileState | None = None
         self._hasher = sha256()
         self._hashing: Future[None] | None = None
         self._hashed = 0
         self._ended = False
         self._again = False
+        self._begun = begun
         self._lock = Lock()
 
     def again(self) -> "RawFile":
@@ -106,7 +104,7 @@ class RawFile:
     @property
     def size(self) -> int:
         """Bytes it had when it was first looked at."""
-        self._state = self._state or _state(self.path)
+        self._state = self._state or FileState.of(self.path)
         return self._state.size
 
     def begins(self, length: int = 512) -> bytes:
@@ -117,6 +115,7 @@ class RawFile:
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         """Yield its bytes from the start."""
         at = 0
+        self._go_on()
         with self.path.open("rb", buffering=0) as file:
             while block := file.read(min(size, self.size - at)):
                 self._hash(block, at)
@@ -125,6 +124,15 @@ class RawFile:
                     self.watch(len(block))
                 yield block
         self._ended = True
+
+    def _go_on(self) -> None:
+        """Take over the hash that was begun ahead; what it stands for is read again."""
+        with self._lock:
+            ahead = taken(self.path) if self._begun else None
+            self._begun = False
+            if ahead is not None:
+                self._state, self._hasher, self._hashed = ahead.state, ahead.hasher, ahead.hashed
+                self._again = True
 
     def _hash(self, block: bytes, at: int) -> None:
         """Hash what of a block was not hashed before."""
@@ -149,6 +157,7 @@ class RawFile:
 
     def sha256(self) -> str:
         """Return the hash of its bytes, after reading those that were not read yet."""
+        self._go_on()
         if not self._ended and self._hashed < self.size:
             with self.path.open("rb", buffering=0) as file:
                 at = file.seek(self._hashed)
@@ -171,7 +180,7 @@ class RawFile:
         Raises:
             SourceError: when bytes that were read twice were not the same.
         """
-        if not self._again or _state(self.path) == self._state:
+        if not self._again or FileState.of(self.path) == self._state:
             return
         now = RawFile(self.path)
         now._state = self._state
@@ -182,8 +191,3 @@ class RawFile:
 @cache
 def _hashers() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(1, thread_name_prefix="sha256")
-
-
-def _state(path: Path) -> _State:
-    found = path.stat()
-    return _State(found.st_ino, found.st_size, found.st_mtime_ns)
