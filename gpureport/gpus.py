@@ -5,7 +5,6 @@ say less.
 """
 
 import re
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -99,6 +98,8 @@ def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
 @cache
 def table() -> tuple[Gpu, ...]:
     """Return every model, in the order in which they are tried."""
+    import tomllib  # noqa: PLC0415 - many logs name no model
+
     content = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return tuple(_row(entry, content["sources"]) for entry in content["gpu"])
 
@@ -110,7 +111,9 @@ def find(name: str | None) -> Gpu | None:
     Args:
         name: the name as logged, in any spelling (`NVIDIA A100-SXM4-80GB`, `Tesla T4`).
     """
-    words = frozenset(re.findall(r"[a-z0-9]+", (name or "").lower()))
+    if not name:
+        return None
+    words = frozenset(re.findall(r"[a-z0-9]+", name.lower()))
     for gpu in table():
         if not words & gpu.excluded and any(needed <= words for needed in gpu.names):
             return gpu

@@ -3,7 +3,8 @@
 Times are integer microseconds since 1970-01-01, on the time base of the recording.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,3 +144,24 @@ def gap_seconds(interval: float) -> float:
         interval: median distance between samples, in seconds.
     """
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
+
+
+def joined(accounts: Sequence[Quality]) -> Quality:
+    """Return the account of several sources together; coverage is that of the first."""
+    return replace(
+        accounts[0],
+        lines=sum(quality.lines for quality in accounts),
+        rows_kept=sum(quality.rows_kept for quality in accounts),
+        rejected=tuple(entry for quality in accounts for entry in quality.rejected),
+        headers=sum(quality.headers for quality in accounts),
+        noise=sum(quality.noise for quality in accounts),
+        events=sum(quality.events for quality in accounts),
+        continued=sum(quality.continued for quality in accounts),
+        absent_cells=tuple(entry for quality in accounts for entry in quality.absent_cells),
+        gaps=tuple(gap for quality in accounts for gap in quality.gaps),
+        duplicates=sum(quality.duplicates for quality in accounts),
+        clock_steps=tuple(step for quality in accounts for step in quality.clock_steps),
+        log_events=tuple(event for quality in accounts for event in quality.log_events),
+        synthetic_time=any(quality.synthetic_time for quality in accounts),
+        notes=tuple(note for quality in accounts for note in quality.notes),
+    )

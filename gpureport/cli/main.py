@@ -6,7 +6,6 @@ import io
 import os
 import signal
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -59,6 +58,8 @@ class Commands(click.Group):
         name = args[0]
         if name in COMMANDS:
             return super().resolve_command(ctx, args)
+        from difflib import get_close_matches  # noqa: PLC0415 - most commands are spelt right
+
         close = get_close_matches(name, COMMANDS, n=1)
         meant = f"did you mean {close[0]!r}?" if close else f"commands are {', '.join(COMMANDS)}"
         msg = f"no command {name!r}; {meant}"

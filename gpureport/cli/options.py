@@ -129,9 +129,12 @@ class SourceOptions:
             SettingsError: when the map cannot be read.
         """
         from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
-        from gpureport.importers.mapping import read  # noqa: PLC0415 - as above
 
-        mapping = read(self.map) if self.map and not tracked else None
+        mapping = None
+        if self.map and not tracked:
+            from gpureport.importers.mapping import read  # noqa: PLC0415 - as above
+
+            mapping = read(self.map)
         return Placement(
             tz=self.tz or (mapping.zone if mapping else None),
             gpus=self.gpus,

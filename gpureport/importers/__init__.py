@@ -1,6 +1,8 @@
 """Sources to recordings: the one place that runs importers."""
 
-from gpureport.importers.attachments import joined
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.cut import CutReading, Window, cut
 from gpureport.importers.reading import IMPORTER_VERSION, Reading
@@ -15,8 +17,11 @@ from gpureport.importers.sources import (
     training_logs,
     unrecognised,
 )
-from gpureport.importers.tracked import Selection, readable
-from gpureport.importers.tracked_reading import TrackedReading
+
+if TYPE_CHECKING:
+    from gpureport.importers.attachments import joined
+    from gpureport.importers.tracked import Selection, readable
+    from gpureport.importers.tracked_reading import TrackedReading
 
 __all__ = [
     "BESIDE",
@@ -40,3 +45,18 @@ __all__ = [
     "training_logs",
     "unrecognised",
 ]
+
+_OF_TRACKERS = {
+    "joined": "attachments",
+    "Selection": "tracked",
+    "TrackedReading": "tracked_reading",
+    "readable": "tracked",
+}
+"""What only runs of trackers need, and the module it is in: loaded when it is asked for."""
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class or a function
+    if name not in _OF_TRACKERS:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_OF_TRACKERS[name]}"), name)

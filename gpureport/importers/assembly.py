@@ -16,7 +16,7 @@ from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.clock import Clock
 from gpureport.importers.delimited.cells import Decoded
 from gpureport.importers.delimited.parts import LineKind, OddLine, Parsed, Section
-from gpureport.importers.plan import Placed
+from gpureport.importers.placed import Placed
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
 from gpureport.recording import METRIC_TYPES
 

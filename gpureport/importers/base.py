@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.importers import zones
-from gpureport.importers.mapping import Mapping
 from gpureport.importers.raw import RawFile
 from gpureport.importers.understanding import ColumnRead, Understanding
 from gpureport.quality import Quality
@@ -18,6 +17,8 @@ from gpureport.recording import Device, Run, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from gpureport.importers.mapping import Mapping
 
 HEAD_BYTES = 64 * 1024
 """How much of a source's text an importer sees to recognise it."""
@@ -46,7 +47,7 @@ class Placement:
     columns: tuple[str, ...] | None = None
     interval: float | None = None
     gpus_per_tick: int | None = None
-    map: Mapping | None = None
+    map: "Mapping | None" = None
     around: tuple[int, int] | None = None
     as_logged: bool = False
 

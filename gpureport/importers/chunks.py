@@ -17,13 +17,12 @@ from gpureport.importers.delimited.cleaning import LONGEST
 from gpureport.importers.delimited.parts import OddLine
 from gpureport.importers.delimited.pieces import Piece, pieces
 from gpureport.importers.devices import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
+from gpureport.importers.placed import Placed
 from gpureport.importers.placing import Assembly, Rows
-from gpureport.importers.plan import Placed, Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.reasons import NOT_SELECTED as LEFT_OUT
-from gpureport.importers.survey import survey
-from gpureport.importers.tick_times import TickTimes
+from gpureport.importers.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.importers.understanding import Understanding
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
@@ -31,8 +30,9 @@ from gpureport.recording import HOST, Device
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpureport.importers.plan import Plan
+
 _TEXTS = frozenset(ATTRIBUTES.values())
-UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 
 
@@ -236,8 +236,10 @@ class FormExtraction:
             self._stamped = part.times is not None
         return self._stamped == (part.times is not None)
 
-    def _survey(self) -> Plan:
+    def _survey(self) -> "Plan":
         """Read the whole log once more, to see why its stamps run backwards."""
+        from gpureport.importers.survey import survey  # noqa: PLC0415 - the stamps of most logs rise
+
         again = FormExtraction(self._file.again(), self._placement, self._make, self._longest)
         return survey(again._rows(), self._assembly.zone, sure=lambda: again._devices.sure)
 

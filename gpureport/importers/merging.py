@@ -18,7 +18,7 @@ from gpureport.importers.reasons import TWICE
 from gpureport.importers.seam import Seam
 from gpureport.importers.sharing import Logged, Relation, Span, relations
 from gpureport.importers.together import Plan, plan
-from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, joined
 from gpureport.recording import in_time_order
 
 _FINEST = 1e-3
@@ -244,24 +244,3 @@ def _renamed(spans: dict[str, Span], renamed: dict[str, str]) -> dict[str, Span]
 def _device(batch: "pa.Table") -> str:
     name: Any = batch.column("device")[0].as_py()
     return str(name)
-
-
-def joined(accounts: Sequence[Quality]) -> Quality:
-    """Return the account of several sources together; coverage is that of the first."""
-    return replace(
-        accounts[0],
-        lines=sum(quality.lines for quality in accounts),
-        rows_kept=sum(quality.rows_kept for quality in accounts),
-        rejected=tuple(entry for quality in accounts for entry in quality.rejected),
-        headers=sum(quality.headers for quality in accounts),
-        noise=sum(quality.noise for quality in accounts),
-        events=sum(quality.events for quality in accounts),
-        continued=sum(quality.continued for quality in accounts),
-        absent_cells=tuple(entry for quality in accounts for entry in quality.absent_cells),
-        gaps=tuple(gap for quality in accounts for gap in quality.gaps),
-        duplicates=sum(quality.duplicates for quality in accounts),
-        clock_steps=tuple(step for quality in accounts for step in quality.clock_steps),
-        log_events=tuple(event for quality in accounts for event in quality.log_events),
-        synthetic_time=any(quality.synthetic_time for quality in accounts),
-        notes=tuple(note for quality in accounts for note in quality.notes),
-    )

@@ -3,15 +3,17 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gpureport.importers.sharing import Logged, Pair
+if TYPE_CHECKING:
+    from gpureport.importers.sharing import Logged, Pair
 
 _SUFFIX = re.compile(r"\.(?:gz|zst|bz2|xz|csv|log|txt|out|\d+)$|[-_.]\d{8}(?:[-_T]?\d{4,6})?$", re.IGNORECASE)
 _COMMON = re.compile(r"(?:^|[-_.])(?:nvidia[-_]?smi|smi|gpus?|hosts?|cpu|metrics|log)(?=$|[-_.])", re.IGNORECASE)
 _LONGEST = 40
 
 
-def node_names(logs: Sequence[Logged], clashes: Collection[Pair]) -> list[str | None]:
+def node_names(logs: "Sequence[Logged]", clashes: "Collection[Pair]") -> list[str | None]:
     """Return a node for each log, from file or folder names: the shortest that tell apart those that clash.
 
     A host log that bears the name of no GPU log is one of no particular node.

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -12,7 +13,10 @@ from gpureport.columns import IntArray, present
 from gpureport.importers import zones
 from gpureport.importers.assembly import Values
 from gpureport.importers.clock import Clock
-from gpureport.importers.plan import Placed, Plan
+from gpureport.importers.placed import Placed
+
+if TYPE_CHECKING:
+    from gpureport.importers.plan import Plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +50,7 @@ class Assembly:
         clocks: what was seen of the clock of each device.
     """
 
-    def __init__(self, zone: ZoneInfo | None, survey: Callable[[], Plan]) -> None:
+    def __init__(self, zone: ZoneInfo | None, survey: Callable[[], "Plan"]) -> None:
         """Start without devices.
 
         Args:

@@ -5,30 +5,14 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import IntArray
 from gpureport.importers.classify import COPY, TORN_ROW, Verdict
 from gpureport.importers.clock import Clock
+from gpureport.importers.placed import Placed
 from gpureport.importers.reasons import DUPLICATE, TORN
 from gpureport.importers.track import Track
 from gpureport.quality import ClockStep
 from gpureport.recording import Device
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
-    """Rows with their place in time.
-
-    Attributes:
-        times: time of each row, in microseconds.
-        devices: index into `ids` for each row; negative for a row to leave out.
-        ids: device ids.
-        left_out: rows that are left out for where they stand in the log, by the reason.
-    """
-
-    times: IntArray
-    devices: IntArray
-    ids: list[str]
-    left_out: dict[str, BoolArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,17 @@ from gpureport.errors import SourceError
 from gpureport.importers import time_bases
 from gpureport.importers.base import Extraction, Given, Input, Labels, Outcome, Placement, placed_by
 from gpureport.importers.identity import used
-from gpureport.importers.merging import Merged, joined
 from gpureport.importers.nodes import bare
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import NOT_SELECTED
 from gpureport.importers.side_by_side import SideBySide
-from gpureport.importers.source_read import SourceRead
 from gpureport.metrics import Scope
+from gpureport.quality import joined
 from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
 
 if TYPE_CHECKING:
+    from gpureport.importers.merging import Merged
+    from gpureport.importers.source_read import SourceRead
     from gpureport.importers.training import Training
 
 _LOG_AND_HOST = 2
@@ -127,6 +128,8 @@ class Reading:
                 cannot be compared with those of the log.
         """
         if self._merged:
+            from gpureport.importers.merging import Merged  # noqa: PLC0415 - most runs have one log
+
             self._several = Merged(self._inputs, self._files, self._placement)
             yield from self._read(self._several, None)
         else:
@@ -235,8 +238,10 @@ class Reading:
             quality=quality,
         )
 
-    def sources_read(self) -> tuple[SourceRead, ...]:
+    def sources_read(self) -> "tuple[SourceRead, ...]":
         """Return each source as given with what is known of it, after the last batch."""
+        from gpureport.importers.source_read import SourceRead  # noqa: PLC0415 - only when asked for
+
         outcomes = self._outcomes() if self._several is None else self._several.outcomes()
         return tuple(map(SourceRead, self._inputs, self._files, outcomes))
 

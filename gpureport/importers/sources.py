@@ -7,6 +7,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
@@ -16,7 +17,9 @@ from gpureport.importers.delimited.pieces import head_text
 from gpureport.importers.raw import RawFile
 from gpureport.importers.registry import Registry
 from gpureport.importers.thinning import thinned
-from gpureport.importers.tracked import Tracker
+
+if TYPE_CHECKING:
+    from gpureport.importers.tracked import Tracker
 
 IMPORTERS: Sequence[Importer] = Registry(
     ("nvidia_smi:NvidiaSmi", "gpustat:Gpustat", "nvitop:Nvitop", "dcgm:Dcgm", "wandb:Wandb", "mapped:Mapped")
@@ -24,7 +27,7 @@ IMPORTERS: Sequence[Importer] = Registry(
 """Importers of logs that make a run, in the order in which they are asked."""
 BESIDE: Sequence[Importer] = Registry(("host:HostLog",))
 """Importers of files that lie beside a log and are joined to it by time."""
-TRACKERS: Sequence[Tracker] = Registry(("mlflow:Mlflow", "neptune:Neptune"))
+TRACKERS: "Sequence[Tracker]" = Registry(("mlflow:Mlflow", "neptune:Neptune"))
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
 LOCATORS = ("mlflow:", "neptune:")
 """What a locator of a tracker's store begins with."""
@@ -44,7 +47,7 @@ _BINARY = 0.01
 """Share of characters of no text from which on a file is none."""
 
 
-def tracker(source: str) -> Tracker | None:
+def tracker(source: str) -> "Tracker | None":
     """Return the reader of the tracker whose store a source is, None when it is none."""
     asked = source.startswith(LOCATORS) or _may_be_store(Path(source))
     return next((each for each in TRACKERS if each.claims(source)), None) if asked else None

@@ -6,6 +6,8 @@ import numpy as np
 
 from gpureport.columns import IntArray
 
+UNUSED_INTERVAL = "The log has time stamps: --interval was not used."
+
 
 @dataclass(slots=True)
 class TickTimes:

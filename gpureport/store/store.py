@@ -6,7 +6,6 @@ import shutil
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from pathlib import Path
 
 import pyarrow as pa
@@ -197,6 +196,8 @@ class Store:
         if found:
             ids = ", ".join(entry.run.id for entry in found)
             raise StoreError(name, f"{len(found)} runs are called so", f"name one by its id: {ids}")
+        from difflib import get_close_matches  # noqa: PLC0415 - most names are spelt right
+
         close = get_close_matches(name, [entry.run.name for entry in entries], n=1)
         hint = f"did you mean {close[0]!r}?" if close else "gpureport runs lists what the store holds"
         raise StoreError(name, f"no such file, and no such run in {self.folder}", hint)

@@ -11,7 +11,6 @@ from gpureport.errors import SourceError
 from gpureport.importers import zones
 from gpureport.importers.assembly import Tally, Values, columns_of
 from gpureport.importers.base import Outcome, Placement
-from gpureport.importers.chunks import UNUSED_INTERVAL
 from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited.cells import CUT
 from gpureport.importers.delimited.layout import Layout
@@ -28,7 +27,6 @@ from gpureport.importers.nvidia_smi.opening import Opening, opening
 from gpureport.importers.nvidia_smi.timeless import strange
 from gpureport.importers.nvidia_smi.torn import Torn
 from gpureport.importers.placing import Assembly, Rows
-from gpureport.importers.plan import Plan
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import (
     GPU_NOT_NAMED,
@@ -40,8 +38,7 @@ from gpureport.importers.reasons import (
     WRONG_TICK,
 )
 from gpureport.importers.strays import Strays
-from gpureport.importers.survey import survey
-from gpureport.importers.tick_times import TickTimes
+from gpureport.importers.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
 from gpureport.importers.wording import counted
 from gpureport.quality import Quality
@@ -49,6 +46,7 @@ from gpureport.quality import Quality
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from gpureport.importers.plan import Plan
     from gpureport.recording import Device
 
 _ROLES = {
@@ -142,8 +140,10 @@ class QueryGpuExtraction:
             return "time stamps below rows without any", "split the log where its columns change"
         return None
 
-    def _survey(self) -> Plan:
+    def _survey(self) -> "Plan":
         """Read the whole log once more, to see why its stamps run backwards."""
+        from gpureport.importers.survey import survey  # noqa: PLC0415 - the stamps of most logs rise
+
         again = QueryGpuExtraction(self._file.again(), self._placement)
         return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: again._devices.sure)
 
@@ -217,7 +217,7 @@ class QueryGpuExtraction:
             understanding=self._understanding(plan),
         )
 
-    def _understanding(self, plan: Plan | None) -> Understanding:
+    def _understanding(self, plan: "Plan | None") -> Understanding:
         """Return what the columns, the GPUs and the times were told by."""
         header = ("header",) if self._tally.headers else ()
         return Understanding(
@@ -228,7 +228,7 @@ class QueryGpuExtraction:
             order_notes=None if plan is None else plan.notes,
         )
 
-    def _told(self, plan: Plan | None) -> tuple[tuple["Device", ...], tuple[str, ...]]:
+    def _told(self, plan: "Plan | None") -> tuple[tuple["Device", ...], tuple[str, ...]]:
         """Return the devices, and what a reader must know about how they and the columns were told."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))

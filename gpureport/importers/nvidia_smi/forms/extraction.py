@@ -10,8 +10,8 @@ from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
 from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.nvidia_smi.messages import Messages
+from gpureport.importers.placed import Placed
 from gpureport.importers.placing import Rows
-from gpureport.importers.plan import Placed
 from gpureport.importers.raw import RawFile
 
 _HINT = f"{INTERVAL}: 1 s unless -d said otherwise; dmon -o DT writes the time"

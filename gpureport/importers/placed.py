@@ -1,0 +1,22 @@
+"""Rows in their place in time."""
+
+from dataclasses import dataclass, field
+
+from gpureport.columns import BoolArray, IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Rows with their place in time.
+
+    Attributes:
+        times: time of each row, in microseconds.
+        devices: index into `ids` for each row; negative for a row to leave out.
+        ids: device ids.
+        left_out: rows that are left out for where they stand in the log, by the reason.
+    """
+
+    times: IntArray
+    devices: IntArray
+    ids: list[str]
+    left_out: dict[str, BoolArray] = field(default_factory=dict)
