@@ -12,12 +12,12 @@ from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers import continuity, time_bases
 from gpureport.importers.base import Extraction, Input, Outcome, Placement
+from gpureport.importers.one_run import Plan, plan
 from gpureport.importers.overlaps import alike
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import TWICE
 from gpureport.importers.seam import Seam
 from gpureport.importers.sharing import Logged, Relation, Span, relations
-from gpureport.importers.together import Plan, plan
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, joined
 from gpureport.recording import in_time_order
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpureport.importers.nodes import bare
+from gpureport.importers.one_run import plan
 from gpureport.importers.sharing import Logged
-from gpureport.importers.together import plan
 from gpureport.recording import HOST, Device
 
 HOUR = 3_600_000_000
