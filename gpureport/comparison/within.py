@@ -1,5 +1,6 @@
 """One run against one: how sure their difference is by what lies within them, or why that cannot be told."""
 
+import re
 from dataclasses import dataclass
 from math import inf, isfinite, log
 
@@ -24,6 +25,7 @@ _SMALLEST_BATCH = 5
 """Samples of the shortest batch."""
 
 _REPEAT = "record longer, or repeat each step three times"
+_ONE = re.compile(r"^(One run tells its own scatter from .*? on), and .* holds [^:]*(?=: )")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +100,11 @@ def _refused(run: SampledRun, seconds: float, width: float, what: str = "samples
     if bins < max(FEWEST_BINS, FEWEST * _SMALLEST_BATCH):
         return f"One run tells its own scatter from {FEWEST_BINS} {what} on, and {name} holds {bins}: {_REPEAT}."
     return ""
+
+
+def general(reason: str) -> str:
+    """Return why nothing can be told without the run that it was said of, so that several pairs share it."""
+    return _ONE.sub(r"\1", reason)
 
 
 def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:

@@ -1,5 +1,6 @@
 """A difference in words: how large, how sure, what may be said of it, and what would make it surer."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import isfinite
@@ -29,7 +30,28 @@ class Shown:
     @property
     def noun(self) -> str:
         """Its name within a sentence."""
-        return self.title if self.title[1:2].isupper() else f"{self.title[:1].lower()}{self.title[1:]}"
+        return display.uncapitalised(self.title)
+
+    def moved(self, difference: float, *values: float | None) -> str:
+        """Return a difference with its sign, and no more decimals than the values that it lies between."""
+        text = self.change(difference)
+        number, gap, unit = text.partition(display.GAP)
+        known = [self.value(value).partition(display.GAP) for value in values if value is not None]
+        figures = [figure for figure, _, of in known if of == unit and _NUMBER.fullmatch(figure)]
+        if not figures or not _NUMBER.fullmatch(number):
+            return text
+        decimals = max(map(_decimals, figures))
+        if _decimals(number) <= decimals:
+            return text
+        rounded = f"{float(number):+.{decimals}f}"
+        return f"{rounded if float(rounded) else f'within ±{10**-decimals:.{decimals}f}'}{gap}{unit}"
+
+
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+
+
+def _decimals(figure: str) -> int:
+    return len(figure.partition(".")[2])
 
 
 def interval(delta: Delta, shown: Shown) -> str:
@@ -68,7 +90,7 @@ def _whole(names: str) -> str:
 def _sure(delta: Delta, shown: Shown) -> str:
     between = interval(delta, shown)
     runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
-    change = shown.change(delta.difference) if delta.difference else "no change"
+    change = shown.moved(delta.difference, delta.before, delta.after) if delta.difference else "no change"
     return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
 
 

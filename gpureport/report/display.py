@@ -90,6 +90,11 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     return f"{spaces}{text}" if right else f"{text}{spaces}"
 
 
+def uncapitalised(text: str) -> str:
+    """Return text as it stands within a sentence: its first letter small, unless it begins with an abbreviation."""
+    return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
+
+
 def plural(count: int, noun: str) -> str:
     """Return a count with its noun: `1 finding`, `1 200 rows`."""
     return f"{integer(count)} {noun}{'' if count == 1 else 's'}"
@@ -130,11 +135,11 @@ def _trimmed(text: str) -> str:
 
 
 def percent(ratio: float) -> str:
-    """Return a ratio in per cent, with a decimal below 10 % and just below 100 %."""
+    """Return a ratio in per cent, with a decimal below 10 % and from 98.5 % on."""
     value = ratio * 100
     if value != 0 and abs(value) < 0.05:  # noqa: PLR2004 - half of the last digit shown
         return f"<0.1{GAP}%"
-    close = 0 < abs(value) < 9.95 or 99 < abs(value) < 100  # noqa: PLR2004 - per cent
+    close = 0 < abs(value) < 9.95 or 98.5 <= abs(value) < 100  # noqa: PLR2004 - per cent
     text = f"{value:.1f}" if close else f"{value:.0f}"
     return f"{'100' if text == '100.0' else text}{GAP}%"
 
@@ -186,6 +191,13 @@ def duration(seconds: float) -> str:
 def gpu_hours(seconds: float) -> str:
     """Return GPU-seconds as GPU-hours."""
     return f"{number(seconds / _HOUR)}{GAP}GPU-h"
+
+
+def hours(value: float) -> str:
+    """Return a number of hours as `number` does, a smaller one than 0.001 with its first digit."""
+    size = abs(value)
+    coarse = size >= 0.00095 or size < _FINEST or not math.isfinite(value)  # noqa: PLR2004 - rounds to 0.001
+    return number(value) if coarse else f"{value:.{-math.floor(math.log10(size))}f}"
 
 
 def memory(size: float) -> str:

@@ -79,7 +79,9 @@ def _lines(runs: Sequence[RunInput]) -> Iterator[NotJudgedLine]:
             kinds.setdefault(terms.kind(display.clean(entry.kind)), []).append(_place(run, entry.device, len(runs)))
     for (reason, recording), kinds in gathered.items():
         places = dict.fromkeys(place for found in kinds.values() for place in found)
-        yield NotJudgedLine(kinds=tuple(kinds), where=_places(list(places)), reason=reason, recording=recording)
+        everywhere = set(places) == {run.label for run in runs}
+        where = "" if everywhere else _places(list(places))
+        yield NotJudgedLine(kinds=tuple(kinds), where=where, reason=reason, recording=recording)
 
 
 def _place(run: RunInput, device: str | None, runs: int) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from math import ceil, floor, log10
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ from gpureport.report.plotted import Plotted
 
 BUDGET = 10_000_000
 """Most bytes of samples in a page."""
+
+_EXACT = 1e-9
+"""Part of a digit by which an error may exceed it and still be that digit: what computing adds."""
 
 LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 """Seconds of buckets to fall back to, one after the other; 0 is every sample."""
@@ -163,9 +167,16 @@ def _roundings(packed: Sequence[_Packed]) -> list[str]:
     for metric, error in (entry for run in packed for entry in run.rounded):
         errors[metric] = max(error, errors.get(metric, 0.0))
     return [
-        f"{metric.title} (by up to {display.fine(error * metric.unit.factor)}{display.GAP}{metric.unit.symbol})"
+        f"{metric.title} (by up to {_bound(error * metric.unit.factor)}{display.GAP}{metric.unit.symbol})"
         for metric, error in errors.items()
     ]
+
+
+def _bound(error: float) -> str:
+    """Return an error as a bound in one digit, which is as much as a reader of a chart asks for."""
+    digit = 10.0 ** floor(log10(error))
+    bound = ceil(error / digit - _EXACT) * digit
+    return f"{bound:.{max(-floor(log10(digit)), 0)}f}"
 
 
 def _note(packed: Sequence[_Packed], budget: int | None) -> str:

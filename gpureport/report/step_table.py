@@ -8,10 +8,11 @@ from itertools import pairwise
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
 from gpureport.comparison.steps import Comparison, Delta, Plain, Step
+from gpureport.comparison.within import general
 from gpureport.report import display, spending
 from gpureport.report.difference import Shown, held_back, interval
 from gpureport.report.parts import Cell, Row, Table
-from gpureport.report.reasons import Reasons
+from gpureport.report.reasons import Gathered
 
 _HOUR = 3600.0
 _LABEL = 24
@@ -90,19 +91,21 @@ def table(comparison: Comparison) -> Table:
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
     title = _named(steps, (comparison.primary,))[comparison.primary]
-    reasons = Reasons()
+    reasons = Gathered()
     rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
     for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
         name = display.clean(step.label)
-        verdicts = [_verdict(comparison.judged(steps[place - 1].label, step.label), reasons, name)]
-        verdicts += [_verdict(comparison.judged(steps[0].label, step.label), reasons, name, title)] if several else []
+        before, first = (comparison.judged(base.label, step.label) for base in (steps[place - 1], steps[0]))
+        verdicts = [_verdict(before), *([_verdict(first, title)] if several else [])]
+        for judged, otherwise in ((before, ""), (first, f"{name} since the first")):
+            reasons.add(general(held_back(judged)) if judged else "", name, otherwise)
         rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
     return Table(
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note=_joined(_note(title.noun, several=several), _price_note(steps, figures)),
+        note=_joined(_note(title.noun, several=several), reasons.text(), _price_note(steps, figures)),
     )
 
 
@@ -128,13 +131,11 @@ def _note(title: str, *, several: bool) -> str:
     )
 
 
-def _verdict(judged: Delta | None, reasons: Reasons, name: str, shown: Shown | None = None) -> Cell:
-    """Return a verdict with what holds it back, and with the difference it is on where that is `shown`."""
+def _verdict(judged: Delta | None, shown: Shown | None = None) -> Cell:
+    """Return a verdict, with the difference it is on where that is `shown`."""
     if judged is None:
         return Cell(text="")
-    change, reason = _small(judged, shown) if shown else "", reasons.told(held_back(judged), name)
-    between = "" if not change or not reason else ". " if reason[0].isupper() else "; "
-    return Cell(text=judged.verdict.value, small=f"{change}{between}{reason}")
+    return Cell(text=judged.verdict.value, small=_small(judged, shown) if shown else "")
 
 
 def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Shown]:
@@ -217,44 +218,52 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (),
     """
     since = {delta.metric: delta for delta in first}
     heads = ("Since first", "Verdict since first") if since else ()
-    reasons = Reasons()
+    reasons = Gathered()
+    for shown, delta in figures:
+        reasons.add(general(held_back(delta)), shown.noun)
+        if delta.metric in since:
+            reasons.add(general(held_back(since[delta.metric])), shown.noun, f"{shown.noun} since the first step")
     return Table(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
-        rows=tuple(_effect(shown, delta, since.get(delta.metric), reasons) for shown, delta in figures),
-        note=differences(figures, steps).note,
+        rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
+        note=_joined(differences(figures, steps).note, reasons.text()),
     )
 
 
-def _effect(shown: Shown, delta: Delta, since: Delta | None, reasons: Reasons) -> Row:
+def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
     values = [display.optional(value, shown.value) for value in (delta.before, delta.after)]
     return Row(
         head=Cell(text=shown.title),
         cells=(
             *(Cell(text=text) for text in values),
-            *_changed(delta, shown, reasons),
-            *(_changed(since, shown, reasons) if since else ()),
+            *_changed(delta, shown),
+            *(_changed(since, shown) if since else ()),
         ),
     )
 
 
-def _changed(delta: Delta, shown: Shown, reasons: Reasons) -> tuple[Cell, Cell]:
+def _changed(delta: Delta, shown: Shown) -> tuple[Cell, Cell]:
     """Return a difference with its interval, and what may be said of it."""
-    text = "" if delta.difference is None else shown.change(delta.difference) if delta.difference else "none"
-    change = Cell(text=text, small=interval(delta, shown), value=delta.difference)
-    return change, Cell(text=delta.verdict.value, small=reasons.told(held_back(delta), shown.noun))
+    change = Cell(text=_moved(shown, delta), small=interval(delta, shown), value=delta.difference)
+    return change, Cell(text=delta.verdict.value)
+
+
+def _moved(shown: Shown, plain: Delta | Plain) -> str:
+    """Return a difference in words; empty where there is none to tell."""
+    if plain.difference is None:
+        return ""
+    return shown.moved(plain.difference, plain.before, plain.after) if plain.difference else "none"
 
 
 def _difference(shown: Shown, delta: Delta) -> Row:
-    texts = [*_both(shown, delta.before, delta.after, delta.difference)[:3], interval(delta, shown)]
+    texts = [*_both(shown, delta), interval(delta, shown)]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
 
 
-def _both(shown: Shown, before: float | None, after: float | None, difference: float | None) -> list[str]:
-    values = [display.optional(value, shown.value) for value in (before, after)]
-    if difference is None:
-        return [*values, "", ""]
-    return [*values, shown.change(difference) if difference else "none", display.relative(difference, before)]
+def _both(shown: Shown, plain: Delta | Plain) -> list[str]:
+    values = (display.optional(value, shown.value) for value in (plain.before, plain.after))
+    return [*values, _moved(shown, plain)]
 
 
 def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:
@@ -269,7 +278,8 @@ def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:
 
 
 def _whole(shown: Shown, plain: Plain) -> Row:
-    texts = _both(shown, plain.before, plain.after, plain.difference)
+    relative = "" if plain.difference is None else display.relative(plain.difference, plain.before)
+    texts = [*_both(shown, plain), relative]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
 
 
@@ -305,6 +315,6 @@ def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None, settled: f
 def _small(delta: Delta | None, shown: Shown) -> str:
     if delta is None or delta.difference is None:
         return ""
-    change = shown.change(delta.difference) if delta.difference else "no change"
+    change = _moved(shown, delta) if delta.difference else "no change"
     between = interval(delta, shown)
     return f"{change} ({between})" if between else change

@@ -116,7 +116,7 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
         price = spending.same_price(analyses)
         costs = display.money(amount / len(analyses), spending.currency(analyses))
         context += f"; costs {costs}" + (f" at {price} a GPU-hour" if price else "")
-    return Tile(label=label, value=display.number(hours), context=context)
+    return Tile(label=label, value=display.hours(hours), context=context)
 
 
 def _findings_tile(step: Step, findings: Findings) -> Tile:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import itemgetter
 
 from gpureport.comparison.measures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, observed_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
@@ -125,7 +126,14 @@ def _moved(delta: Delta, shown: difference.Shown) -> str:
 
 def _steps(comparison: Comparison) -> str:
     links = ((step, comparison.judged(base.label, step.label)) for base, step in pairwise(comparison.steps))
-    return "; ".join(f"{display.clean(step.label)}, {judged.verdict.value}" for step, judged in links if judged)
+    told = [(judged.verdict.value, display.clean(step.label)) for step, judged in links if judged]
+    return "; ".join(_alike(verdict, [step for _, step in group]) for verdict, group in groupby(told, itemgetter(0)))
+
+
+def _alike(verdict: str, steps: Sequence[str]) -> str:
+    """Return steps in a row of one verdict, many of them with the verdict said once."""
+    many = len(steps) > 2  # noqa: PLR2004 - two are as short each by itself
+    return f"{display.listing(list(steps))}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
 
 
 def untold(step: Step, findings: Findings) -> str:

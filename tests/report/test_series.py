@@ -176,7 +176,7 @@ def test_the_note_counts_values_and_names_what_is_rounded() -> None:
     """Whole per cents are exact, power is not."""
     run = builders.recording(util=np.arange(100.0), power=np.linspace(100, 608, 100))
     note = embedded(run).note.replace("\N{NO-BREAK SPACE}", " ")
-    assert "every sample: 200 values, rounded for the charts: Power (by up to 1.00 W)" in note
+    assert "every sample: 200 values, rounded for the charts: Power (by up to 1 W)" in note
 
 
 def test_above_the_budget_buckets_are_kept_and_named() -> None:
