@@ -1,7 +1,7 @@
 // The button for light and dark, and tables sorted by a column. Without this script a page has neither; a template of
 // one's own may have no button.
 'use strict';
-const $ = (selector) => document.querySelector(selector), all = (selector) => document.querySelectorAll(selector);
+const $ = selector => document.querySelector(selector), all = selector => document.querySelectorAll(selector);
 {
 const scheme = $('#scheme') ?? {}, system = matchMedia('(prefers-color-scheme: dark)');
 const asked = [...document.styleSheets].flatMap(({cssRules}) => [...cssRules])
@@ -19,7 +19,7 @@ scheme.hidden = !asked.length;
 scheme.onclick = () => {
  system.onchange = null;
  for (const [media, text] of asked) {
-  media.mediaText = text.replace(/\(prefers.*?\)/g, (each) => each.includes('dark') === dark ? '(max-width:0)' : '(min-width:0)');
+  media.mediaText = text.replace(/\(prefers.*?\)/g, each => `(${each.includes('dark') === dark ? 'max' : 'min'}-width:0)`);
  }
  colours(!dark);
 };
@@ -35,7 +35,7 @@ for (const table of all('.sorted')) {
   // the largest first, names in their order; what was not recorded stays at the end
   button.onclick = () => {
    const way = (head.ariaSort ?? (column || 'descending')) === 'descending' ? 1 : -1;
-   const key = (row) => column ? way * (row.cells[column].dataset.value ?? way * Infinity) : way * rows.indexOf(row);
+   const key = row => way * (column ? row.cells[column].dataset.value ?? way * Infinity : rows.indexOf(row));
    for (const other of heads) other.ariaSort = null;
    head.ariaSort = way > 0 ? 'ascending' : 'descending';
    body.append(...[...rows].sort((a, b) => key(a) - key(b)));

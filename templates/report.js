@@ -1,16 +1,16 @@
 // Draws the samples inside the page as linked charts. Without this script the static figures stay.
 (async () => {
-const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76, NOWHERE = [0, 0, 0, 0];
-const STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400];
-const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+const NONE = 255, BLOCK = 8, RIGHT = 14, TITLE = 17, TALL = 52, ROW = 76, NOWHERE = [0, 0, 0, 0],
+ STEPS = [.1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200],
+ {abs, ceil, floor, max, min, round} = Math, clamp = (value, low, high) => min(max(value, low), high);
 if (!window.DecompressionStream) return;
-const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [];
-const tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops'), look = getComputedStyle(pick);
-let view = [0, axis], chosen, hot = null, frame = 0, version = 0, left = 60;
+const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strips = [], charts = [],
+ tip = $('#tip'), detail = $('#detail'), pick = $('#gpu'), stops = $('#stops'), look = getComputedStyle(pick);
+let view = [0, axis], chosen, hot, left, frame = 0, version = 0;
 
 async function inflate(id) {
  const text = $('#' + id).textContent;
- const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), (l) => l.charCodeAt());
+ const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), l => l.charCodeAt());
  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
@@ -24,7 +24,7 @@ function cells(bytes, {count, origin, unit, interval, gap}) {
   while (byte > 127);
   times[row] = origin + ticks * unit;
  }
- const side = (distance) => distance <= gap ? Math.min(distance / 2, interval * 1.25) : interval / 2;
+ const side = apart => apart <= gap ? min(apart / 2, interval * 1.25) : interval / 2;
  for (let row = 0; row < count; row++) {
   start[row] = times[row] - side(times[row] - times[row - 1]);
   end[row] = times[row] + side(times[row + 1] - times[row]);
@@ -39,17 +39,17 @@ async function unpack(run) {
   let at = device.times;
   const part = () => bytes.subarray(at, at += device.count);
   device.cells = run.devices[device.like]?.cells ?? cells(bytes, device);
-  device.series = device.metrics.map((number) => {
+  device.series = device.metrics.map(number => {
    const metric = run.metrics[number], low = part(), [mean, high] = run.bucket ? [part(), part()] : [low, low];
    return {metric, device, low, mean, high, shift: metric.averaged ? device.shift : 0};
   });
  });
  run.strips.forEach((strip, number) => {
-  strips.push(Object.assign(strip, {run, number, key: `${run.place}:${number}`, of: run.devices[strip.device]}));
+  strips.push(Object.assign(strip, {run, number, of: run.devices[strip.device]}));
  });
 }
 
-function firstAfter(list, time) {
+function after(list, time) {
  let low = 0, high = list.length;
  while (low < high) {
   const middle = (low + high) >> 1;
@@ -88,8 +88,9 @@ function columns(series) {
  const {metric, device, shift, low, mean, high, drawn} = series, {start, end} = device.cells;
  if (drawn?.version === version) return drawn;
  const [weights, means, lows, highs] = series.blocks ??= blocks(series), out = [0, 1, 2].map(() => new Float32Array(width).fill(NaN));
- series.drawn = Object.assign(out, {version});
- let begin = view[0] + shift, at = firstAfter(end, begin);
+ series.drawn = out;
+ out.version = version;
+ let begin = view[0] + shift, at = after(end, begin);
  for (let x = 0; x < width; x++) {
   const stop = view[0] + shift + (x + 1) * span() / width;
   reset();
@@ -99,7 +100,7 @@ function columns(series) {
     add(weights[block], means[block], lows[block], highs[block]);
     at += BLOCK;
    } else {
-    if (mean[at] !== NONE) add(Math.min(end[at], stop) - Math.max(start[at], begin), mean[at], low[at], high[at]);
+    if (mean[at] !== NONE) add(min(end[at], stop) - max(start[at], begin), mean[at], low[at], high[at]);
     at++;
    }
   }
@@ -111,20 +112,20 @@ function columns(series) {
 }
 
 function said({metric, device, shift, low, mean, high}, time) {
- const {start, end} = device.cells, row = firstAfter(start, time += shift) - 1;
+ const {start, end} = device.cells, row = after(start, time += shift) - 1;
  if (!(time < end[row]) || mean[row] === NONE) return 'no sample';
- const text = (code) => value(metric, code).toFixed(metric.digits);
+ const text = code => value(metric, code).toFixed(metric.digits);
  const range = low[row] < high[row] ? ` (${text(low[row])} to ${text(high[row])})` : '';
  return `${metric.exact ? '' : '≈ '}${text(mean[row])}${range} ${metric.unit}`;
 }
 
 function clock(seconds, tenths) {
- const [whole, rest] = seconds.toFixed(tenths).split('.'), part = (size) => String(Math.floor(whole / size) % 60).padStart(2, '0');
- return `${Math.floor(whole / 3600)}:${part(60)}:${part(1)}${tenths ? '.' + rest : ''}`;
+ const [whole, rest] = seconds.toFixed(tenths).split('.'), part = size => String(floor(whole / size) % 60).padStart(2, '0');
+ return `${floor(whole / 3600)}:${part(60)}:${part(1)}${tenths ? '.' + rest : ''}`;
 }
 
-const pixel = (time, {room}) => left + (time - view[0]) / span() * room;
-const colour = (name) => look.getPropertyValue('--' + name);
+const pixel = (time, {room}) => left + (time - view[0]) / span() * room,
+ colour = name => look.getPropertyValue('--' + name);
 
 // The GPU of a run in a row, or nearest to it.
 const nearest = ({strips}, row) => strips[clamp(row | 0, 0, strips.length - 1)];
@@ -133,33 +134,33 @@ const nearest = ({strips}, row) => strips[clamp(row | 0, 0, strips.length - 1)];
 let pen, chart, width;
 
 function begin(of, height, top) {
- const {canvas, room} = of, ratio = Math.min(devicePixelRatio, 2), least = span() / room * 84;
- const step = STEPS.find((each) => each >= least) || 86400 * Math.ceil(least / 86400);
+ const {canvas, room} = of, ratio = min(devicePixelRatio, 2), least = span() / room * 84;
+ const step = STEPS.find(each => each >= least) || 86400 * ceil(least / 86400);
  [chart, pen, width] = [of, canvas.getContext('2d'), room | 0];
  [canvas.width, canvas.height] = [(room + left + RIGHT) * ratio, height * ratio];
  canvas.style.height = height + 'px';
  pen.scale(ratio, ratio);
  pen.textBaseline = 'middle';
- for (let time = Math.ceil(view[0] / step) * step; time <= view[1]; time += step) {
+ for (let time = ceil(view[0] / step) * step; time <= view[1]; time += step) {
   const x = pixel(time, chart);
-  fill('line', [[Math.round(x), top, 1, height - top - 17]]);
+  fill('line', [[round(x), top, 1, height - top - 17]]);
   write(clock(time, step < 1), clamp(x, left + 20, left + width - 20), height - 8, 'soft', 'center');
  }
 }
 
 function box(start, end, y, tall, least = 1) {
- const from = clamp(pixel(start, chart), left, left + width - least), to = Math.min(pixel(end, chart), left + width);
- return end < view[0] || start > view[1] ? NOWHERE : [from, y, Math.max(to - from, least), tall];
+ const from = clamp(pixel(start, chart), left, left + width - least), to = min(pixel(end, chart), left + width);
+ return end < view[0] || start > view[1] ? NOWHERE : [from, y, max(to - from, least), tall];
 }
 
-function fill(name, rectangles, alpha = 1) {
+function fill(name, boxes, alpha = 1) {
  const path = new Path2D();
  let edge, under = [];
  const close = () => {
   while (under.length) path.lineTo(...under.pop());
   path.closePath();
  };
- for (const [x, y, wide, tall] of rectangles) {
+ for (const [x, y, wide, tall] of boxes) {
   if (x !== edge) close(), path.moveTo(x, y);
   else path.lineTo(x, y);
   edge = x + wide;
@@ -180,10 +181,10 @@ function write(text, x, y, name = 'soft', align = 'left', font = '11px', most = 
  pen.fillText(text, x, y, most);
 }
 
-function stroke(name, thick, rectangles) {
+function stroke(name, thick, boxes) {
  pen.strokeStyle = colour(name);
  pen.lineWidth = thick;
- for (const each of rectangles) pen.strokeRect(...each);
+ for (const each of boxes) pen.strokeRect(...each);
 }
 
 const outlined = (marks, y, tall) => marks.filter(([card]) => card === hot?.card).map(([, , start, end]) => box(start, end, y, tall, 3));
@@ -194,18 +195,18 @@ function drawStrips(of) {
  for (const strip of run.strips) {
   const y = top + (strip.number + .1) * row, floor = y + tall, track = box(0, run.seconds, y, tall);
   const series = strip.of.series.find(({metric}) => metric.strip), means = series ? columns(series)[0] : [], bars = [], dots = [];
-  const own = strip === chosen, hole = (x) => {
+  const own = strip === chosen, hole = x => {
    for (let at = x % 6; at < tall; at += 6) dots.push([x, y + at, 1, 1.5]);
   };
-  write(strip.of.name, 0, y + tall / 2, own ? 'link' : 'ink', 'left', `${own ? 600 : 400} ${Math.min(12, row * .85)}px`, left - 6);
+  write(strip.of.name, 0, y + tall / 2, own ? 'link' : 'ink', 'left', `${own ? 600 : 400} ${min(12, row * .85)}px`, left - 6);
   for (let at = 0; at < width; at++) {
-   const high = clamp(means[at] / 100, 0, 1) * tall, x = Math.round(left) + at;
+   const high = clamp(means[at] / 100, 0, 1) * tall, x = round(left) + at;
    if (high >= 0) bars.push([x, floor - high, 1, high]);
    else if (x >= track[0] && x < track[0] + track[2]) hole(x);
   }
   for (const [start, end] of strip.gaps) {
-   const gap = box(start, end, 0, 0);
-   for (let x = 0; x < gap[2]; x++) hole(Math.round(gap[0]) + x);
+   const [from, , wide] = box(start, end);
+   for (let x = 0; x < wide; x++) hole(round(from) + x);
   }
   fill('track', [track]);
   fill('busy', bars);
@@ -225,33 +226,33 @@ function drawStrips(of) {
 }
 
 // The series of a GPU and of the host it sits in.
-const seriesOf = ({of, run}) => [of, ...run.devices.filter((each) => each.host && each.node === of.node)].flatMap(({series}) => series);
+const seriesOf = ({of, run}) => [of, ...run.devices.filter(each => each.host && each.node === of.node)].flatMap(({series}) => series);
 
 function drawDetail(of) {
  const {run: {strips}, marks} = chosen, list = seriesOf(chosen);
  begin(of, list.length * ROW + 20, TITLE);
  list.forEach((series, position) => {
   const {label, low, high} = series.metric, y = position * ROW + TITLE, [mean, least, most] = columns(series), at = [...mean.keys()];
-  const up = (value) => y + TALL * (1 - (value - low) / (high - low));
-  const bar = (from, to, x) => from <= to ? [left + x, up(to), 1, Math.max(up(from) - up(to), 1)] : NOWHERE;
+  const up = value => y + TALL * (1 - (value - low) / (high - low));
+  const bar = (from, to, x) => from <= to ? [left + x, up(to), 1, max(up(from) - up(to), 1)] : NOWHERE;
   write(label, left, y - 8, 'ink', 'left', '600 11px');
   [high, low].forEach((end, row) => write(end, left - 6, y + 6 + row * (TALL - 11), 'soft', 'right'));
   stroke('line', 1, [[left + .5, y + .5, width - 1, TALL - 1]]);
   fill('mark', outlined(marks, y, TALL), .12);
   if (strips[1] && !series.device.host) {
-   const peers = strips.flatMap((strip) => strip.of.series.filter(({metric}) => metric === series.metric)).map((each) => columns(each)[0]);
-   fill('soft', at.map((x) => {
+   const peers = strips.flatMap(strip => strip.of.series.filter(({metric}) => metric === series.metric)).map(each => columns(each)[0]);
+   fill('soft', at.map(x => {
     reset();
     for (const peer of peers) add(0, 0, peer[x], peer[x]);
     return bar(total[2], total[3], x);
    }), .22);
   }
-  fill('busy', at.map((x) => bar(least[x], most[x], x)), .22);
+  fill('busy', at.map(x => bar(least[x], most[x], x)), .22);
   stroke('busy', 1.4, []);
   pen.beginPath();
   mean.forEach((value, x) => {
-   if (isNaN(value)) return;
-   if (!x || isNaN(mean[x - 1])) pen.moveTo(left + x, up(value));
+   // no number moves or draws nothing
+   if (isNaN(mean[x - 1])) pen.moveTo(left + x, up(value));
    pen.lineTo(left + x + 1, up(value));
   });
   pen.stroke();
@@ -262,8 +263,8 @@ function drawDetail(of) {
 // Draws the charts in sight, the others when they come there.
 function paint() {
  frame = 0;
- left = Math.min(margin, charts[0].canvas.clientWidth / 4);
- const due = charts.filter((chart) => {
+ left = min(margin, charts[0].canvas.clientWidth / 4);
+ const due = charts.filter(chart => {
   const {top, bottom} = chart.canvas.getBoundingClientRect();
   chart.room = chart.canvas.clientWidth - left - RIGHT;
   return !chart.drawn || chart.drawn < version && bottom > 0 && top < innerHeight;
@@ -287,12 +288,12 @@ function zoom(start, end) {
 
 function scale(by, about = (view[0] + view[1]) / 2) {
  if (!by) hot = null;
- zoom(...by ? view.map((edge) => about + (edge - about) * by) : [0, axis]);
+ zoom(...by ? view.map(edge => about + (edge - about) * by) : [0, axis]);
 }
 
 function choose(strip) {
  chosen = strip;
- pick.value = strip.key;
+ pick.selectedIndex = strips.indexOf(strip);
  const slot = $('#slot' + strip.run.place);
  slot.contains(detail) || slot.append(detail);
  redraw();
@@ -301,20 +302,20 @@ function choose(strip) {
 // The stretches that a card marks, those of several GPUs at the same time as one: [start, end, whole, strip].
 function show(card) {
  const list = [];
- const marks = strips.flatMap((strip) => strip.marks.filter((mark) => mark[0] === card).map((mark) => [...mark.slice(2), strip]));
+ const marks = strips.flatMap(strip => strip.marks.flatMap(([id, , ...mark]) => id === card ? [[...mark, strip]] : []));
  for (const mark of marks.sort((a, b) => a[0] - b[0])) {
   const last = list.at(-1);
   if (!last || mark[0] > (last[0] + last[1]) / 2) list.push(mark);
  }
  if (!list.length) return;
  const sizes = list.map(([start, end]) => end - start);
- hot = {card, list, at: sizes.indexOf(Math.max(...sizes))};
+ hot = {card, list, at: sizes.indexOf(max(...sizes))};
  step(0);
 }
 
 function step(by) {
  const {list, card} = hot, at = hot.at = (hot.at + by + list.length) % list.length, [start, end, whole, strip] = list[at];
- const room = Math.max((end - start) * 1.5, 15 * strip.of.interval);
+ const room = max((end - start) * 1.5, 15 * strip.of.interval);
  stops.firstChild.textContent = `${card}: ${at + 1} of ${list.length}`;
  choose(strip);
  zoom(...whole ? [0, axis] : [start - room, end + room]);
@@ -333,10 +334,12 @@ function cross(time, strip, x, y) {
   of.line.style.left = pixel(time, of) + 'px';
  }
  if (tip.hidden) return;
- const cards = new Set(strip.marks.filter((mark) => mark[2] <= time && time <= mark[3]).map((mark) => mark[0]));
- const lines = seriesOf(strip).map((series) => `${series.metric.title}: ${said(series, time)}`);
+ const cards = new Set(strip.marks.filter(mark => mark[2] <= time && time <= mark[3]).map(mark => mark[0]));
+ const lines = [
+  `${runs[1] ? strip.run.label + ', ' : ''}${strip.of.name} at ${clock(time, span() < 60)}`,
+  ...seriesOf(strip).map(series => `${series.metric.title}: ${said(series, time)}`),
+ ];
  if (cards.size) lines.push(`Findings: ${[...cards].join(', ')}`);
- lines.unshift(`${runs[1] ? strip.run.label + ', ' : ''}${strip.of.name} at ${clock(time, span() < 60)}`);
  tip.textContent = lines.join('\n');
  tip.style.left = clamp(x + 14, 4, innerWidth - tip.offsetWidth - 4) + 'px';
  tip.style.top = clamp(y + 14, 4, innerHeight - tip.offsetHeight - 4) + 'px';
@@ -345,17 +348,17 @@ function cross(time, strip, x, y) {
 function wire(of) {
  const {canvas, area, run} = of;
  let drag = null, at = null;
- const edge = () => canvas.getBoundingClientRect(), hide = () => cross();
- const time = ({clientX}) => clamp(view[0] + (clientX - edge().left - left) / of.room * span(), ...view);
- const under = ({clientY}) => run ? nearest(run, (clientY - edge().top - run.top) / run.row) : chosen;
- const stretch = (event) => [at, time(event)].sort((a, b) => a - b);
- const moved = ({clientX}) => drag && Math.abs(clientX - drag.clientX) > 4;
- const next = (by) => choose(nearest(chosen.run, chosen.number + by));
- const pan = (way) => zoom(...view.map((edge) => edge + way * span() / 8));
- const walk = (way) => {
-  at = clamp((at ?? view[0] + span() / 2) + way * Math.max(span() / 500, chosen.of.interval), ...view);
-  cross(at, chosen, edge().left + pixel(at, of), edge().top);
- };
+ const time = ({offsetX}) => clamp(view[0] + (offsetX - left) / of.room * span(), ...view),
+  under = ({offsetY}) => run ? nearest(run, (offsetY - run.top) / run.row) : chosen,
+  stretch = event => [at, time(event)].sort((a, b) => a - b),
+  moved = ({clientX}) => drag && abs(clientX - drag.clientX) > 4,
+  next = by => choose(nearest(chosen.run, chosen.number + by)),
+  pan = way => zoom(...view.map(edge => edge + way * span() / 8)),
+  walk = way => {
+   const {x, y} = canvas.getBoundingClientRect();
+   at = clamp((at ?? view[0] + span() / 2) + way * max(span() / 500, chosen.of.interval), ...view);
+   cross(at, chosen, x + pixel(at, of), y);
+  };
  Object.assign(canvas, {
   onpointerdown(event) {
    drag = !event.button && event;
@@ -365,7 +368,7 @@ function wire(of) {
   onpointermove(event) {
    cross(time(event), under(event), event.clientX, event.clientY);
    area.hidden = !moved(event);
-   const [from, to] = stretch(event).map((each) => pixel(each, of));
+   const [from, to] = stretch(event).map(each => pixel(each, of));
    [area.style.left, area.style.width] = [from + 'px', to - from + 'px'];
   },
   onpointerup(event) {
@@ -375,8 +378,8 @@ function wire(of) {
    area.hidden = true;
   },
   onpointercancel: () => drag = null,
-  onpointerleave: hide,
-  onblur: hide,
+  onpointerleave: () => cross(),
+  onblur: () => cross(),
   ondblclick: () => scale(0),
   onwheel(event) {
    if (!event.ctrlKey) return;
@@ -410,7 +413,7 @@ for (const link of all('.card a[href*="-mark-"]')) {
  link.href = '#show=' + id;
  link.onclick = () => void show(id);
 }
-pick.onchange = () => choose(strips.find(({key}) => key === pick.value));
+pick.onchange = () => choose(strips[pick.selectedIndex]);
 onresize = () => {
  for (const chart of charts) chart.drawn = 0;
  redraw();
