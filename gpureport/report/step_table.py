@@ -126,8 +126,8 @@ def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
         f"The verdict is on {title}, {against}. Figures are of whole recordings, or of what had settled where these do "
-        "not tell. The small line is the difference from the row above, of what had settled where it had, with its "
-        f"95{display.GAP}% interval."
+        "not tell. With each stands its difference from the row above, of what had settled where it had, and the "
+        f"95{display.GAP}% interval of that."
     )
 
 
