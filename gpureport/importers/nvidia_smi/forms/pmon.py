@@ -14,8 +14,8 @@ from gpureport.importers.nvidia_smi.forms import day_clock
 from gpureport.importers.nvidia_smi.forms.processes import Listed, ListReader, rejected
 from gpureport.importers.reasons import BEFORE_HEADER, MALFORMED, NO_TIME, WRONG_CELLS
 
-_HEADINGS = re.compile(r"\s*#?\s*(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b.*", re.IGNORECASE | re.DOTALL)
-_UNITS = re.compile(r"\s*#?\s*(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx[\s,]+#.*", re.IGNORECASE | re.DOTALL)
+_HEADINGS = re.compile(r"\s*+#?\s*+(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+pid[\s,]+type\b.*", re.IGNORECASE | re.DOTALL)
+_UNITS = re.compile(r"\s*+#?\s*+(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx[\s,]+#.*", re.IGNORECASE | re.DOTALL)
 _INDEX, _PID = re.compile(r"[0-9]{1,4}"), re.compile(r"[0-9]{1,10}|-")
 _NOTE = (
     "pmon lists processes: how many a GPU has and what memory they hold is kept. Their sm, mem, enc and dec do not add "

@@ -136,3 +136,12 @@ def test_a_cut_log_loses_its_last_line(tmp_path: Path) -> None:
     recording = read_text(tmp_path, lines(APPS, app(0, 0, 7)) + app(1, 0, 7)[:-2])
     assert kept(recording) == 1
     assert rejected(recording) == [("cut last line", 1, 3)]
+
+
+@pytest.mark.parametrize("blanks", [" " * 200_000, "#" + " " * 200_000], ids=["bare", "behind a mark"])
+def test_a_line_of_blanks_is_no_heading(tmp_path: Path, blanks: str) -> None:
+    """However long it is: a pattern that tried every way to share the blanks out took minutes."""
+    rows = [process(s, 0, 7) for s in range(3)]
+    recording = read_text(tmp_path, lines(*heading(PMON), *rows, f"{blanks}gpus"))
+    assert kept(recording) == 3
+    assert recording.run.quality.accounted
