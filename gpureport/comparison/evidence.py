@@ -42,6 +42,7 @@ def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
         steady=True,
         contrast=contrast,
         reason=estimate.reason if estimate else "",
+        general=estimate.general if estimate else "",
         whole=whole_of(base, step, figure),
         figures=((), ()) if single else sides,
         unseen=estimate.unseen if estimate else None,

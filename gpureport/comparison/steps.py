@@ -108,6 +108,7 @@ class Delta:
         needed: what would narrow the interval to two points, or two per cent.
         unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
             95 %; the interval does not allow for gaps that are rarer.
+        general_reason: the reason without the run it was said of; empty where it names none.
     """
 
     metric: str
@@ -130,6 +131,7 @@ class Delta:
     runs: tuple[int, int]
     needed: Needed | None
     unseen_gap_seconds: float | None
+    general_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

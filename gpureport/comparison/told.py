@@ -29,6 +29,7 @@ class Evidence:
         steady: whether the values are of what had settled, not of whole recordings.
         contrast: the difference and how sure it is; None where that cannot be told.
         reason: why it cannot; empty where it can.
+        general: the reason without the run it was said of; empty where it names none.
         whole: the figure over whole recordings.
         figures: one value a run on each side, where the run is the unit.
         seconds: shortest steady time of a run, where the interval rests on what lies within runs.
@@ -45,6 +46,7 @@ class Evidence:
     whole: Plain
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     seconds: float | None = None
+    general: str = ""
     lone: bool = False
     unseen: float | None = None
 

@@ -1,6 +1,5 @@
 """One run against one: how sure their difference is by what lies within them, or why that cannot be told."""
 
-import re
 from dataclasses import dataclass
 from math import inf, isfinite, log
 
@@ -25,7 +24,24 @@ _SMALLEST_BATCH = 5
 """Samples of the shortest batch."""
 
 _REPEAT = "record longer, or repeat each step three times"
-_ONE = re.compile(r"^(One run tells its own scatter from .*? on), and .* holds [^:]*(?=: )")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TooShort:
+    """Why a run tells nothing of its own scatter: what takes how much, and how much of it the run holds."""
+
+    least: str
+    run: str
+    held: str
+
+    @property
+    def general(self) -> str:
+        """Without the run, so that several pairs share it."""
+        return f"One run tells its own scatter from {self.least} on: {_REPEAT}."
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        return f"One run tells its own scatter from {self.least} on, and {self.run} holds {self.held}: {_REPEAT}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +51,14 @@ class Within:
     Attributes:
         contrast: None where nothing can be told.
         reason: why nothing can; empty where something can.
+        general: the reason without the run it was said of; empty where it names none.
         unseen: seconds of the shorter run without any gap; None where both have some. A gap that came once in a third
             of them or more often would have been seen, with a probability of 95 %.
     """
 
     contrast: Contrast | None
     reason: str
+    general: str = ""
     unseen: float | None = None
 
 
@@ -51,8 +69,8 @@ def mean(before: SampledRun, after: SampledRun, figure: Figure, interval: float)
         series = run.at(interval)
         seconds = series.recorded_seconds(figure.metric) if series else 0.0
         width = series.width if series else 1.0
-        if reason := _refused(run, seconds, width):
-            return Within(contrast=None, reason=reason)
+        if short := _too_short(run, seconds, width):
+            return _refused(short)
     estimates = [run.estimate(figure.metric, interval, figure.finest) for run in runs]
     if any(estimate.between.degrees < 1 for estimate in estimates):
         return Within(contrast=None, reason=f"Too little is left between gaps for {FEWEST} batches: {_REPEAT}.")
@@ -68,43 +86,41 @@ def work(before: SampledRun, after: SampledRun, figure: Figure) -> Within:
     """Return the difference of the logarithms of a figure per unit of work."""
     estimates = []
     for run in (before, after):
-        if reason := _refused_work(run):
-            return Within(contrast=None, reason=reason)
+        if short := _short_of_work(run):
+            return _refused(short)
         estimates.append(_log_estimate(run, figure.metric))
     return Within(contrast=within_runs(*estimates), reason="")
 
 
 def alone(run: SampledRun, metric: str) -> tuple[float, float] | None:
     """Return the interval of the logarithm of a figure per unit of work in one run; None where it tells none."""
-    if _refused_work(run):
+    if _short_of_work(run):
         return None
     low, high = _log_estimate(run, metric).interval(LEVEL)
     return (low, high) if isfinite(low) and isfinite(high) else None
 
 
-def _refused_work(run: SampledRun) -> str:
-    """Return why throughput is too short a series to say anything about its scatter; empty when it is not."""
+def _refused(short: TooShort) -> Within:
+    return Within(contrast=None, reason=str(short), general=short.general)
+
+
+def _short_of_work(run: SampledRun) -> TooShort | None:
+    """Return why throughput is too short a series to say anything about its scatter; None when it is not."""
     width = run.throughput.width if run.throughput else 1.0
     seconds = 0.0 if run.rates is None else run.recorded_rate_seconds
-    return _refused(run, seconds, width, "points of its throughput")
+    return _too_short(run, seconds, width, "points of its throughput")
 
 
-def _refused(run: SampledRun, seconds: float, width: float, what: str = "samples") -> str:
-    """Return why a run is too short to say anything about its own scatter; empty when it is not."""
+def _too_short(run: SampledRun, seconds: float, width: float, what: str = "samples") -> TooShort | None:
+    """Return why a run is too short to say anything about its own scatter; None when it is not."""
     name, bins = run.analysis.run.name, round(seconds / width)
     if seconds < SHORTEST_SECONDS - width / 2:
         # cells reach past the first and the last sample, the recording does not
         seconds = min(seconds, (run.analysis.run.ended - run.analysis.run.started) / 1e6)
-        held = wording.duration(seconds)
-        return f"One run tells its own scatter from 10 minutes on, and {name} holds {held}: {_REPEAT}."
+        return TooShort(least="10 minutes", run=name, held=wording.duration(seconds))
     if bins < max(FEWEST_BINS, FEWEST * _SMALLEST_BATCH):
-        return f"One run tells its own scatter from {FEWEST_BINS} {what} on, and {name} holds {bins}: {_REPEAT}."
-    return ""
-
-
-def general(reason: str) -> str:
-    """Return why nothing can be told without the run that it was said of, so that several pairs share it."""
-    return _ONE.sub(r"\1", reason)
+        return TooShort(least=f"{FEWEST_BINS} {what}", run=name, held=str(bins))
+    return None
 
 
 def _log_estimate(run: SampledRun, metric: str) -> MeanEstimate:

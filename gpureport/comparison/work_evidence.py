@@ -60,6 +60,7 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
         steady=True,
         contrast=found.contrast and _as_amounts(found.contrast, before),
         reason=found.reason,
+        general=found.general,
         whole=whole_of(base, step, figure),
         seconds=min(run.rate_seconds for run in runs),
         lone=found.contrast is None,

@@ -95,8 +95,9 @@ def _sure(delta: Delta, shown: Shown) -> str:
 
 
 def held_back(delta: Delta) -> str:
-    """Return why no more than the verdict is said; empty where nothing is held back."""
-    return "not confirmed by repetition" if delta.reason == NOT_CONFIRMED else display.sentence(delta.reason)
+    """Return why no more than the verdict is said, without a run's name; empty where nothing is held back."""
+    reason = delta.general_reason or delta.reason
+    return "not confirmed by repetition" if reason == NOT_CONFIRMED else display.sentence(reason)
 
 
 def verdict(delta: Delta, shown: Shown) -> str:

@@ -8,7 +8,6 @@ from itertools import pairwise
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
 from gpureport.comparison.steps import Comparison, Delta, Plain, Step
-from gpureport.comparison.within import general
 from gpureport.report import display, spending
 from gpureport.report.difference import Shown, held_back, interval
 from gpureport.report.parts import Cell, Row, Table
@@ -98,7 +97,7 @@ def table(comparison: Comparison) -> Table:
         before, first = (comparison.judged(base.label, step.label) for base in (steps[place - 1], steps[0]))
         verdicts = [_verdict(before), *([_verdict(first, title)] if several else [])]
         for judged, otherwise in ((before, ""), (first, f"{name} since the first")):
-            reasons.add(general(held_back(judged)) if judged else "", name, otherwise)
+            reasons.add(held_back(judged) if judged else "", name, otherwise)
         rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
     return Table(
@@ -220,9 +219,9 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (),
     heads = ("Since first", "Verdict since first") if since else ()
     reasons = Gathered()
     for shown, delta in figures:
-        reasons.add(general(held_back(delta)), shown.noun)
+        reasons.add(held_back(delta), shown.noun)
         if delta.metric in since:
-            reasons.add(general(held_back(since[delta.metric])), shown.noun, f"{shown.noun} since the first step")
+            reasons.add(held_back(since[delta.metric]), shown.noun, f"{shown.noun} since the first step")
     return Table(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),

@@ -29,6 +29,7 @@ DELTA = {
     "runs",
     "needed",
     "unseen_gap_seconds",
+    "general_reason",
 }
 VERDICTS = {"better", "worse", "differs", "differs in this pair", "no difference shown", "cannot judge"}
 
