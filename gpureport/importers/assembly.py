@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
@@ -107,21 +107,22 @@ class Tally:
         self.lines += lines
         self.rows += rows
         self.continued += continued
-        for line in odd:
-            self._odd(line)
+        told = list(odd)
+        kinds = Counter([line.kind for line in told])
+        self.headers += kinds[LineKind.HEADER]
+        self.noise += kinds[LineKind.NOISE]
+        self.events += kinds[LineKind.EVENT]
+        self._lose([line for line in told if line.kind is LineKind.REJECTED])
 
-    def _odd(self, line: OddLine) -> None:
-        if line.kind is LineKind.HEADER:
-            self.headers += 1
-        elif line.kind is LineKind.NOISE:
-            self.noise += 1
-        elif line.kind is LineKind.EVENT:
-            self.events += 1
-        else:
-            if not self._lost or self._lost[-1] != line.number:
-                self._lost.append(line.number)
-            self.reject(line.reason, 1, line.number)
-            self._keep(line)
+    def _lose(self, lines: Sequence[OddLine]) -> None:
+        """Count and keep rejected lines."""
+        numbers: dict[str, list[int]] = {}
+        for line in lines:
+            numbers.setdefault(line.reason, []).append(line.number)
+        for reason, places in numbers.items():
+            self._lost.extend(places)
+            self.reject(reason, len(places), min(places))
+        self._keep(lines)
 
     def reject(self, reason: str, rows: int, line: int) -> None:
         """Count rejected lines of one reason."""
@@ -129,13 +130,16 @@ class Tally:
         entry[0] += rows
         entry[1] = min(entry[1], line)
 
-    def _keep(self, line: OddLine) -> None:
-        """Keep a rejected line as it was, compressed."""
-        if self._stream is None:
-            self._stream = pa.CompressedOutputStream(self._rejects, "zstd")
+    def _keep(self, lines: Iterable[OddLine]) -> None:
+        """Keep rejected lines as they were, compressed."""
         # a third of what json.dumps takes, which is most of what a line costs that is no row
-        entry = f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(line.text)}}}\n'
-        self._stream.write(entry.encode())
+        entries = [
+            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(line.text)}}}\n'
+            for line in lines
+        ]
+        if entries:
+            self._stream = self._stream or pa.CompressedOutputStream(self._rejects, "zstd")
+            self._stream.write("".join(entries).encode())
 
     def drop(self, reason: str, numbers: IntArray) -> None:
         """Count rows that were read but do not become part of the series."""

@@ -69,14 +69,20 @@ class Blocks:
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE) + 1
         starts = np.append(0, ends[ends < len(data)]) if data else ends[:0]
         begin = 0
-        for place in _telling(data, starts).tolist():
-            if data[starts[place]] in _INSIDE.get(self._form, b""):
+        # what a line says is looked at once: thousands may say the same
+        silent: set[bytes] = set()
+        telling = _telling(data, starts)
+        stops = np.append(ends, len(data))[telling]
+        for place, start, stop in zip(telling.tolist(), starts[telling].tolist(), stops.tolist(), strict=True):
+            told = data[start : min(stop, start + _LONGEST)]
+            if told in silent or told[0] in _INSIDE.get(self._form, b""):
                 continue
-            stop = ends[place] if place < len(ends) else len(data)
-            line = data[starts[place] : min(stop, starts[place] + _LONGEST)].rstrip(b"\n").decode(errors="replace")
+            line = told.rstrip(b"\n").decode(errors="replace")
             form = opener(line)
             if form is self._form or (form is None and not self._ends(line)):
+                silent.add(told)
                 continue
+            silent.clear()
             top = place - (lines_above(data[starts[begin] : starts[place]]) if form is Tables else 0)
             if begin < top:
                 yield self._part(piece, starts, begin, top)
