@@ -23,6 +23,9 @@ def thinned(data: bytes) -> bytes:
     few of them, near their beginning.
     """
     ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    longest = np.diff(ends, prepend=-1, append=len(data)).max() - 1
+    if len(ends) <= _FEW_LINES and longest <= HEAD_BYTES:
+        return data
     if len(ends) > MOST_LINES:
         data = data[: ends[MOST_LINES]]
     lines = data.split(b"\n")
