@@ -24,6 +24,8 @@ _SNIFFED = 4096
 _MOST = 0.7
 _FEWEST = 16
 """Pairs of bytes that must tell: fewer are the end of a NUL run, not text."""
+_AT_ONCE = 256 * 1024
+"""Bytes in which a change is looked for at once: their places take eight times the memory."""
 _PLAIN = re.compile(rb"[\t\r\n -~]{24}")
 _CHANGES = {
     _UTF8: re.compile(rb"(?:\xff\xfe)?(?P<little>[^\0\n]\0(?:[^\0]\0){15})|(?:\xfe\xff)?(?P<big>(?:\0[^\0]){16})"),
@@ -51,6 +53,7 @@ def sniff(head: bytes) -> tuple[int, str]:
         return marked
     if _PLAIN.match(head):
         return 0, _UTF8
+    head = head[:_SNIFFED]
     zero = np.frombuffer(head[: len(head) // 2 * 2], dtype=np.uint8).reshape(-1, 2) == 0
     little, big = int((~zero[:, 0] & zero[:, 1]).sum()), int((zero[:, 0] & ~zero[:, 1]).sum())
     telling = max(_MOST * int((~zero.all(axis=1)).sum()), _FEWEST)
@@ -70,7 +73,7 @@ def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[by
         head += block
         if len(head) >= _SNIFFED:
             break
-    mark, encoding = sniff(head[:_SNIFFED])
+    mark, encoding = sniff(head)
     if account is not None:
         account.encoding, account.marked = encoding, mark > 0
     text = chain((head[mark:],) if head[mark:] else (), blocks)
@@ -137,7 +140,10 @@ class _Text:
 
 def _alternating(data: bytes) -> int | None:
     """Return where zeros begin to alternate with other bytes long enough to be UTF-16, None where they never do."""
-    zero = np.frombuffer(data, dtype=np.uint8) == 0
-    edges = np.concatenate([[-1], np.flatnonzero(zero[1:] == zero[:-1]), [len(zero) - 1]])
-    long = np.flatnonzero(np.diff(edges) >= 2 * _FEWEST)
-    return int(edges[long[0]]) + 1 if len(long) else None
+    for begin in range(0, len(data), _AT_ONCE):
+        zero = np.frombuffer(data[begin : begin + _AT_ONCE + 2 * _FEWEST], dtype=np.uint8) == 0
+        edges = np.concatenate([[-1], np.flatnonzero(zero[1:] == zero[:-1]), [len(zero) - 1]])
+        long = np.flatnonzero(np.diff(edges) >= 2 * _FEWEST)
+        if len(long):
+            return begin + int(edges[long[0]]) + 1
+    return None

@@ -142,7 +142,7 @@ class Lines:
         A log that was killed inside a line and appended to has its next header there.
         """
         text = fragment.text
-        if fragment.unreadable or len(text) > _LONGEST:
+        if fragment.unreadable or not 1 < len(text) <= _LONGEST:
             return 0
         places = [match.start() for match in self._begins.finditer(text) if match.start()][-_TRIED:]
         return next((at for at in places if self._header(replace(fragment, text=text[at:]), layout)), 0)

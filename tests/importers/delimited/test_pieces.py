@@ -185,3 +185,10 @@ def test_a_run_of_nul_bytes_is_no_utf_16(tmp_path: Path, at: int, run: int, size
 def test_an_empty_block_is_nothing() -> None:
     """A decoder may give nothing at the end of what it holds."""
     assert b"".join(utf8(iter([ROWS.encode() * 9, b"", b"end"]))) == ROWS.encode() * 9 + b"end"
+
+
+@pytest.mark.parametrize("short", [0, 1, 31, 32, 33, 64])
+def test_the_encoding_may_change_anywhere_in_a_long_block(short: int) -> None:
+    """Where it is looked for part by part, a change on the seam of two parts shows as well."""
+    plain = (b"\0" + b"x" * 2**18)[: 2**18 - short - 1] + b"\n"
+    assert b"".join(utf8(iter([plain + ROWS.encode("utf-16-le")]))) == plain + ROWS.encode()

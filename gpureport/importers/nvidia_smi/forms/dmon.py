@@ -24,6 +24,8 @@ _HEADINGS = re.compile(r"(?:date[\s,]+)?(?:time[\s,]+)?gpu[\s,]+\S.*", re.IGNORE
 _UNITS = re.compile(r"(?:yyyymmdd[\s,]+)?(?:hh:mm:ss[\s,]+)?idx\b.*", re.IGNORECASE | re.DOTALL)
 _BARE = re.compile(r"\s*\d{8}[ ,] *\d\d:\d\d:\d\d((?: *, *(?:\d+|-))+)\s*")
 """A row of `--format csv,noheader -o DT`."""
+_MOST_COLUMNS = 500
+"""Headings in a line at most, as in a header of `--query-gpu`."""
 _DAY_ONLY = "dmon -o D writes the day alone, which is no time of a row."
 _MIG = "Rows of MIG instances are left out: what an instance does is no figure of its GPU."
 
@@ -188,6 +190,8 @@ def _names(line: str) -> tuple[str, ...]:
     if not _HEADINGS.fullmatch(text):
         return ()
     names = tuple(_split(text))
+    if len(names) > _MOST_COLUMNS:
+        return ()
     rest = [name.lower() for name in names if name.lower() not in {"date", "time", "gpu", *INSTANCE}]
     told = sum(map(dmon_columns.known, rest))
     return names if "pid" not in rest and told and (signed or 1 < told == len(rest)) else ()

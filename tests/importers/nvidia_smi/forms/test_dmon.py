@@ -163,6 +163,12 @@ def test_unknown_columns_are_kept(tmp_path: Path) -> None:
     assert recording.series.column("extra_newest").to_pylist() == ["x", "x", "x"]
 
 
+def test_a_heading_of_thousands_of_columns_is_none(tmp_path: Path) -> None:
+    """What a damaged log repeats without end costs no column each."""
+    names, units, *rows = dmon(3).splitlines()
+    assert kept(read_text(tmp_path, lines(names, units, "# gpu " + "pwr " * 600, *rows))) == 3
+
+
 def test_damaged_lines_are_named(tmp_path: Path) -> None:
     """Each line that is no row is rejected with its reason, as it stands in the log."""
     good = dmon(3).splitlines()
