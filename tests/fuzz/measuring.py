@@ -1,5 +1,6 @@
 """Reads damaged logs one by one in a process of their own and measures each: time of the processor, memory."""
 
+import ctypes
 import gc
 import signal
 import time
@@ -16,6 +17,9 @@ SECONDS = 1.0
 """A log of up to `mutations.LARGEST` bytes takes no longer, in time of the processor."""
 PATIENCE = 120
 """Seconds of the clock after which a case is held to be endless."""
+
+_KEPT_FOR = 50
+"""Cases for which the process keeps freed memory."""
 
 
 def allowed(size: int) -> int:
@@ -91,7 +95,8 @@ def measured(form: str, numbers: Iterable[int], folder: Path) -> Tally:
     """Read the cases of these numbers, each once.
 
     The process counts as idle when it has read an undamaged log of the form, so that its modules are loaded, and has
-    collected its garbage. What the heap keeps of one case counts against the next ones.
+    collected its garbage. What the C library keeps of freed memory is given back every so many cases, so that little
+    of one case counts against the next ones.
     """
     its, own = family(form)
     path = folder / "log"
@@ -100,10 +105,13 @@ def measured(form: str, numbers: Iterable[int], folder: Path) -> Tally:
     gc.collect()
     idle = memory("VmRSS")
     tally = Tally()
+    give_back = ctypes.CDLL(None).malloc_trim
     signal.signal(signal.SIGALRM, _endless)
     for number in numbers:
         path.write_bytes(its.mutated(own, number))
         tally.add(_read(form, number, path, idle))
+        if number % _KEPT_FOR == 0:
+            give_back(0)
     gc.collect()
     tally.left = memory("VmRSS") - idle
     return tally

@@ -34,9 +34,8 @@ class Piece:
 
 
 def head_text(head: bytes) -> str:
-    """Return the first bytes of a log as text."""
-    mark, name = encoding.sniff(head)
-    return head[mark:].decode(name, errors="replace").replace("\0", "\n")
+    """Return the first bytes of a log, in UTF-8, as text."""
+    return head.decode(errors="replace").replace("\0", "\n")
 
 
 def head(file: RawFile, length: int) -> bytes:
