@@ -11,6 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from functools import cache
 from hashlib import file_digest, sha256
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -205,10 +206,14 @@ def read(path: Path, names: Sequence[str], devices: Iterable[str], expected: str
     if missing := {*names} - {*file.schema_arrow.names}:
         msg = f"{path} lacks {', '.join(sorted(missing))}"
         raise ValueError(msg)
-    groups = [file.read_row_group(index, columns=list(names)) for index in range(file.num_row_groups)]
+    if not (rows := [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]):
+        return arranged([])
+    named = file.read(columns=["device"]).column("device")
     order = {device: place for place, device in enumerate(devices)}
-    groups.sort(key=lambda group: order[group.column("device")[0].as_py()])
-    return arranged(groups)
+    places = [order[named[begin].as_py()] for begin in accumulate(rows[:-1], initial=0)]
+    groups = sorted(range(len(rows)), key=places.__getitem__)
+    # at once: put one below the other afterwards, all of it would be copied
+    return arranged([file.read_row_groups(groups, columns=list(names))])
 
 
 def write_training(table: "pa.Table", path: Path) -> None:
