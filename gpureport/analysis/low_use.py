@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import intervals, waiting, wording
+from gpureport.analysis import answering, intervals, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
@@ -13,7 +13,7 @@ from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
-from gpureport.findings import Evidence, Threshold
+from gpureport.findings import Evidence, NotJudged, Threshold
 
 CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
@@ -96,13 +96,21 @@ class Figures:
         return f"{whose} worked only {wording.percent(self.mean)} of {wording.duration(self.seconds)}"
 
 
-def needed_seconds(context: Context, limits: Limits) -> float:
+def too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
+    """Return that a recording, or what samples cover of it, is shorter than an episode; None where it is not."""
+    needed, sampled = _needed_seconds(context, limits), _sampled_seconds(context)
+    if context.whole.seconds < needed:
+        return answering.too_short(kind, context.whole.seconds, needed)
+    return answering.too_short(kind, sampled, needed, "samples cover") if sampled < needed else None
+
+
+def _needed_seconds(context: Context, limits: Limits) -> float:
     """Return the shortest recording in which an episode can be seen."""
     width = max([1.0, *(cells.interval for cells in context.gpus().values())])
     return max(limits.over, limits.rows * width)
 
 
-def sampled_seconds(context: Context) -> float:
+def _sampled_seconds(context: Context) -> float:
     """Return the time that samples of a GPU cover, the longest: a log with gaps is as short as what it holds."""
     return max((float(cells.seconds.sum()) for cells in context.gpus().values()), default=0.0)
 
@@ -115,7 +123,7 @@ def find(context: Context, limits: Limits) -> LowUse:
 
 def _find(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
-    if context.window is None or sampled_seconds(context) < needed_seconds(context, limits):
+    if context.window is None or _sampled_seconds(context) < _needed_seconds(context, limits):
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     bins = grid(context.window, list(working.values()))
     length = max(round(limits.over / bins.width), round(limits.rows))

@@ -41,12 +41,8 @@ class LowUtilCauseUnknown:
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was not recorded."""
         wanted = limits(self, low_use.Limits)
-        needed = low_use.needed_seconds(context, wanted)
-        if context.whole.seconds < needed:
-            yield answering.too_short(_KIND, context.whole.seconds, needed)
-            return
-        if low_use.sampled_seconds(context) < needed:
-            yield answering.too_short(_KIND, low_use.sampled_seconds(context), needed, "samples cover")
+        if (short := low_use.too_short(_KIND, context, wanted)) is not None:
+            yield short
             return
         low = low_use.find(context, wanted)
         alone = [name for name in low.spans if not low_use.watched(context, wanted, name, low.spans[name])]

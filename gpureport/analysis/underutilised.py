@@ -50,12 +50,8 @@ class Underutilised:
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""
         wanted = limits(self, low_use.Limits)
-        needed = low_use.needed_seconds(context, wanted)
-        if context.whole.seconds < needed:
-            yield answering.too_short(_KIND, context.whole.seconds, needed)
-            return
-        if low_use.sampled_seconds(context) < needed:
-            yield answering.too_short(_KIND, low_use.sampled_seconds(context), needed, "samples cover")
+        if (short := low_use.too_short(_KIND, context, wanted)) is not None:
+            yield short
             return
         low = low_use.find(context, wanted)
         chosen = [
