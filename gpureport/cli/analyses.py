@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.beside import DRAWING, Beside
+from gpureport.cli.beside import Beside
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
@@ -77,7 +77,7 @@ def _each(found: Sequence["Recording"], judge: "Judge", beside: Beside) -> "Iter
         far = ()
     near = found[: len(found) - len(far)]
     asked = second.ask(judging.stored, judge, [(stored[each.run.id], each.run) for each in far]) if far else None
-    second.prepare(DRAWING)
+    beside.prepare_drawing()
     with ThreadPoolExecutor(max(min(len(near), (os.cpu_count() or 1) - second.there), 1)) as pool:
         # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
         yield from zip(near, pool.map(judge.analysis, near), strict=True)

@@ -1,4 +1,4 @@
-"""What a report of long runs does beside its main work: reading them ahead, and what a second process takes over."""
+"""What a report or comparison of long runs does beside its work: reads them ahead, lets a second process judge some."""
 
 import gc
 from collections.abc import Mapping, Sequence
@@ -31,11 +31,13 @@ class Beside:
     """A second process, where it is worth it, and the stored runs that are read ahead.
 
     Attributes:
+        draws: whether it is to draw figures, too; else it is worth it for several runs alone.
         second: the process, which may never be started.
         read: stored runs as they are read, by what names them.
         stored: where those runs lie that are judged as they are stored, by their ids.
     """
 
+    draws: bool = False
     second: SecondProcess = field(default_factory=SecondProcess)
     read: "Mapping[str, Future[Recording]]" = field(default_factory=dict)
     stored: "Mapping[str, Entry]" = field(default_factory=dict)
@@ -59,7 +61,8 @@ class Beside:
         Arrow lets other threads run, so that this takes little of their time.
         """
         found = sources.entries(names, options)
-        if sum(entry.run.quality.rows_kept for entry in found.values()) < LONG:
+        rows = sum(entry.run.quality.rows_kept for entry in found.values())
+        if rows < LONG or not (self.draws or len(found) > 1):
             return
         self._hurry()
         self.second.prepare(JUDGING if len(found) > 1 else DRAWING)
@@ -69,9 +72,14 @@ class Beside:
             self.stored = {entry.run.id: entry for entry in found.values()}
 
     def go_on(self, recordings: "Sequence[Recording]") -> None:
-        """Start the process where runs turned out to be long."""
-        if sum(len(each.series) for each in recordings) >= LONG:
+        """Start the process where runs turned out to be long; those that are not stored it can only draw."""
+        if self.draws and sum(len(each.series) for each in recordings) >= LONG:
             self._hurry()
+
+    def prepare_drawing(self) -> None:
+        """Let the process import what it draws with once it has nothing else to do."""
+        if self.draws:
+            self.second.prepare(DRAWING)
 
     def _hurry(self) -> None:
         """Start the process, and let memory in cycles be: to look for it takes a twentieth of the time."""

@@ -8,6 +8,7 @@ import click
 
 from gpureport.cli import measuring, output
 from gpureport.cli.asked import Asked
+from gpureport.cli.beside import Beside
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -53,9 +54,12 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     noise = _noise(asked) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _tell(noise)
-    found = recordings(source, chain, options, tolerant=True)
-    _several(found, chain)
-    return _show(found, asked, noise, form)
+    with Beside() as beside:
+        beside.begin(source, options)
+        found = recordings(source, chain, options, tolerant=True, found=beside.read)
+        _several(found, chain)
+        analysed = asked.analysed(found, beside)
+    return _show(analysed, asked.options.throughput, noise, form)
 
 
 def _noise(asked: Asked) -> "Noise":
@@ -78,12 +82,11 @@ def _tell(noise: "Noise") -> int:
     return 0
 
 
-def _show(found: Sequence["Recording"], asked: Asked, noise: "Noise | None", form: str) -> int:
+def _show(analysed: "Analysed", throughput: str | None, noise: "Noise | None", form: str) -> int:
     """Print the comparison, and return the exit code."""
     from gpureport.comparison.comparing import compare as compared  # noqa: PLC0415 - loads numpy
 
-    analysed = asked.analysed(found)
-    measured = measuring.measured(analysed.runs, asked.options.throughput)
+    measured = measuring.measured(analysed.runs, throughput)
     comparison = compared(measured, noise)
     if form == "json":
         from gpureport.report import comparison_json  # noqa: PLC0415 - loads numpy

@@ -59,15 +59,12 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     broken one of --fail-on ends it with 1.
     """
     output.check(outputs, templates=templates, detail=detail)
-    drawn = output.drawn(outputs)
-    with Beside() as beside:
-        if drawn:
-            beside.begin(source, options)
+    with Beside(draws=output.drawn(outputs)) as beside:
+        beside.begin(source, options)
         policy = gate.alone(config, fail_on)
         found = recordings(source, chain, options, tolerant=not fail_on, found=beside.read)
         output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
-        if drawn:
-            beside.go_on(found)
+        beside.go_on(found)
         analysed = analyses.analysed(found, select, ignore, config, prices, beside)
         checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
         content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)

@@ -79,9 +79,19 @@ def test_a_second_process_changes_nothing(
     assert written(runs) == with_it
 
 
-def test_no_process_for_text(gpureport: Program, runs: Path, spy: Spy) -> None:
-    """Formats without figures start none."""
-    assert gpureport("report", *NAMES, "-o", "report.md", "-o", "report.svg").code == 0
+@pytest.mark.parametrize("command", [("report", "-o", "report.json"), ("compare", "--format", "json"), ("compare",)])
+def test_several_runs_are_judged_by_both(gpureport: Program, runs: Path, spy: Spy, command: tuple[str, ...]) -> None:
+    """Where nothing is drawn, the process judges half of the stored runs, and what is said is the same."""
+    with_it = gpureport(*command, *NAMES), [path.read_bytes() for path in runs.glob("report.json")]
+    assert spy.answers == [True]
+    spy.short()
+    assert (gpureport(*command, *NAMES), [path.read_bytes() for path in runs.glob("report.json")]) == with_it
+    assert len(spy.answers) == 1
+
+
+def test_no_process_for_one_run_without_figures(gpureport: Program, runs: Path, spy: Spy) -> None:
+    """There is nothing for it to do."""
+    assert gpureport("report", "one", "-o", "report.md").code == 0
     assert spy.answers == []
     assert (runs / "report.md").exists()
 
