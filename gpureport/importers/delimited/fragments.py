@@ -11,6 +11,8 @@ from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, NOT_TEXT, 
 _COMPLETE = re.compile(r".*(?:%|MiB|W|MHz|\]|Active|abled|N/A)|0x[0-9A-Fa-f]{16}")
 """Cells that cannot be the beginning of a longer one."""
 _BLANK = b"\r\t "
+_MOST_RUNS = 16
+"""Runs of NUL bytes in a line with something worth looking at between them: damage leaves one or two."""
 
 
 @dataclass(slots=True)
@@ -33,7 +35,7 @@ class Fragment:
 
 
 def fragments(raw: bytes, number: int, *, last: bool) -> list[Fragment]:
-    """Return a line, or its parts between runs of NUL bytes; none where it is blank.
+    """Return a line, or its parts between runs of NUL bytes where these are few; none where it is blank.
 
     Args:
         raw: the line.
@@ -41,6 +43,9 @@ def fragments(raw: bytes, number: int, *, last: bool) -> list[Fragment]:
         last: whether the log ends inside it.
     """
     parts = raw.split(b"\0")
+    if len(parts) > _MOST_RUNS:
+        text = b"".join(parts).decode(errors="replace").strip("\r\ufeff")
+        return [Fragment(number, text, NUL_BYTES)] if text.strip() else []
     found = []
     for place, part in enumerate(parts):
         if part.strip(_BLANK):

@@ -35,6 +35,14 @@ def test_nul_bytes_inside_a_row_cost_that_row(tmp_path: Path) -> None:
     assert (account.rows_kept, reasons(account)) == (2, {"NUL bytes": 2})
 
 
+def test_a_line_of_nul_bytes_throughout_is_one_that_is_rejected(tmp_path: Path) -> None:
+    """Text of four bytes a letter without a mark costs a line of it each, not one for every letter."""
+    wide = "".join(f"\0\0\0{letter}" for letter in row(9))
+    account = read_text(tmp_path, f"{log(3)}{wide}\n").run.quality
+    assert account.accounted
+    assert (account.rows_kept, reasons(account)) == (3, {"NUL bytes": 1})
+
+
 def test_a_whole_row_after_nul_bytes_is_kept(tmp_path: Path) -> None:
     """A row glued to a NUL run is whole when it begins with a whole stamp."""
     account = quality(tmp_path, row(0), b"\0" * 79 + row(1).encode(), row(2))
