@@ -18,6 +18,7 @@ from gpureport.importers.text_lines import TextLine, text_lines
 from gpureport.importers.wandb.names import Name, name, telling
 
 _TIME = ("_timestamp", "timestamp")
+_TIMES = frozenset({*_TIME, "_runtime"})
 _FEW = 5
 """Lines among which a header is looked for."""
 _SAMPLED = 500
@@ -56,8 +57,7 @@ def _names(line: str) -> bool:
 
 def _of_wandb(names: Iterable[str]) -> bool:
     held = list(names)
-    timed = any(each in {*_TIME, "_runtime"} for each in held)
-    return timed and any(map(telling, held))
+    return not _TIMES.isdisjoint(held) and any(map(telling, held))
 
 
 class WandbForm:
