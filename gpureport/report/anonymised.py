@@ -23,6 +23,15 @@ _SHAPES = (
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), "<address>"),
     (re.compile(r"(?<![\w<])(?:[A-Za-z]:|~|\.{1,2})?(?:[\\/][^\s\\/:,;\"'<>|]+){2,}[\\/]?"), "<path>"),
 )
+_KERNEL = (
+    # what stands above it in the line is the kernel's stamp and the host, or what a shell on many hosts put there
+    (re.compile(r"^.*?(?=NVRM: Xid \()", re.DOTALL), ""),
+    (re.compile(r"\bpid='?[^\s,']+'?"), "pid=<process>"),
+    (re.compile(r"\bname=[^,]*"), "name=<process>"),
+)
+"""What names a host or a process in a line of the kernel's log."""
+_ENDS = re.compile(r"\.(?:csv|tsv|txt|log|out|err|jsonl?|ndjson|xml|db|gz|zst|bz2|xz)", re.IGNORECASE)
+"""Ends of names of files that say what a file is; any other may be the name of a host."""
 _HOME = re.compile(r"[\\/](?:home|Users|users)[\\/]([^\\/\s]+)")
 _SHORTEST = 3
 """Letters of a name from which on it is replaced wherever it stands: shorter ones are parts of words."""
@@ -96,9 +105,9 @@ class _Names:
         )
 
     def _device(self, device: Device) -> Device:
-        uuid = device.uuid and f"GPU-{sha256(device.uuid.encode()).hexdigest()[:_SHOWN]}"
+        uuid = device.uuid and f"GPU-{_short(device.uuid)}"
         node = device.node and self._nodes[device.node]
-        return replace(device, id=self.device(device.id), node=node, uuid=uuid)
+        return replace(device, id=self.device(device.id), node=node, uuid=uuid, serial=_short(device.serial))
 
     def _stage(self, stage: Stage) -> Stage:
         return replace(stage, node=stage.node and self._nodes.get(stage.node, _NAME))
@@ -119,18 +128,31 @@ class _Names:
             gaps=tuple(map(gap, quality.gaps)),
             clock_steps=tuple(map(step, quality.clock_steps)),
             log_events=tuple(
-                replace(each, device=each.device and self.device(each.device), text=self.text(each.text))
+                replace(each, device=each.device and self.device(each.device), text=self.text(_message(each.text)))
                 for each in quality.log_events
             ),
             notes=tuple(map(self.text, quality.notes)),
         )
 
 
+def _short(identity: str | None) -> str | None:
+    """Return what stands for an identity: the same for the same one, so that boards are told apart."""
+    return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
+
+
+def _message(text: str) -> str:
+    """Return a message without the host and the process that a line of the kernel's log names."""
+    for shape, instead in _KERNEL if "NVRM: Xid (" in text else ():
+        text = shape.sub(instead, text)
+    return text
+
+
 def _source(source: Source, place: int) -> str:
     """Return how a source is called: its number and what kind of file it is."""
     if "#" in source.locator:
         return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
-    return f"source-{place}{''.join(PurePath(source.locator).suffixes[-2:])}"
+    ends = [end for end in PurePath(source.locator).suffixes[-2:] if _ENDS.fullmatch(end)]
+    return f"source-{place}{''.join(ends)}"
 
 
 def _named_after(run: Run) -> Iterator[str]:

@@ -58,3 +58,40 @@ def test_a_name_that_is_a_files_is_replaced_and_one_that_was_given_stays(tmp_pat
     assert names[0] != names[1]
     given = Reading(find(tmp_path / "dgx01-anna.csv")[0], Placement(), Labels(name="baseline")).recording()
     assert anonymised(given).run.name == "baseline"
+
+
+def test_a_line_of_the_kernels_log_names_no_host_and_no_process(tmp_path: Path) -> None:
+    """What the driver says of the GPU stays."""
+    rest = "Ch 00000008, intr 00000000"
+    lines = [
+        f"May  5 10:01:40 gpu-node-17 kernel: NVRM: Xid (PCI:0000:01:00): 31, pid=4242, name=annas_job, {rest}",
+        "gpu-node-17: [ 12.3] NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>', name=<unknown>, GPU has fallen off.",
+    ]
+    (tmp_path / "gpu.csv").write_text(log(30) + "\n".join(lines) + "\n")
+    run = Reading(find(tmp_path / "gpu.csv")[0], Placement(), Labels()).recording()
+    named = "pid=<process>, name=<process>"
+    assert [event.text for event in anonymised(run).run.quality.log_events] == [
+        f"NVRM: Xid (PCI:0000:01:00): 31, {named}, {rest}",
+        f"NVRM: Xid (PCI:0000:01:00): 79, {named}, GPU has fallen off.",
+    ]
+
+
+def test_serial_numbers_are_replaced_and_tell_boards_apart(tmp_path: Path) -> None:
+    """The serial number of a board names it as a uuid does."""
+    found = recording(tmp_path)
+    devices = tuple(
+        Device(id=f"gpu:{place}", index=place, serial=serial)
+        for place, serial in enumerate(("16522", "16522", "16523"))
+    )
+    shown = anonymised(replace(found, run=replace(found.run, devices=devices)))
+    serials = [device.serial for device in shown.run.devices]
+    assert "16522" not in serials
+    assert serials[0] == serials[1] != serials[2]
+
+
+def test_a_host_in_the_end_of_a_files_name_is_gone(tmp_path: Path) -> None:
+    """`gpu.log.HOST` and `gpu.HOST.csv` are what loggers on many hosts write; what a file is stays."""
+    for name, shown in (("gpu.log.anna-1", "source-1.log"), ("gpu.anna-1.csv", "source-1.csv")):
+        (tmp_path / name).write_text(log(30))
+        run = Reading(find(tmp_path / name)[0], Placement(), Labels()).recording()
+        assert anonymised(run).run.sources[0].locator == shown
