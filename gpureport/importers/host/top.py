@@ -45,7 +45,7 @@ class Top:
         self._names: list[str] = []
         self._memory = False
         self._cores: list[tuple[float, float] | None] = []
-        self._alone = True
+        self._numbers: list[int] = []
 
     @staticmethod
     def identify(lines: list[str]) -> bool:
@@ -81,7 +81,8 @@ class Top:
         since_midnight = time_of_day(match[1])
         stamp = None if since_midnight is None else self._clock.at(since_midnight)
         self._blocks.close()
-        self._block, self._names, self._memory, self._cores = None, [], False, []
+        self._block, self._names, self._memory = None, [], False
+        self._cores, self._numbers = [], []
         self._times += 1
         if stamp is None:
             self._readings.lost(number, NO_TIME, line)
@@ -94,7 +95,7 @@ class Top:
         memory = _MEMORY.match(line)
         if found:
             self._cores += [_shares(match) for match in found]
-            self._alone = found[0][1] is None
+            self._numbers += [int(match[1]) for match in found if match[1]]
         elif memory is not None and not self._memory:
             # the second such line is swap
             self._memory = True
@@ -112,12 +113,14 @@ class Top:
     def _take_cores(self, block: Block) -> None:
         """Take the shares of all cores, which stand on a line of all or on one for each."""
         cores = [shares for shares in self._cores if shares is not None]
-        if self._times == 1 or len(cores) < len(self._cores):
-            self._readings.absent["%Cpu", _FIRST if self._times == 1 else _NARROW] = 1
+        narrow = len(cores) < len(self._cores) or _gaps(self._numbers)
+        if self._times == 1 or narrow:
+            reason = "%Cpu", _FIRST if self._times == 1 else _NARROW
+            self._readings.absent[reason] = self._readings.absent.get(reason, 0) + 1
         elif cores:
             block.values["cpu_utilization_ratio"] = sum(busy for busy, _ in cores) / len(cores)
             block.values["cpu_iowait_ratio"] = sum(waiting for _, waiting in cores) / len(cores)
-            if not self._alone:
+            if self._numbers:
                 block.values["cpu_busiest_core_ratio"] = max(busy for busy, _ in cores)
 
     def _process(self, block: Block, number: int, line: str) -> None:
@@ -136,6 +139,15 @@ class Top:
             block.greatest("process_cpu_cores", used, PROCESSES)
         if held is not None:
             block.greatest("process_memory_used_bytes", held, PROCESSES)
+
+
+def _gaps(numbers: list[int]) -> bool:
+    """Return whether cores are missing between those shown.
+
+    `top` may put two cores or more into a line, and where that is too long whole ones are left out: of two cores one
+    is left, of eight each second one. A machine of one core is not told apart from the first of two.
+    """
+    return bool(numbers) and (len(numbers) == 1 or sorted(numbers) != list(range(len(numbers))))
 
 
 def _shares(match: "re.Match[str]") -> tuple[float, float] | None:

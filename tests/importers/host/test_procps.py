@@ -93,6 +93,20 @@ def test_cores_of_top_that_the_terminal_cuts_off_say_nothing(tmp_path: Path) -> 
     assert "cut off by the width of the terminal" in {cells.reason for cells in found.outcome.quality.absent_cells}
 
 
+@pytest.mark.parametrize("shown", [(0,), (0, 2, 4, 6)], ids=["of two", "of eight"])
+def test_cores_of_top_that_the_terminal_leaves_out_whole_say_nothing(tmp_path: Path, shown: tuple[int, ...]) -> None:
+    """Into 80 columns, as where its output goes to a file, `top -b -1` writes the first of each two cores."""
+    core = "%Cpu{}  : 90.0 us,  0.0 sy,  0.0 ni, 10.0 id,  0.0 wa,  0.0 hi,  0.0 si,  0.0 st "
+    cores = [core.format(number) for number in shown]
+    content = lines(*(line for second in range(3) for line in summary(f"10:00:0{second}", *cores)))
+    found = text(tmp_path, content)
+    assert "cpu_utilization_ratio" not in found.table.column_names
+    assert "cpu_busiest_core_ratio" not in found.table.column_names
+    assert ("%Cpu", "cut off by the width of the terminal", 2) in {
+        (cells.column, cells.reason, cells.cells) for cells in found.outcome.quality.absent_cells
+    }
+
+
 def test_top_of_other_countries_is_read(tmp_path: Path) -> None:
     """Decimal commas, translated words, and a list whose columns are found by their names."""
     every = "%CPU(s):  0,0 us, 10,0 sy,  0,0 ni, 90,0 id,  0,0 wa,  0,0 hi,  0,0 si,  0,0 st"
