@@ -8,6 +8,7 @@ from gpureport.importers import quantities
 from gpureport.importers.csv_lines import cells
 from gpureport.importers.mapped.guesses import Guess, guess, names_gpu, numbers_gpus, time_format
 from gpureport.importers.mapped.table import DELIMITERS
+from gpureport.importers.mapped.tolerant import pointed
 from gpureport.metrics import BY_NAME, Scope
 
 _LINES = 50
@@ -31,17 +32,22 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """The header of a table and the cells of its first rows."""
+    """The header of a table and the cells of its first rows, and whether their decimal sign is a comma."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    comma: bool = False
 
     def column(self, place: int) -> list[str]:
         return [row[place] for row in self.rows]
 
+    def read(self, place: int) -> list[str]:
+        """Return the cells of a column with a dot as their decimal sign."""
+        return [pointed(cell) if self.comma else cell for cell in self.column(place)]
+
     def guess(self, place: int) -> Guess:
         """Return what a column may hold; a table without rows is told by its headings alone."""
-        cells_below = self.column(place) if self.rows else ["50"]
+        cells_below = self.read(place) if self.rows else ["50"]
         return guess(self.header[place], cells_below, others=any(map(names_gpu, self.header)))
 
 
@@ -57,7 +63,7 @@ def suggestion(text: str) -> Suggestion:
             below = [_trimmed(cells(row, delimiter)) for row in lines[place + 1 :]]
             fitting = tuple(tuple(row) for row in below if len(row) == len(header))
             if fitting:
-                return _suggested(_Sample(tuple(header), fitting))
+                return _suggested(_Sample(tuple(header), fitting, comma=delimiter == ";"))
             if below and _guessed(_Sample(tuple(header), ())):
                 return Suggestion(problem=_misfit(header, below))
     return Suggestion()
@@ -117,7 +123,7 @@ def _lines(sample: _Sample) -> Iterator[str]:
 
 
 def _time(sample: _Sample, place: int, heading: str) -> str | None:
-    return time_format(heading, sample.rows[0][place])
+    return time_format(heading, sample.read(place)[0])
 
 
 def _column(

@@ -13,7 +13,7 @@ from gpureport.importers.csv_lines import cells
 from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.gathering import Gathering
-from gpureport.importers.mapped.tolerant import quantity
+from gpureport.importers.mapped.tolerant import pointed, quantity
 from gpureport.importers.mapping import EPOCHS, ISO, MappedColumn, Mapping
 from gpureport.importers.moments import Moment, epoch, iso
 from gpureport.importers.raw import RawFile
@@ -112,6 +112,9 @@ class MappedForm:
     def _rows(self, line: TextLine, row: Sequence[str], gathering: Gathering) -> None:
         """Take a row apart into one of each device."""
         said = dict(zip(self._header, row, strict=False))
+        numbers = said
+        if self._delimiter == ";":
+            numbers = {heading: pointed(cell) for heading, cell in said.items()}
         named = self._named(said)
         if self._map.device and named is None:
             gathering.reject(line, GPU_NOT_NAMED)
@@ -121,9 +124,9 @@ class MappedForm:
             host = BY_NAME[column.metric].scope is Scope.HOST
             gpu = None if host else named if column.gpu is None else column.gpu
             values = devices.setdefault(gpu, {} if gpu is None else {"index": str(gpu)})
-            _put(column, said[column.heading], values, gathering)
+            _put(column, numbers[column.heading], values, gathering)
         self._rest(said, devices, named, gathering)
-        time = self._time(said)
+        time = self._time(numbers)
         for gpu, values in devices.items():
             gathering.row(line.number, time, values, host=gpu is None)
 

@@ -13,6 +13,17 @@ _SPELLINGS = {"celsius": "C", "watt": "W", "watts": "W", "mb": "MB", "mib": "MiB
 """Units in other spellings; GB are those of a card, of 1024³ bytes, as MB are."""
 
 
+def pointed(cell: str) -> str:
+    """Return a cell of a table parted by semicolons with a dot as its decimal sign, as spreadsheets mean its comma.
+
+    Several commas, or one above a dot, part thousands.
+    """
+    whole, comma, decimals = cell.rpartition(",")
+    if not comma or "," in whole or "." in decimals:
+        return cell
+    return f"{whole.replace('.', '')}.{decimals}"
+
+
 def quantity(cell: str, unit: str, metric: str) -> float | int | None:
     """Return what a cell says of a metric in its base unit, None when it is no value of it.
 

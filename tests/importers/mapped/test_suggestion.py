@@ -132,3 +132,15 @@ def test_wrappers_of_the_wild_are_read_with_the_map_they_get(tmp_path: Path, nam
     found = Reading(inputs, Placement(map=read_map(told)), Labels()).recording()
     assert (len(found.run.gpus), len(found.series)) == (gpus, rows)
     assert found.run.quality.rejected == ()
+
+
+def test_a_spreadsheet_with_decimal_commas_is_told_as_the_table_it_was_made_of(tmp_path: Path) -> None:
+    """Numbers and times in seconds are the same whatever their decimal sign."""
+    table = "timestamp,GPU0,GPU1\n1763638585.215,199.975,256.513\n1763638585.415,196.311,261.444\n"
+    saved = table.replace(",", ";").replace(".", ",")
+    assert _without_cells(suggested(tmp_path, saved)) == _without_cells(suggested(tmp_path, table))
+
+
+def _without_cells(mapping: str) -> list[str]:
+    """Return the lines of a map without what they show of the cells."""
+    return [line.partition("  # ")[0] for line in mapping.splitlines()]

@@ -167,3 +167,16 @@ def test_without_a_map_nothing_is_read(tmp_path: Path) -> None:
     (inputs,) = find(path, kind="mapped")
     with pytest.raises(SourceError, match=r"nothing says what its columns are; give --map map\.toml"):
         Reading(inputs, Placement(), Labels()).recording()
+
+
+@pytest.mark.parametrize(
+    ("cell", "watts"),
+    [("199,975", 199.975), ("200,5 W", 200.5), ("1.024,5", 1024.5), ("199.975", 199.975), ("1,024.5", 1024.5)],
+)
+def test_between_semicolons_a_comma_is_the_decimal_sign(tmp_path: Path, cell: str, watts: float) -> None:
+    """Spreadsheets save tables so where the comma is the decimal sign; a time in seconds has it too."""
+    text = f"t;a\n1763638585,215;{cell}\n1763638586,215;{cell}\n"
+    mapping = of_gpu("gpu_power_watts", "W").replace(TIME, f'{TIME}format = "epoch_s"\n')
+    found = made(tmp_path, text, mapping)
+    assert column(found, "gpu_power_watts") == pytest.approx([watts] * 2)
+    assert found.run.started == 1_763_638_585_215_000
