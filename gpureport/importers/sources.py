@@ -100,7 +100,7 @@ def _swapped(source: str, file: RawFile, head: bytes, importers: Sequence[Import
 
 def _first_line(head: bytes) -> str:
     """Return the beginning of the first line in words that a terminal can print, empty for binary data."""
-    line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0].strip()[:60]
+    line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0].strip()[:60].replace("\t", " ")
     return line if line.isprintable() and "\ufffd" not in line else ""
 
 

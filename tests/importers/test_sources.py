@@ -55,6 +55,12 @@ def test_an_empty_file(tmp_path: Path) -> None:
     assert "the file is empty" in refused(tmp_path / "empty.csv")
 
 
+def test_a_first_line_with_tabs_is_shown(tmp_path: Path) -> None:
+    """What a tool prints that is not read is text, whatever parts its cells."""
+    (tmp_path / "log.txt").write_text("node1\t1\tall\t%user\t50.25\n")
+    assert "(it begins 'node1 1 all %user 50.25')" in refused(tmp_path / "log.txt")
+
+
 def test_a_picture(tmp_path: Path) -> None:
     """Binary content is not printed."""
     (tmp_path / "log.csv").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")

@@ -8,6 +8,9 @@ from gpureport.importers.host.readings import Readings, Said
 CORES, DISKS, PROCESSES = "cores", "disks", "processes"
 """What a table can list at one time."""
 CUT_SHORT = "the log ends among its lines"
+SELECTED = "no line of all cores beside them, so some may be missing"
+_ALL_CORES = "cpu_utilization_ratio"
+"""What the line of all cores says."""
 
 
 @dataclass(slots=True)
@@ -85,7 +88,7 @@ class Blocks:
             if least == most == count:
                 whole.add(of)
             else:
-                self.readings.absent[of, CUT_SHORT] = 1
+                self.readings.lacks(of, CUT_SHORT)
         self._put(self._open, whole)
         self._open = None
 
@@ -94,6 +97,10 @@ class Blocks:
             # every line of it was rejected
             return
         values, spare = dict(block.values), dict(block.spare)
+        if CORES in whole and _ALL_CORES not in values:
+            # of the cores that -P names nobody knows whether the busiest one is among them
+            whole = whole - {CORES}
+            self.readings.lacks(CORES, SELECTED)
         for of in whole:
             # what a table of all disks says is better than a sum over those listed
             (spare if of == DISKS else values).update(block.listed.get(of, {}))

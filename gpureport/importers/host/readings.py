@@ -91,6 +91,10 @@ class Readings:
         """Take a line that is no row."""
         self.odd.append(OddLine(number, kind, reason, text))
 
+    def lacks(self, column: str, reason: str) -> None:
+        """Count a cell, or a list, that says nothing."""
+        self.absent[column, reason] = self.absent.get((column, reason), 0) + 1
+
     def untold(self, names: Iterable[str]) -> None:
         """Note tables that hold no metric, by the first name of each."""
         if told := list(names)[:_LISTED]:

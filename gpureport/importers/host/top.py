@@ -25,6 +25,7 @@ _AMOUNT = re.compile(r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9})?)\+? ?(total|used|buff/ca
 _POWERS = {"K": 1, "M": 2, "G": 3, "T": 4}
 _FIRST = "the first summary covers no time of its own"
 _MOST = 1.01
+_OF_THREADS = "the list is one of threads, and what a process does is the sum of its threads"
 _NARROW = "cut off by the width of the terminal"
 
 
@@ -43,6 +44,7 @@ class Top:
         self._block: Block | None = None
         self._times = 0
         self._names: list[str] = []
+        self._threads = False
         self._memory = False
         self._cores: list[tuple[float, float] | None] = []
         self._numbers: list[int] = []
@@ -104,7 +106,11 @@ class Top:
         elif {"%CPU", "PID"} <= set(line.split()):
             self._names = line.split()
             self._readings.lost(number, "", line, LineKind.HEADER)
+            if self._threads:
+                self._readings.lacks("%CPU", _OF_THREADS)
             return
+        elif line.startswith("Threads:"):
+            self._threads = True
         elif memory is None and not line.split(maxsplit=1)[0].endswith(":"):
             self._readings.lost(number, WRONG_CELLS, line)
             return
@@ -115,8 +121,7 @@ class Top:
         cores = [shares for shares in self._cores if shares is not None]
         narrow = len(cores) < len(self._cores) or _gaps(self._numbers)
         if self._times == 1 or narrow:
-            reason = "%Cpu", _FIRST if self._times == 1 else _NARROW
-            self._readings.absent[reason] = self._readings.absent.get(reason, 0) + 1
+            self._readings.lacks("%Cpu", _FIRST if self._times == 1 else _NARROW)
         elif cores:
             block.values["cpu_utilization_ratio"] = sum(busy for busy, _ in cores) / len(cores)
             block.values["cpu_iowait_ratio"] = sum(waiting for _, waiting in cores) / len(cores)
@@ -135,7 +140,7 @@ class Top:
             return
         block.lines += 1
         block.count(PROCESSES)
-        if self._times > 1:
+        if self._times > 1 and not self._threads:
             block.greatest("process_cpu_cores", used, PROCESSES)
         if held is not None:
             block.greatest("process_memory_used_bytes", held, PROCESSES)

@@ -124,3 +124,16 @@ def test_several_summaries_a_second_are_rows_of_their_own() -> None:
     """`top` prints whole seconds."""
     found = read(CAPTURES / "top.txt")
     assert found.outcome.quality.rows_kept == 30
+
+
+def test_threads_that_top_lists_are_no_processes(tmp_path: Path) -> None:
+    """With `-H` a process of eight busy threads shows as one core busy, eight times over."""
+    head = "  PID USER      PR  NI    VIRT    RES    SHR S  %CPU  %MEM     TIME+ COMMAND"
+    thread = "    1 root      20   0   48132   1,5g   6412 S  99,0   0,1   0:38.02 python"
+    above = "Threads: 870 total,   8 running, 862 sleeping,   0 stopped,   0 zombie"
+    parts = [[TOP.format(f"10:00:0{second}"), above, MEMORY, "", head, *[thread] * 8, ""] for second in range(3)]
+    found = text(tmp_path, lines(*(line for part in parts for line in part)))
+    assert "process_cpu_cores" not in found.table.column_names
+    assert values(found, "process_memory_used_bytes") == [1.5 * 2**30] * 3
+    (absent,) = (each for each in found.outcome.quality.absent_cells if each.column == "%CPU")
+    assert (absent.reason.partition(",")[0], absent.cells) == ("the list is one of threads", 3)

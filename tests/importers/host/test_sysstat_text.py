@@ -189,3 +189,14 @@ def test_a_log_without_its_banner_is_dated_by_the_log_beside(tmp_path: Path) -> 
     found = text(tmp_path, content, Placement(around=(midnight + 1_000_000, midnight + 60_000_000)))
     assert clock(found) == ["11-20T23:59:58", "11-21T00:00:01"]
     assert "It writes no date" in found.outcome.quality.notes[0]
+
+
+def test_cores_that_were_picked_out_tell_no_busiest_one(tmp_path: Path) -> None:
+    """`-P 0,1` logs two cores of any number, and no line of all."""
+    rows = [cpu("10:00:01", 95, "0"), cpu("10:00:01", 25, "1")]
+    again = [row.replace("10:00:01", "10:00:02") for row in rows]
+    found = text(tmp_path, lines(BANNER, "", f"10:00:00{CPU}", *rows, "", f"10:00:01{CPU}", *again, ""))
+    assert "cpu_busiest_core_ratio" not in found.table.column_names
+    (absent,) = found.outcome.quality.absent_cells
+    assert (absent.column, absent.cells) == ("cores", 2)
+    assert absent.reason.startswith("no line of all cores")
