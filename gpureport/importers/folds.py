@@ -76,6 +76,7 @@ def undone(track: Track, cuts: IntArray, folds: BoolArray, pace: int, zone: Zone
         zone: zone of the stamps, None when unknown.
     """
     if zone is not None:
+        zones.refuse_skipped(track.stamps, zone)
         return zones.to_utc(track.stamps, zone, _second_halves(track.stamps, cuts, folds, zone))
     times = track.stamps.copy()
     for cut in cuts[folds].tolist():

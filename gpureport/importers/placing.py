@@ -93,6 +93,7 @@ class Assembly:
         """Return the times of rows whose stamps rise; in UTC where the zone is known."""
         times = rows.stamps.copy()
         if self.zone is not None:
+            zones.refuse_skipped(times, self.zone)
             times = zones.to_utc(times, self.zone, np.zeros(len(times), dtype=np.bool_))
         for code in present(rows.devices):
             own = np.flatnonzero(rows.devices == code)

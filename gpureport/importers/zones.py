@@ -10,6 +10,8 @@ from gpureport.errors import SettingsError
 
 _QUARTER = 15 * 60 * 1_000_000
 """Zones change their offset at quarter hours only."""
+_SEVERAL = 3
+"""Stamps in a skipped hour from which on the zone is wrong, and not a stamp."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -53,6 +55,26 @@ def to_utc(stamps: IntArray, zone: ZoneInfo, folded: BoolArray) -> IntArray:
     # between the two offsets lies the hour that is skipped in spring; only the doubled hour takes the second
     chosen = np.where(folded & (first > second)[inverse], second[inverse], first[inverse])
     return stamps - chosen
+
+
+def refuse_skipped(stamps: IntArray, zone: ZoneInfo) -> None:
+    """Raise where several local stamps lie in an hour that the zone skips: no clock of it ever showed them.
+
+    In UTC that hour and the next would lie on each other. A single stamp may be a damaged one.
+
+    Raises:
+        SettingsError: when they do.
+    """
+    quarters, inverse = np.unique(stamps // _QUARTER, return_inverse=True)
+    skips = np.array(
+        [_offset(int(quarter), zone, 0) < _offset(int(quarter), zone, 1) for quarter in quarters], dtype=bool
+    )
+    inside = stamps[skips[inverse]]
+    if len(inside) < _SEVERAL:
+        return
+    shown = (_EPOCH + timedelta(microseconds=int(inside.min()))).strftime("%Y-%m-%d %H:%M:%S")
+    what = f"{zone.key} has no {shown}: clocks were set forward there, and the log has rows of that hour"
+    raise SettingsError("--tz", what, "name the zone that the clock of the machine was set to, perhaps UTC")
 
 
 def local(span: tuple[int, int], zone: ZoneInfo) -> tuple[int, int]:

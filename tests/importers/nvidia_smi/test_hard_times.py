@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gpureport.errors import SettingsError
 from gpureport.importers import Placement
 from tests.importers.accounts import START, kept, lines, percents, rejected, seconds
 from tests.importers.logs import HEADER, read_text, row, stamp
@@ -79,6 +80,15 @@ def test_the_hour_that_is_skipped_in_spring(tmp_path: Path) -> None:
     assert (kept(known), known.run.ended - known.run.started, known.run.quality.gaps) == (120, 119 * 60_000_000, ())
     unknown = read_text(tmp_path, lines(HEADER, *rows)).run
     assert [(gap.end - gap.start) / 60e6 for gap in unknown.quality.gaps] == [61]
+
+
+def test_rows_in_the_hour_that_is_skipped_tell_that_the_zone_is_another(tmp_path: Path) -> None:
+    """They would lie on those of the next hour; one damaged stamp is no reason to refuse the log."""
+    rows = [clock(f"2026/03/29 {hour:02d}:{minute:02d}:00.000") for hour in (1, 2, 3) for minute in range(60)]
+    with pytest.raises(SettingsError, match="Europe/Berlin has no 2026-03-29 02:00:00"):
+        read_text(tmp_path, lines(HEADER, *rows), Placement(tz="Europe/Berlin"))
+    damaged = read_text(tmp_path, lines(HEADER, *rows[:61], *rows[120:]), Placement(tz="Europe/Berlin"))
+    assert kept(damaged) == 121
 
 
 def test_gaps_are_no_samples(tmp_path: Path) -> None:
