@@ -75,7 +75,7 @@ class _Names:
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
         people = dict.fromkeys((name for name in _people(run) if len(name) >= _SHORTEST), _NAME)
         named = dict.fromkeys(_named_after(run), f"run-{run.id[:_SHOWN]}")
-        self._texts = {**people, **files, **named, **self._nodes}
+        self._texts = {**people, **files, **self._sources, **named, **self._nodes}
 
     def text(self, text: str) -> str:
         """Return a text without names."""

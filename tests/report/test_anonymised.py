@@ -95,3 +95,12 @@ def test_a_host_in_the_end_of_a_files_name_is_gone(tmp_path: Path) -> None:
         (tmp_path / name).write_text(log(30))
         run = Reading(find(tmp_path / name)[0], Placement(), Labels()).recording()
         assert anonymised(run).run.sources[0].locator == shown
+
+
+def test_a_note_names_no_folder_of_a_log(tmp_path: Path) -> None:
+    """A path is replaced whole, be it one from the folder one works in."""
+    found = recording(tmp_path)
+    (source,) = found.run.sources
+    quality = replace(found.run.quality, notes=("berta/gpu.csv names no zone.",))
+    run = replace(found.run, sources=(replace(source, locator="berta/gpu.csv"),), quality=quality)
+    assert anonymised(replace(found, run=run)).run.quality.notes == ("source-1.csv names no zone.",)
