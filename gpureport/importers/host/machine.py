@@ -8,6 +8,7 @@ from gpureport.importers.chunks import Form, FormExtraction
 from gpureport.importers.raw import RawFile
 
 _RECORD = "record again, with a date and a time: sar -o, vmstat -t, or a CSV with a timestamp"
+_OTHER = "record what is read: sar -u -r -b -P ALL, mpstat -P ALL, pidstat -u -r, vmstat -t or top -b"
 
 
 class HostForm(Form, Protocol):
@@ -35,4 +36,4 @@ class MachineExtraction(FormExtraction):
         rejected = self._tally.rejected
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines ({self._form.name}) holds a value of a machine"
-        return what + (f" ({reasons})" if reasons else ""), _RECORD
+        return what + (f" ({reasons})" if reasons else ""), _RECORD if reasons else _OTHER

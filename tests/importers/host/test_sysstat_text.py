@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from gpureport.errors import SourceError
 from gpureport.importers.base import Placement
 from tests.importers.accounts import lines
 from tests.importers.host.series import clock, rejected, text, values
@@ -189,6 +192,14 @@ def test_a_log_without_its_banner_is_dated_by_the_log_beside(tmp_path: Path) -> 
     found = text(tmp_path, content, Placement(around=(midnight + 1_000_000, midnight + 60_000_000)))
     assert clock(found) == ["11-20T23:59:58", "11-21T00:00:01"]
     assert "It writes no date" in found.outcome.quality.notes[0]
+
+
+def test_tables_without_a_metric_are_refused_with_what_is_read(tmp_path: Path) -> None:
+    """Disks of processes have a date and a time; that is not what is missing."""
+    heading = "10:00:00      UID       PID   kB_rd/s   kB_wr/s kB_ccwr/s iodelay  Command"
+    row = "10:00:01        0         1      0.00      4.00      0.00       0  python"
+    with pytest.raises(SourceError, match=r"record what is read: sar -u .* pidstat -u -r"):
+        text(tmp_path, lines(BANNER, "", heading, row, ""))
 
 
 def test_cores_that_were_picked_out_tell_no_busiest_one(tmp_path: Path) -> None:
