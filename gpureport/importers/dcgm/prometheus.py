@@ -1,7 +1,8 @@
 """Reads what Prometheus answers to range queries of dcgm-exporter's metrics: JSON, several answers one after the other.
 
 Every series names its GPU by labels: `gpu`, `UUID`, `modelName`, `Hostname` (`hostname` since dcgm-exporter 4.8.3), and
-`GPU_I_ID` where it is one of a MIG instance. Times are seconds since 1970 in UTC.
+`GPU_I_ID` where it is one of a MIG instance; Prometheus adds `instance`, the exporter. Times are seconds since 1970 in
+UTC.
 """
 
 import re
@@ -137,8 +138,10 @@ def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], gathering: 
         if labels.get("GPU_I_ID"):
             gathering.note("Series of MIG instances stand for no GPU and are not read.")
             continue
-        host = labels.get("Hostname", labels.get("hostname", ""))
-        key = labels.get("UUID") or labels.get("uuid") or f"{host}/{labels.get('gpu', '')}"
+        # of a query by (gpu, instance) the exporter is all that tells machines apart
+        uuid = labels.get("UUID") or labels.get("uuid")
+        host = labels.get("Hostname") or labels.get("hostname") or ("" if uuid else labels.get("instance", ""))
+        key = uuid or f"{host}/{labels.get('gpu', '')}"
         hosts |= {host: None} if host else {}
         gpu = gpus.setdefault(key, _Gpu(_texts(labels)))
         for sample in samples:

@@ -112,6 +112,9 @@ def test_gpus_of_several_machines(tmp_path: Path) -> None:
     assert [(gpu.id, gpu.uuid) for gpu in found.run.gpus] == [("gpu:0", "GPU-0"), ("gpu:1", "GPU-9")]
     with pytest.raises(SourceError, match=r"GPUs of several machines \(node1, node2\) without UUID"):
         made(tmp_path, one + _relabelled(one, Hostname="node2", UUID=""))
+    alone = (_relabelled(one, Hostname="", UUID="", instance=f"10.0.0.{node}:9400") for node in (1, 2))
+    with pytest.raises(SourceError, match=r"GPUs of several machines \(10\.0\.0\.1:9400, 10\.0\.0\.2:9400\)"):
+        made(tmp_path, "".join(alone))
 
 
 def test_an_answer_is_one_long_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
