@@ -22,6 +22,7 @@ from gpureport.importers.devices import NOT_SELECTED as DROPPED
 from gpureport.importers.nvidia_smi import fields, places
 from gpureport.importers.nvidia_smi.beginning import beginning, every_line
 from gpureport.importers.nvidia_smi.events import expand
+from gpureport.importers.nvidia_smi.machines import Machines
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.nvidia_smi.opening import Opening, opening
 from gpureport.importers.nvidia_smi.timeless import strange
@@ -70,6 +71,7 @@ class QueryGpuExtraction:
         self._devices = Devices(placement.gpus)
         self._zone = zones.zone(placement.tz) if placement.tz else None
         self._assembly = Assembly(self._zone, self._survey)
+        self._machines = Machines(str(file.path))
         self._torn = Torn()
         self._strays = Strays()
         whole = file.size < PIECE_BYTES
@@ -150,6 +152,7 @@ class QueryGpuExtraction:
     def _assigned(self, section: Section, positions: IntArray | None) -> Rows:
         """Return the rows of a section with the GPU each belongs to."""
         data = columns_of(section)
+        self._machines.see(data)
         torn = self._torn.rows(data, section.times)
         self._tally.drop(TORN, section.numbers[torn])
         odd = places.left_out(positions, len(torn)) & ~torn
