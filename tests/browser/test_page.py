@@ -124,16 +124,18 @@ def test_a_card_shows_its_mark(browser: "Browser", page_file: Path, width: int) 
 
 @pytest.mark.parametrize("width", [390, 1200])
 def test_verdicts_of_steps_are_on_the_page(browser: "Browser", steps_file: Path, width: int) -> None:
-    """What may be said of a step needs no scrolling, and on a wide page no figure does either."""
+    """What may be said of a step needs no scrolling, nor does any figure; on a narrow page each value has its name."""
     page = browser.new_page(viewport={"width": width, "height": 844})
     page.goto(steps_file.as_uri())
     assert page.evaluate("document.documentElement.scrollWidth") == width
     cells = page.locator("#steps tbody tr:last-child td").all()
     boxes = [box for cell in cells if cell.is_visible() and (box := cell.bounding_box())]
     assert boxes[0]["x"] + boxes[0]["width"] <= width
-    tables = "[...document.querySelectorAll('#steps .scroll, #links .scroll')].filter(box => box.clientWidth)"
-    wide = page.evaluate(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length")
-    assert width < 1200 or wide == 0
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    tables = "[...document.querySelectorAll('#steps .scroll, #links .scroll, #method .scroll')]"
+    assert page.evaluate(f"{tables}.filter(box => box.scrollWidth > box.clientWidth).length") == 0
+    name = page.evaluate("getComputedStyle(document.querySelector('#steps td'), '::before').content")
+    assert name == ('"Verdict"' if width < 1200 else "none")
     page.close()
 
 
