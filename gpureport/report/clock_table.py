@@ -20,6 +20,15 @@ _MEANT = {
     "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
     "Counted": "by the driver, exact at any sampling",
 }
+_LACKING = {
+    "Busy samples": "which reasons showed at a sample",
+    "Counted": "the driver's own counters of each reason",
+    "Median clock": "clocks",
+    "Unthrottled clock": "clocks without a reason",
+    "Busy time lost": "what the reasons cost",
+}
+"""What a column that no row fills is called in a sentence."""
+
 _NOTE = "Reasons can hold a clock together, so the shares must not be added up."
 
 
@@ -45,7 +54,7 @@ def _table(run: RunInput, shown: Sequence[ThrottleEntry]) -> Table:
     columns = tuple(compress(_COLUMNS, (True, *known)))
     lacking = [name for name in _COLUMNS if name not in columns]
     meant = "".join(f"{name}: {words}. " for name, words in _MEANT.items() if name in columns)
-    unknown = f" Known of none of them: {display.listing(lacking)}." if lacking else ""
+    unknown = f" Not recorded: {display.listing([_LACKING[name] for name in lacking])}." if lacking else ""
     return Table(
         columns=columns,
         numeric=(False, *[True] * (len(columns) - 2)),

@@ -78,9 +78,7 @@ def _pauses(pauses: Pauses | None) -> str:
     if pauses is None:
         return ""
     count, longest = display.plural(pauses.count, "pause"), display.duration(pauses.longest_seconds)
-    return (
-        f"; {count} of up to {longest} between samples, no gaps, hold {display.duration(pauses.seconds)} that does not"
-    )
+    return f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
 
 
 def _longest_gap(run: RunInput) -> str:

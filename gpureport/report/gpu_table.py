@@ -105,16 +105,35 @@ def _columns(figures: Iterable[DeviceStatistics]) -> tuple[_Column, ...]:
 
 
 def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
-    """Return one table a run that has GPUs."""
-    found = [_table(run) for run in runs if run.run.gpus]
+    """Return one table a run that has GPUs, without the columns of which no run knows a value."""
+    with_gpus = [run for run in runs if run.run.gpus]
+    unknown = _unknown(with_gpus)
+    found = [_table(run, unknown) for run in with_gpus]
     few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
-    # What holds for every run with few GPUs is said at the first of them.
-    return tuple(replace(table, same="") if place in few[1:] else table for place, table in enumerate(found))
+    # What holds for every run, or for every run with few GPUs, is said at the first of them.
+    told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
+    return tuple([_noted(told[0], unknown, several=len(told) > 1), *told[1:]] if told else [])
 
 
-def _table(run: RunInput) -> GpuTable:
+def _unknown(runs: Sequence[RunInput]) -> tuple[_Column, ...]:
+    """Return the columns of which no GPU of any run has a value; never all, since a table has one to show."""
+    figures = [statistics for run in runs for statistics in run.analysis.statistics]
+    lacking = tuple(column for column in _COLUMNS if all(column.value(each) is None for each in figures))
+    return lacking[1:] if len(lacking) == len(_COLUMNS) else lacking
+
+
+def _noted(table: GpuTable, unknown: Sequence[_Column], *, several: bool) -> GpuTable:
+    """Return a table with what is not among its columns said under it."""
+    if not unknown:
+        return table
+    names = display.listing([column.prose for column in unknown])
+    note = f"Not recorded{' in any run' if several else ''}: {names}."
+    return replace(table, table=replace(table.table, note=note))
+
+
+def _table(run: RunInput, unknown: Sequence[_Column]) -> GpuTable:
     by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
-    shown = _columns(run.analysis.statistics)
+    shown = [column for column in _columns(run.analysis.statistics) if column not in unknown]
     found = [
         [column.value(statistics) if (statistics := by_device.get(gpu.id)) else None for gpu in run.run.gpus]
         for column in shown

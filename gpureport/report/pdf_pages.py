@@ -188,6 +188,7 @@ def _tables(paper: Paper, report: Report) -> None:
         _heading(paper, f"Per GPU, {gpus.label}")
         _listed(paper, gpus.outliers or tuple(filter(None, [gpus.same])))
         _table(paper, gpus.table)
+        paper.write(gpus.table.note, QUIET)
     for name, held in (("What held the clocks", report.clocks), ("Stages", report.stages)):
         for run in held:
             _heading(paper, f"{name}, {run.label}")

@@ -162,6 +162,8 @@ def _gpus(report: Report, page: Page) -> Iterator[Line]:
     for run in report.gpus:
         yield from page.heading("Per GPU", run.label if len(report.gpus) > 1 else "")
         yield from text_tables.grid(run.table, page)
+        if run.table.note:
+            yield from page.wrapped(run.table.note, 2, style="soft")
         for text in run.outliers or filter(None, (run.same,)):
             yield from page.wrapped(text, 2)
 

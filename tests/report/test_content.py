@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.base import Analysis, Pauses
 from gpureport.findings import Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
@@ -190,12 +190,47 @@ def test_one_sample_tells_no_outlier() -> None:
     assert (gpus.outliers, gpus.same) == ((), "Of one sample of each GPU none can be said to stand apart.")
 
 
+def test_columns_without_a_value_are_a_sentence() -> None:
+    """What no GPU of any run has is said once under the first table; what one run has keeps its column in all."""
+    info = examples.run()
+    found = [replace(examples.statistics(gpu.id), memory_peak_bytes=None, energy_joules=None) for gpu in info.gpus]
+    bare = [replace(each, metrics=each.metrics[:1], memory_headroom_ratio=None) for each in found]
+    runs = [(examples.recording(info), examples.analysis(info, statistics_of=tuple(one))) for one in (bare, found)]
+    (alone,) = report(runs[0]).gpus
+    assert alone.table.columns == ("GPU", "Utilisation mean", "Idle")
+    assert all(len(row.cells) == len(alone.table.numeric) == 2 for row in alone.table.rows)
+    assert alone.table.note == (
+        "Not recorded: median SM clock, highest temperature, mean power, energy, peak memory and free memory."
+    )
+    first, second = report(*runs).gpus
+    assert "Temperature max" in first.table.columns
+    assert first.table.columns == second.table.columns
+    assert (first.table.note, second.table.note) == ("Not recorded in any run: energy and peak memory.", "")
+
+
+def test_a_table_of_gpus_is_never_without_a_column() -> None:
+    """Where nothing is known of a GPU, one column says so."""
+    info = examples.run()
+    (gpus,) = report((examples.recording(info), replace(examples.analysis(info), statistics=()))).gpus
+    assert gpus.table.columns == ("GPU", "Utilisation mean")
+    assert [cell.text for row in gpus.table.rows for cell in row.cells] == ["not recorded"] * 2
+
+
 def test_two_gpus_have_no_outlier() -> None:
     """Of two, nobody can say which is the odd one."""
     info = examples.run()
     found = tuple(examples.statistics(gpu.id, celsius=60.0 + 20 * (gpu.index or 0)) for gpu in info.gpus)
     gpus = report((examples.recording(info), examples.analysis(info, statistics_of=found))).gpus[0]
     assert (gpus.outliers, gpus.same) == ((), "With fewer than 3 GPUs none can be said to stand apart.")
+
+
+def test_pauses_too_short_for_gaps_are_told() -> None:
+    """What the samples do not cover though there is no gap has its length, and how it comes about."""
+    recording, analysis = examples.pair(examples.run())
+    pauses = Pauses(count=5, longest_seconds=0.5, seconds=0.8)
+    quality = report((recording, replace(analysis, pauses=pauses))).quality[0]
+    (coverage,) = (plain(fact.text) for fact in quality.facts if fact.name == "Coverage")
+    assert coverage.endswith("lies near a sample; 0.8 s does not: 5 pauses of up to 0.5 s, too short for a gap")
 
 
 def test_every_line_is_accounted_for() -> None:

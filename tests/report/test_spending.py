@@ -111,7 +111,7 @@ def test_every_format_shows_cost_and_clocks() -> None:
         "Busy time lost",
     )
     assert {len(row.cells) for row in clocks.table.rows} == {len(clocks.table.numeric)} == {5}
-    assert "Known of none of them: Counted." in clocks.table.note
+    assert "Not recorded: the driver's own counters of each reason." in clocks.table.note
     assert "by the driver" not in clocks.table.note
     for page in (terminal.render(content), markdown.render(content), html.render(content)):
         flat = " ".join(page.upper().replace(GAP.upper(), " ").replace("&NBSP;", " ").split())
