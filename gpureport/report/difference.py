@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import isfinite
 
 from gpureport.comparison.judging import NOT_CONFIRMED, SAME_RECORDING
@@ -31,6 +32,15 @@ class Shown:
     def noun(self) -> str:
         """Its name within a sentence."""
         return display.uncapitalised(self.title)
+
+    def both(self, before: float | None, after: float | None) -> tuple[str, str]:
+        """Return two values side by side: of two shares, one decimal in both where one has it."""
+        texts = display.optional(before, self.value), display.optional(after, self.value)
+        decimals = {_decimals(text.partition(display.GAP)[0]) for text in texts if text != display.NOT_RECORDED}
+        if self.value is not display.percent or len(decimals) < 2:  # noqa: PLR2004 - both
+            return texts
+        finely = partial(display.percent, finely=True)
+        return display.optional(before, finely), display.optional(after, finely)
 
     def moved(self, difference: float, *values: float | None) -> str:
         """Return a difference with its sign, and no more decimals than the values that it lies between."""
@@ -67,7 +77,7 @@ def sentence(delta: Delta, shown: Shown) -> str:
     """Return what may be said of the figure that a chain is judged by, in one sentence."""
     start = _whole(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
     noun = _whole(shown.noun)
-    before, after = (display.optional(value, shown.value) for value in (delta.before, delta.after))
+    before, after = shown.both(delta.before, delta.after)
     sure = _sure(delta, shown)
     if delta.verdict is Verdict.CANNOT_JUDGE:
         values = "" if delta.difference is None else f" It went from {before} to {after}."

@@ -134,12 +134,12 @@ def _trimmed(text: str) -> str:
     return text.removesuffix(".0")
 
 
-def percent(ratio: float) -> str:
-    """Return a ratio in per cent, with a decimal below 10 % and from 98.5 % on."""
+def percent(ratio: float, *, finely: bool = False) -> str:
+    """Return a ratio in per cent, with a decimal below 10 % and from 98.5 % on, or wherever it is wanted `finely`."""
     value = ratio * 100
     if value != 0 and abs(value) < 0.05:  # noqa: PLR2004 - half of the last digit shown
         return f"<0.1{GAP}%"
-    close = 0 < abs(value) < 9.95 or 98.5 <= abs(value) < 100  # noqa: PLR2004 - per cent
+    close = 0 < abs(value) < 9.95 or 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     text = f"{value:.1f}" if close else f"{value:.0f}"
     return f"{'100' if text == '100.0' else text}{GAP}%"
 

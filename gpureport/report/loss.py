@@ -45,8 +45,10 @@ def told(lost: Mapping[str, float], held: float) -> str:
         return f"all of it {_REASONS[next(iter(lost))]}"
     named = [name for name in lost if lost[name] / held >= NOTABLE][:_NAMED]
     shares = [f"{display.percent(lost[name] / held)} {_REASONS[name]}" for name in named]
-    rest = sum(amount for name, amount in lost.items() if name not in named) / held
-    return display.listing([*shares, f"{display.percent(rest)} else"] if rest >= NOTHING else shares)
+    others = [name for name in lost if name not in named and lost[name] > 0]
+    rest = sum(lost[name] for name in others) / held
+    why = _REASONS[others[0]] if len(others) == 1 else "for other reasons"
+    return display.listing([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
 
 
 def hours(held: float, runs: int) -> str:

@@ -104,8 +104,17 @@ def table(comparison: Comparison) -> Table:
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note=_joined(_note(title.noun, several=several), reasons.text(), _price_note(steps, figures)),
+        note=_joined(
+            _note(title.noun, several=several), allowance(comparison), reasons.text(), _price_note(steps, figures)
+        ),
     )
+
+
+def allowance(comparison: Comparison) -> str:
+    """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
+    if comparison.tested <= 1:
+        return ""
+    return f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
 
 
 def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
@@ -231,7 +240,7 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (),
 
 
 def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
-    values = [display.optional(value, shown.value) for value in (delta.before, delta.after)]
+    values = shown.both(delta.before, delta.after)
     return Row(
         head=Cell(text=shown.title),
         cells=(
@@ -261,8 +270,7 @@ def _difference(shown: Shown, delta: Delta) -> Row:
 
 
 def _both(shown: Shown, plain: Delta | Plain) -> list[str]:
-    values = (display.optional(value, shown.value) for value in (plain.before, plain.after))
-    return [*values, _moved(shown, plain)]
+    return [*shown.both(plain.before, plain.after), _moved(shown, plain)]
 
 
 def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:

@@ -90,6 +90,8 @@ def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     if idle - apart < _APART or not others:
         return ""
     named = display.listing([terms.CLASSES[name].partition(",")[0] for name in others])
+    if apart < loss.NOTHING:
+        return f"; counted below under {named}"
     return f"; {display.percent(apart)} counts as idle below, the rest under {named}"
 
 

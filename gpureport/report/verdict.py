@@ -18,8 +18,8 @@ _SHORTEST, _FEWEST = 10.0, 5
 """Seconds and samples below which no share is told."""
 
 NO_THROUGHPUT = (
-    "The work done is not known, so shares are all there is, and shares alone can mislead: a run that got faster can "
-    "show a larger idle share. Give the work of each run with --work N:UNIT."
+    "The work done is not known, and shares alone can mislead: a run that got faster can show a larger idle share. "
+    "Give the work done with --work N:UNIT."
 )
 
 
@@ -108,7 +108,8 @@ def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     moved = [
         _moved(delta, step_table.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
         for delta in others
-        if delta.verdict in told or (delta.metric == "idle_ratio" and delta.difference is not None)
+        if (delta.verdict in told and not _repeats(delta, others))
+        or (delta.metric == "idle_ratio" and delta.difference is not None)
     ]
     if moved:
         yield f"Beside it: {'; '.join(moved)}."
@@ -116,8 +117,17 @@ def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
         yield f"Step by step: {_steps(comparison)}."
 
 
+def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
+    """Return whether a figure is the graphics clock and moved as the SM clock beside it did."""
+    if delta.metric != "gpu_graphics_clock_hertz":
+        return False
+    clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
+    shown = step_table.shown(delta.metric, None)
+    return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
+
+
 def _moved(delta: Delta, shown: difference.Shown) -> str:
-    before, after = (display.optional(value, shown.value) for value in (delta.before, delta.after))
+    before, after = shown.both(delta.before, delta.after)
     moved = f"still {after}" if before == after else f"from {before} to {after}"
     # the tile and the table beside it are of whole recordings
     settled = " once settled" if delta.window == "steady" else ""
@@ -197,8 +207,7 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
         yield f"Look first at {card.id}: {card.title}, {card.lost}."
     if _UNSEEN < unseen < 1 - loss.NOTHING and not findings.too_short:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
-    if len(comparison.steps) > 1:
-        yield from caution(comparison)
+    yield from single_runs(comparison)
     known = comparison.primary == PER_WORK or all(
         analysis.run.work for step in comparison.steps for analysis in step.analyses
     )
@@ -213,7 +222,11 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
 
 def caution(comparison: Comparison) -> Iterator[str]:
     """Yield what to mind about the verdicts on a chain of steps."""
-    if all(len(step.runs) == 1 for step in comparison.steps):
+    yield from single_runs(comparison)
+    yield from filter(None, (step_table.allowance(comparison),))
+
+
+def single_runs(comparison: Comparison) -> Iterator[str]:
+    """Yield what single runs cannot tell of steps."""
+    if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
         yield "Each step is a single run: what is said of a pair need not hold when it is run again."
-    if comparison.tested > 1:
-        yield f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."

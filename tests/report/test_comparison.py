@@ -124,7 +124,7 @@ def test_single_runs_are_a_caution() -> None:
 
 def test_work_that_is_not_given_is_asked_for() -> None:
     """Shares alone can mislead, and the text says so."""
-    assert "Give the work of each run with --work" in text(comparison_view.build(chain("a", "b", work=None)))
+    assert "Give the work done with --work" in text(comparison_view.build(chain("a", "b", work=None)))
 
 
 def test_names_from_outside_cannot_steer_the_terminal() -> None:

@@ -3,13 +3,15 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from gpureport import columns
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.step_means import per_work_mean
-from gpureport.recording import Work
-from gpureport.report import build, display, markdown, terminal
+from gpureport.recording import METRIC_TYPES, Work
+from gpureport.report import build, display, markdown, step_table, terminal
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
@@ -90,6 +92,50 @@ def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
     assert "steps a second" not in headline
     steps = [line for line in repeated.verdict.details if line.startswith("Step by step")]
     assert steps == ["Step by step: mid, better; new, better."]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (0.9912, 0.9815, ("99.1 %", "98.2 %")),
+        (0.0951, 0.1234, ("9.5 %", "12.3 %")),
+        (0.36, 0.45, ("36 %", "45 %")),
+        (0.0, 0.123, ("0 %", "12 %")),
+        (0.991, 1.0, ("99.1 %", "100 %")),
+        (0.991, None, ("99.1 %", "not recorded")),
+    ],
+)
+def test_two_shares_have_the_same_decimals(before: float, after: float | None, expected: tuple[str, str]) -> None:
+    """Their difference, which has a decimal, is the one that a reader reckons from them."""
+    shown = step_table.shown("gpu_utilization_ratio", None)
+    assert tuple(map(plain, shown.both(before, after))) == expected
+
+
+def test_for_how_many_comparisons_verdicts_allow_stands_at_the_table(repeated: Report) -> None:
+    """It is how the verdicts were come by, and no part of the result."""
+    allows = "comparisons, so that none is claimed because there are many"
+    assert repeated.steps is not None
+    assert allows in repeated.steps.note
+    assert not any(allows in line for line in repeated.verdict.details)
+
+
+@pytest.mark.parametrize(("graphics", "told"), [(1.5e9, False), (1.2e9, True)])
+def test_a_clock_that_moves_as_another_is_not_told_twice(graphics: float, *, told: bool) -> None:
+    """The graphics clock is named beside the SM clock where it went another way."""
+    runs = []
+    for step, ends in (("slow", (1e9, 1e9)), ("fast", (1.5e9, graphics))):
+        for run in range(3):
+            recording, analysis = busy(f"{step}{run}", 0.8, step)
+            series = recording.series
+            for metric, clock in zip(("gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"), ends, strict=True):
+                field = pa.field(metric, METRIC_TYPES[metric])
+                values = np.full(series.num_rows, clock + run * 1e6)
+                series = series.append_column(field, columns.optional(values, METRIC_TYPES[metric]))
+            runs.append((replace(recording, series=series), analysis))
+    made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
+    (beside,) = (line for line in made.verdict.details if line.startswith("Beside it"))
+    assert "SM clock" in beside
+    assert ("graphics clock" in beside) == told
 
 
 def test_what_is_proven_worse_is_in_the_headline() -> None:

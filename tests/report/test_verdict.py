@@ -57,7 +57,8 @@ def test_shares_of_the_loss_add_up() -> None:
     """What is not named is summed up, and throttled time counts as lost."""
     content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
     assert sentence(content) == (
-        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to throttling, 3.3 % at start-up and 3.3 % else."
+        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to throttling, 3.3 % at start-up and 3.3 % for "
+        "other reasons."
     )
     assert content.tiles[2].context.replace(GAP, " ") == "up to 33 % of all GPU-hours"
 
@@ -77,6 +78,12 @@ def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
     assert content.tiles[2].value != "0"
 
 
+def test_what_is_left_of_the_loss_is_named_where_it_is_one_thing() -> None:
+    """A class too small to be named beside larger ones has its name where nothing else is left."""
+    content = report(divided(computing=500, idle=97, startup=2))
+    assert sentence(content) == "Up to 17 % of 0.333 GPU-h was lost: 16 % idle and 0.3 % at start-up."
+
+
 def test_a_lost_gpu_is_part_of_the_loss() -> None:
     """Its time is a class of what was lost: the headline counts it there, and names it once."""
     recording, analysis = divided(computing=520, startup=20, gpu_lost=60)
@@ -90,6 +97,7 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
     [
         ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
         ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 540, "startup": 60}, "; counted below under start-up"),
         ({"computing": 540, "idle": 12, "startup": 48}, "; 2.0 % counts as idle below, the rest under start-up"),
         (
             {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
