@@ -1,5 +1,6 @@
 """The course of a figure as a small drawing: coordinates for a template, nothing is drawn here."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -93,7 +94,7 @@ def _short(value: float) -> str:
 def _curve(trend: Trend, points: Sequence[Point], width: int, height: int) -> Curve:
     values = [point.value for point in points if point.value is not None]
     days = [date.fromisoformat(point.date).toordinal() for point in (points[0], points[-1])]
-    bottom, top = _range(values)
+    bottom, top = _range(values, 1.0 if trend.kind.unit == "1" else math.inf)
     scale = _Scale(width=width, height=height, first=days[0], days=days[1] - days[0], bottom=bottom, top=top)
     stretches = list(_stretches(points, scale))
     shown = {point.date for point in points}
@@ -116,10 +117,13 @@ def _curve(trend: Trend, points: Sequence[Point], width: int, height: int) -> Cu
     )
 
 
-def _range(values: Sequence[float]) -> tuple[float, float]:
-    """Return a range that holds all values and is never empty."""
+def _range(values: Sequence[float], most: float) -> tuple[float, float]:
+    """Return a range that holds all values, is never empty, and reaches neither below nothing nor above the `most`."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    return (low, high) if high > low else (low - (abs(low) * 0.05 or 1.0), high + (abs(high) * 0.05 or 1.0))
+    if high > low:
+        return low, high
+    room = abs(low) * 0.05 or 1.0
+    return (low - room if low < 0 else max(low - room, 0.0)), max(min(high + room, most), high)
 
 
 def _stretches(points: Sequence[Point], scale: _Scale) -> Iterator[tuple[tuple[str, str], ...]]:

@@ -25,10 +25,11 @@ class ChangeRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FigureRow:
-    """A figure on the index: its newest value, its course, and where its page is."""
+    """A figure on the index: its newest value, its night where that is `late`, its course, and where its page is."""
 
     title: str
     newest: str
+    late: str
     since: str
     curve: Curve
     page: str

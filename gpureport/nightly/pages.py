@@ -6,7 +6,7 @@ from itertools import groupby
 
 from gpureport.findings import Check
 from gpureport.nightly import curve, result, shown
-from gpureport.nightly.figures import BY_NAME
+from gpureport.nightly.figures import BY_NAME, FigureKind
 from gpureport.nightly.model import (
     ChangeRow,
     FigurePage,
@@ -65,11 +65,13 @@ def index(nights: Sequence[Night], trends: Sequence[Trend], reports: Collection[
 
 
 def night_table(nights: Sequence[Night], reports: Collection[str]) -> NightTable:
-    """Return a row for each run and each source without data, the newest first."""
+    """Return a row for each run and each source without data, the newest first, with the figures that any run has."""
+    parts = [part for night in nights for part in night.parts]
+    kinds = [kind for kind in KEY_FIGURES if any(part.value(kind.name) is not None for part in parts)]
     return NightTable(
-        columns=tuple(kind.title for kind in KEY_FIGURES),
+        columns=tuple(kind.title for kind in kinds),
         limits=any(night.checks for night in nights),
-        rows=tuple(_night_row(night, part, reports) for night in reversed(nights) for part in night.parts),
+        rows=tuple(_night_row(night, part, kinds, reports) for night in reversed(nights) for part in night.parts),
     )
 
 
@@ -103,15 +105,15 @@ def _limits(night: Night, part: Part) -> list[Check]:
     ]
 
 
-def _night_row(night: Night, part: Part, reports: Collection[str]) -> NightRow:
+def _night_row(night: Night, part: Part, kinds: Sequence[FigureKind], reports: Collection[str]) -> NightRow:
     checks = _limits(night, part) if part.run_id else []
     return NightRow(
         date=night.date,
         label=shown.label(night.label),
         name=shown.label(part.name or part.source),
         group=shown.group(part.step, part.model) if part.run_id else shown.label(part.step),
-        values=tuple(shown.value(kind, part.value(kind.name)) for kind in KEY_FIGURES) if part.run_id else (),
-        findings=", ".join(_findings(part)) if part.run_id else "",
+        values=tuple(shown.value(kind, part.value(kind.name)) for kind in kinds) if part.run_id else (),
+        findings=_findings(part) if part.run_id else "",
         limits=result.tally(checks),
         kept=not any(check.outcome in result.GRAVE for check in checks),
         reason=display.sentence(part.reason),
@@ -119,12 +121,12 @@ def _night_row(night: Night, part: Part, reports: Collection[str]) -> NightRow:
     )
 
 
-def _findings(part: Part) -> Iterator[str]:
-    """Yield how many findings of each severity there are, none left out."""
-    for severity in ("problem", "warning"):
-        count = part.value(f"findings_{severity}")
-        if count is not None:
-            yield display.plural(round(count), severity)
+def _findings(part: Part) -> str:
+    """Return how many findings of each severity there are that calls for action; empty where that is not known."""
+    known = {severity: part.value(f"findings_{severity}") for severity in ("problem", "warning")}
+    counts = {severity: round(count) for severity, count in known.items() if count is not None}
+    found = [display.plural(count, severity) for severity, count in counts.items() if count]
+    return ", ".join(found) if any(counts.values()) or not counts else "none"
 
 
 def _figure_row(trend: Trend) -> FigureRow:
@@ -132,10 +134,10 @@ def _figure_row(trend: Trend) -> FigureRow:
     held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.known)} nights, no change"
     if trend.missing:
         held = f"{display.plural(trend.missing, 'more night')} needed"
-    late = "" if newest.date == trend.points[-1].date else f" ({newest.date})"
     return FigureRow(
         title=trend.kind.title,
-        newest=f"{shown.value(trend.kind, newest.value)}{late}",
+        newest=shown.value(trend.kind, newest.value),
+        late="" if newest.date == trend.points[-1].date else newest.date,
         since=held,
         curve=curve.small(trend),
         page=shown.address(trend.step, trend.model, trend.kind),

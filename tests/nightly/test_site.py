@@ -220,3 +220,31 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
     (tmp_path / "site").write_text("in the way")
     with pytest.raises(RenderError, match="cannot be written"):
         build(tmp_path / "site", nights({MEASURED: [0.5]}))
+
+
+def test_a_figure_that_no_night_has_is_no_column(tmp_path: Path) -> None:
+    """The table of nights holds what some run has, and names findings where there are any."""
+    counts = {"findings_problem": 0.0, "findings_warning": 0.0}
+    quiet, loud = ({MEASURED: 0.9, **counts, "findings_warning": number} for number in (0.0, 2.0))
+    table = build(tmp_path, [night(0, part(quiet)), night(1, part(loud))])["nights.html"].decode()
+    assert "Mean GPU utilisation" in table
+    assert "per 1000 units of work" not in table
+    assert [each for each in ("<td>none</td>", "<td>2 warnings</td>") if each not in table] == []
+
+
+def test_the_night_of_an_older_value_stands_below_it(tmp_path: Path) -> None:
+    """It makes the column of values no wider."""
+    history = [night(0, part({MEASURED: 0.9})), night(1, without("log.csv", "", "no such file"))]
+    index = build(tmp_path, history)["index.html"].decode()
+    assert re.search(rf">90\s%<small>{day(0)}</small></td>", index)
+
+
+@pytest.mark.parametrize(
+    ("value", "edges"), [(1.0, ("95 %", "100 %")), (0.0, ("0 %", "100 %")), (0.5, ("48 %", "52 %"))]
+)
+def test_the_edges_of_a_share_are_shares(tmp_path: Path, value: float, edges: tuple[str, str]) -> None:
+    """A course that never changes has room around it, but none below nothing or above all."""
+    pages = build(tmp_path, [night(number, part({MEASURED: value})) for number in range(3)])
+    (page,) = (text.decode() for name, text in pages.items() if name.startswith("figures/"))
+    found = re.findall(r'<p class="edge">(.*?)</p>', page)
+    assert tuple(each.replace("\N{NO-BREAK SPACE}", " ") for each in reversed(found)) == edges
