@@ -42,6 +42,9 @@ _BESIDE_WANTED = "give the log of the GPUs as a source, and this one with --host
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
 
+_ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
+"""How MLflow names its stores."""
+
 _LOOKED_AT = 4096
 _BINARY = 0.01
 """Share of characters of no text from which on a file is none."""
@@ -104,6 +107,13 @@ def _first_line(head: bytes) -> str:
     return line if line.isprintable() and "\ufffd" not in line else ""
 
 
+def _where(source: str) -> str:
+    """Return what to do about a source that is not there: a tracker's address is no path."""
+    if source.startswith(_ADDRESSES):
+        return "put mlflow: before the address of a store of MLflow; a log is read from a file"
+    return "check the path"
+
+
 def _spooled(source: str, path: Path) -> Path:
     """Return a file with the content of a pipe or of standard input, which can be read only once."""
     handle, name = tempfile.mkstemp(prefix="gpureport-")
@@ -126,7 +136,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     """
     path = Path(source)
     if source != "-" and not path.exists():
-        raise SourceError(source, "no such file", "check the path")
+        raise SourceError(source, "no such file", _where(source))
     if not path.is_file():
         path = _spooled(source, path)
     file = RawFile(path)

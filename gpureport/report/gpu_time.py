@@ -12,6 +12,9 @@ _MAX_SINGLE = 16
 _UNSEEN = 0.0005
 """Share below which a class is left out of a bar: it would print as 0.0 %."""
 
+_TOTAL = "GPU-h in all"
+"""Heading of the time of a bar, with the unit that its cells leave out."""
+
 
 def by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     """Return GPU-seconds of each class, in the order shown, classes without time left out."""
@@ -80,10 +83,10 @@ def _single(run: RunInput) -> Iterator[TimeBar]:
 
 
 def table(bars: Sequence[TimeBar]) -> Table:
-    """Return the bars as rows: GPU time in all, then the share of each class."""
+    """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
     labels = legend(bars)
     return Table(
-        columns=("", "in all", *labels.values()),
+        columns=("", _TOTAL, *labels.values()),
         numeric=(True,) * (len(labels) + 1),
         rows=tuple(_row(bar, list(labels)) for bar in bars),
     )
@@ -99,12 +102,16 @@ def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
 def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
     parts = {part.key: part for part in bar.parts}
     cells = [
-        Cell(text=part.text, small="; ".join(filter(None, (part.hours, part.causes))), value=part.ratio)
+        Cell(
+            text=part.text,
+            small="; ".join(filter(None, (part.hours, part.causes if bar.whole else ""))),
+            value=part.ratio,
+        )
         if (part := parts.get(key))
         else Cell(text=display.percent(0.0), value=0.0)
         for key in keys
     ]
-    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total), *cells))
+    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total.partition(display.GAP)[0]), *cells))
 
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:

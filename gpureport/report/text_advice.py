@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport.report import display
 from gpureport.report.lines import Line, Page
 from gpureport.report.model import AnswerLine, Answers, Checklist
 from gpureport.report.parts import StepLine
@@ -21,8 +22,9 @@ def checklists(runs: Sequence[Checklist], page: Page, *, full: bool) -> Iterator
     """Yield the questions of the practice for the last run, in full those for all, and what to record for more."""
     for run in runs if full else runs[-1:]:
         yield from page.heading("Checklist", run.label if len(runs) > 1 else "")
+        widest = max((display.columns(line.state) for line in run.lines), default=0)
         for line in run.lines:
-            yield from page.wrapped(f"{line.title}: {line.reason}", 2, line.state)
+            yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.padded(line.state, widest))
             if line.recording:
                 yield from page.wrapped(line.recording, 4, "Record")
 

@@ -49,6 +49,13 @@ def test_a_missing_file(tmp_path: Path) -> None:
     assert refused(tmp_path / "absent.csv").endswith("absent.csv: no such file; check the path")
 
 
+@pytest.mark.parametrize("address", ["sqlite:////srv/mlflow.db", "http://localhost:5000", "file:///srv/mlruns"])
+def test_the_address_of_a_tracker(address: str) -> None:
+    """A person who takes it from the tracker is told what is missing before it."""
+    with pytest.raises(SourceError, match="put mlflow: before the address"):
+        find(address)
+
+
 def test_an_empty_file(tmp_path: Path) -> None:
     """An empty file is called empty."""
     (tmp_path / "empty.csv").touch()

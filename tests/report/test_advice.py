@@ -131,6 +131,36 @@ def test_the_checklist_in_every_format(content: Report) -> None:
     assert [entry["item"] for entry in entries] == list(ITEMS)
 
 
+def test_the_checklist_of_a_terminal_is_a_column(content: Report) -> None:
+    """The longest answer sets where every question begins."""
+    (run,) = content.checklists
+    lines = terminal.render(content).splitlines()
+    starts = {
+        line.index(each.title)
+        for each in run.lines
+        for line in lines
+        if line.startswith(f"  {each.state}") and each.title in line
+    }
+    assert len({each.state for each in run.lines}) > 1
+    assert len(starts) == 1
+
+
+def test_causes_of_gpu_time_are_told_of_all_gpus_together() -> None:
+    """The row of a GPU has its share and hours; eight repetitions of the causes would be taller than the rest."""
+    (time,) = _ANALYSIS.gpu_time
+    pair = tuple(replace(time, device=device) for device in ("gpu:0", "gpu:1"))
+    table = build(
+        [(_RUN, replace(_ANALYSIS, gpu_time=pair))], title=None, command="", gpu_hour_price=None, version="0"
+    ).gpu_time_table
+    assert table is not None
+    place = table.columns.index("waiting for input") - 1
+    whole, *each = (row.cells[place].small for row in table.rows)
+    assert ";" in whole
+    assert not any(";" in small for small in each)
+    assert table.columns[1] == "GPU-h in all"
+    assert [re.fullmatch(r"[0-9.]+", row.cells[0].text) is None for row in table.rows] == [False] * 3
+
+
 def test_idle_time_by_cause_in_every_format() -> None:
     """The bar's figures name what lies behind a class."""
     (time,) = _ANALYSIS.gpu_time

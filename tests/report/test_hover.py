@@ -10,7 +10,7 @@ from gpureport.report.model import Report
 from gpureport.report.parts import Fact
 from tests.report import samples
 
-_PLAIN = {"Step", "Runs", "GPU", "in all"}
+_PLAIN = {"Step", "Runs", "GPU", "GPU-h in all"}
 """Columns that need no explanation."""
 
 
