@@ -112,7 +112,7 @@ def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
     few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
     # What holds for every run, or for every run with few GPUs, is said at the first of them.
     told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
-    return tuple([_noted(told[0], unknown, several=len(told) > 1), *told[1:]] if told else [])
+    return tuple([_noted(told[0], unknown, with_gpus), *told[1:]] if told else [])
 
 
 def _unknown(runs: Sequence[RunInput]) -> tuple[_Column, ...]:
@@ -122,12 +122,13 @@ def _unknown(runs: Sequence[RunInput]) -> tuple[_Column, ...]:
     return lacking[1:] if len(lacking) == len(_COLUMNS) else lacking
 
 
-def _noted(table: GpuTable, unknown: Sequence[_Column], *, several: bool) -> GpuTable:
+def _noted(table: GpuTable, unknown: Sequence[_Column], runs: Sequence[RunInput]) -> GpuTable:
     """Return a table with what is not among its columns said under it."""
     if not unknown:
         return table
     names = display.listing([column.prose for column in unknown])
-    note = f"Not recorded{' in any run' if several else ''}: {names}."
+    moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
+    note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
     return replace(table, table=replace(table.table, note=note))
 
 

@@ -190,6 +190,14 @@ def test_one_sample_tells_no_outlier() -> None:
     assert (gpus.outliers, gpus.same) == ((), "Of one sample of each GPU none can be said to stand apart.")
 
 
+def test_what_one_sample_does_not_tell_was_not_left_unrecorded() -> None:
+    """Idle time and energy take two samples, whatever was recorded."""
+    made = examples.run(seconds=0)
+    bare = tuple(replace(examples.statistics(gpu.id, idle=None), energy_joules=None) for gpu in made.gpus)
+    (gpus,) = report((examples.recording(made), examples.analysis(made, statistics_of=bare))).gpus
+    assert gpus.table.note == "Not recorded, or not told by a single sample: idle share and energy."
+
+
 def test_columns_without_a_value_are_a_sentence() -> None:
     """What no GPU of any run has is said once under the first table; what one run has keeps its column in all."""
     info = examples.run()
