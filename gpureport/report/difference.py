@@ -1,9 +1,8 @@
 """A difference in words: how large, how sure, what may be said of it, and what would make it surer."""
 
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from math import isfinite
 
 from gpureport.comparison.judging import NOT_CONFIRMED, SAME_RECORDING
@@ -34,13 +33,13 @@ class Shown:
         return display.uncapitalised(self.title)
 
     def both(self, before: float | None, after: float | None) -> tuple[str, str]:
-        """Return two values side by side: of two shares, one decimal in both where one has it."""
-        texts = display.optional(before, self.value), display.optional(after, self.value)
-        decimals = {_decimals(text.partition(display.GAP)[0]) for text in texts if text != display.NOT_RECORDED}
-        if self.value is not display.percent or len(decimals) < 2:  # noqa: PLR2004 - both
-            return texts
-        finely = partial(display.percent, finely=True)
-        return display.optional(before, finely), display.optional(after, finely)
+        """Return two values side by side."""
+        shown = self.beside((before, after)).value
+        return display.optional(before, shown), display.optional(after, shown)
+
+    def beside(self, values: Iterable[float | None]) -> "Shown":
+        """Return the same for values that stand together: of shares, one decimal in all where one has it."""
+        return replace(self, value=display.percents(values)) if self.value is display.percent else self
 
     def moved(self, difference: float, *values: float | None) -> str:
         """Return a difference with its sign, and no more decimals than the values that it lies between."""

@@ -7,7 +7,8 @@ print as "not recorded", never as 0.
 import math
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from gpureport.analysis import wording
 
@@ -142,6 +143,12 @@ def percent(ratio: float, *, finely: bool = False) -> str:
     close = 0 < abs(value) < 9.95 or 98.5 <= abs(value) < 100 or (finely and value not in {0, 100})  # noqa: PLR2004 - per cent
     text = f"{value:.1f}" if close else f"{value:.0f}"
     return f"{'100' if text == '100.0' else text}{GAP}%"
+
+
+def percents(ratios: Iterable[float | None]) -> Callable[[float], str]:
+    """Return what prints shares that stand together: with a decimal in all of them where one has it."""
+    texts = [percent(ratio) for ratio in ratios if ratio is not None]
+    return partial(percent, finely=True) if any("." in text for text in texts) else percent
 
 
 def points(ratio: float) -> str:

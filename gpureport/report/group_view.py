@@ -30,13 +30,14 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
     cost = step_table.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
+    busy = display.percents([each for group in found if group.utilisation for each in _printed(group.utilisation)])
     best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(
             head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
             cells=(
                 Cell(text=str(group.runs)),
-                *_shown(group.utilisation, display.percent, 1.0, limit=1.0),
+                *_shown(group.utilisation, busy, 1.0, limit=1.0),
                 *(_shown(group.work_per_gpu_hour, display.fine, best) if rates else ()),
                 *(_shown(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
@@ -87,6 +88,11 @@ def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
         return None
     low, high = mean.interval
     return max(low, 0.0), high if most is None else min(high, most)
+
+
+def _printed(mean: Mean) -> tuple[float, ...]:
+    """Return a mean share and the ends of its interval."""
+    return (mean.value, *(ends(mean, 1.0) or ()))
 
 
 def _cut(mean: Mean | None, most: float | None) -> bool:

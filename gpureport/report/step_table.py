@@ -85,7 +85,7 @@ def shown(metric: str, unit: str | None, currency: str = "") -> Shown:
 def table(comparison: Comparison) -> Table:
     """Return one row a step: what may be said against the row above and the first row, then figures and changes."""
     steps = comparison.steps
-    figures = _figures(steps)
+    figures = _beside(_figures(steps), [step.value for step in steps])
     links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
@@ -115,6 +115,11 @@ def allowance(comparison: Comparison) -> str:
     if comparison.tested <= 1:
         return ""
     return f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
+
+
+def _beside(figures: Mapping[str, Shown], columns: Sequence[Callable[[str], float | None]]) -> Mapping[str, Shown]:
+    """Return the figures as they are printed below each other."""
+    return {metric: each.beside([value(metric) for value in columns]) for metric, each in figures.items()}
 
 
 def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:

@@ -111,6 +111,24 @@ def test_two_shares_have_the_same_decimals(before: float, after: float | None, e
     assert tuple(map(plain, shown.both(before, after))) == expected
 
 
+def test_shares_below_each_other_have_the_same_decimals() -> None:
+    """In the table of steps, in that of groups, and beside a share below 10 %."""
+    levels = (("old", 0.978), ("mid", 0.991), ("new", 0.95))
+    runs = []
+    for step, level in levels:
+        for run in range(2):
+            recording, analysis = busy(f"{step}{run}", level, step)
+            found = tuple(examples.statistics(gpu.id, gpu_utilization_ratio=level) for gpu in recording.run.gpus)
+            runs.append((recording, replace(analysis, statistics=found)))
+    made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
+    assert made.steps is not None
+    assert made.comparison is not None
+    for table in (made.steps, made.comparison.estimates):
+        place = table.columns.index("GPU utilisation") - 1
+        texts = [plain(row.cells[place].text) for row in table.rows]
+        assert [text for text in texts if "." not in text] == []
+
+
 def test_for_how_many_comparisons_verdicts_allow_stands_at_the_table(repeated: Report) -> None:
     """It is how the verdicts were come by, and no part of the result."""
     allows = "comparisons, so that none is claimed because there are many"
