@@ -169,22 +169,22 @@ def _named(steps: Sequence[Step], metrics: Iterable[str]) -> dict[str, Shown]:
 
 def overview(comparison: Comparison) -> Table:
     """Return one row a step with its figures, and under a step of several runs one row a run."""
-    figures = _figures(comparison.steps)
-    rows: list[Row] = []
+    named: list[tuple[str, Callable[[str], float | None]]] = []
     for step in comparison.steps:
         runs = len(step.analyses)
         label = display.squeeze(display.clean(step.label), _LABEL)
-        rows.append(_plain_row(f"{label} ({runs} runs)" if runs > 1 else label, step.value, figures))
+        named.append((f"{label} ({runs} runs)" if runs > 1 else label, step.value))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
             name = display.squeeze(display.clean(run.analysis.run.name), _LABEL)
-            rows.append(_plain_row(f"- {name}", values.get, figures))
-    repeated = len(rows) > len(comparison.steps)
+            named.append((f"- {name}", values.get))
+    figures = _beside(_figures(comparison.steps), [value for _, value in named])
+    repeated = len(named) > len(comparison.steps)
     note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
     return Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
-        rows=tuple(rows),
+        rows=tuple(_plain_row(head, value, figures) for head, value in named),
         note=_joined(note if repeated else "", _price_note(comparison.steps, figures)),
     )
 

@@ -123,7 +123,8 @@ def test_shares_below_each_other_have_the_same_decimals() -> None:
     made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     assert made.steps is not None
     assert made.comparison is not None
-    for table in (made.steps, made.comparison.estimates):
+    overview = step_table.overview(compare(examples.sampled(*(analysis for _, analysis in runs))))
+    for table in (made.steps, made.comparison.estimates, overview):
         place = table.columns.index("GPU utilisation") - 1
         texts = [plain(row.cells[place].text) for row in table.rows]
         assert [text for text in texts if "." not in text] == []
