@@ -9,7 +9,7 @@ from typing import Any
 from gpureport.importers.reasons import CUT_DOCUMENT, NOT_JSON
 from gpureport.importers.text_lines import TextLine
 
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"')
 _BETWEEN = re.compile(r"[\s,]*")
 _OPENING = ("{", "[")
 
