@@ -1,25 +1,19 @@
 """JSON documents one below the other are told apart by their brackets, in little memory."""
 
-import tracemalloc
-
 import pytest
 
 from gpureport.importers.documents import documents
 from gpureport.importers.text_lines import TextLine
+from tests.importers.peak import peak_bytes
 
 
 @pytest.mark.parametrize("end", ['"}', "", '"', '\\"}'])
 def test_a_long_string_takes_little_memory(end: str) -> None:
     """Whether it is closed or not, it takes some times its size; each letter of it took a hundred bytes."""
     line = TextLine(1, '{"a": "' + "b" * 500_000 + end)
-    tracemalloc.start()
-    try:
-        found = list(documents([line], 2**24))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    found = list(documents([line], 2**24))
     assert [bool(each.contents) for each in found] == [end == '"}']
-    assert peak < 10 * 500_000
+    assert peak_bytes(lambda: list(documents([line], 2**24))) < 10 * 500_000
 
 
 @pytest.mark.parametrize(

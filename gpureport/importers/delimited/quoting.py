@@ -13,8 +13,9 @@ _HELD = 64 * 1024
 
 
 def _row(delimiter: bytes) -> bytes:
-    quoted, bare = rb'"[^"\n%b]*"' % delimiter, rb'[^"\n%b]+' % delimiter
-    return rb"^%b(?:%b(?:%b|%b))+\r?$" % (quoted, delimiter, quoted, bare)
+    # nothing is to be tried another way: a place to go back to at each cell takes more memory than the line
+    quoted, bare = rb'"[^"\n%b]*+"' % delimiter, rb'[^"\n%b]++' % delimiter
+    return rb"^%b(?:%b(?:%b|%b))++\r?$" % (quoted, delimiter, quoted, bare)
 
 
 _ROW = re.compile(b"|".join(map(_row, (b",", b";", b"\t"))), re.MULTILINE)

@@ -18,7 +18,7 @@ from gpureport.importers.host.text_lines import numbered
 from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 
 _TOP = re.compile(r"top - (\d\d:\d\d:\d\d) up .*load average: *(\d{1,9}[.,]\d{1,9})", re.ASCII)
-_CORES = re.compile(r"%?cpu(?:\(s\)|(\d{1,4}) {0,9}) {0,9}:((?:[^%]|%(?!cpu))*)", re.IGNORECASE | re.ASCII)
+_CORES = re.compile(r"%?cpu(?:\(s\)|(\d{1,4}) {0,9}) {0,9}:([^%]*+(?:%(?!cpu)[^%]*+)*+)", re.IGNORECASE | re.ASCII)
 _SHARE = re.compile(r"(?<!\d)(\d{1,3}[.,]\d{1,3}|\d{1,3})[ %]?(id|wa)\b", re.ASCII)
 _MEMORY = re.compile(r"([KMGT])iB \w{1,20} *:(.*?)(?:[KMGT]iB|$)", re.ASCII)
 _AMOUNT = re.compile(r"(?<!\d)(\d{1,15}(?:[.,]\d{1,9})?)\+? ?(total|used|buff/cache)", re.ASCII)

@@ -10,6 +10,7 @@ from gpureport.importers.delimited.quoting import unquoted
 from gpureport.importers.raw import Account
 from tests.importers.accounts import kept, lines, percents, rejected, seconds
 from tests.importers.logs import log, read_text, row
+from tests.importers.peak import peak_bytes
 
 QUOTED = [f'"{line}"' for line in (row(second, util=second).replace(", ", '","') for second in range(6))]
 HEADER = '"timestamp","index","name","utilization.gpu [%]","memory.used [MiB]","power.draw [W]"'
@@ -39,6 +40,14 @@ def test_quotes_change_nothing(tmp_path: Path, delimiter: str, encoding: str) ->
     recording = read_text(packed, quoted(log(20, gpus=2), delimiter).encode(encoding))
     assert recording.series.equals(read_text(plain, log(20, gpus=2)).series)
     assert (rejected(recording), recording.run.quality.headers, recording.run.quality.accounted) == ([], 1, True)
+
+
+@pytest.mark.parametrize("end", ["", '"'])
+def test_a_row_of_many_cells_takes_little_memory(end: str) -> None:
+    """A line may hold hundreds of thousands, and each took two hundred bytes while they were looked for."""
+    content = ('"a"' + ',"b"' * 100_000 + end + "\n").encode()
+    assert without(content, len(content)) == (content.replace(b'"', b"") if not end else content, int(not end))
+    assert peak_bytes(lambda: without(content, len(content))) < 10 * len(content)
 
 
 def test_what_stands_above_a_quoted_header(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.base import Placement
 from tests.importers.accounts import lines
 from tests.importers.host.series import CAPTURES, clock, read, rejected, text, values
+from tests.importers.peak import peak_bytes
 
 GROUPS = "procs -----------memory---------- ---swap-- -----io---- -system-- ------cpu----- -----timestamp-----"
 NAMES = " r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st"
@@ -137,3 +138,9 @@ def test_threads_that_top_lists_are_no_processes(tmp_path: Path) -> None:
     assert values(found, "process_memory_used_bytes") == [1.5 * 2**30] * 3
     (absent,) = (each for each in found.outcome.quality.absent_cells if each.column == "%CPU")
     assert (absent.reason.partition(",")[0], absent.cells) == ("the list is one of threads", 3)
+
+
+def test_a_long_line_of_a_core_takes_little_memory(tmp_path: Path) -> None:
+    """What stands behind `%Cpu0 :` is looked through letter by letter, without a place to go back to at each."""
+    line = "%Cpu0  : " + "x" * 500_000
+    assert peak_bytes(lambda: text(tmp_path, lines(TOP.format("15:00:00"), line, MEMORY))) < 20 * len(line)
