@@ -23,6 +23,7 @@ from gpureport.report import (
     open_findings,
     remaining,
     step_charts,
+    step_figures,
     step_table,
     verdict,
 )
@@ -190,7 +191,7 @@ def _noise(noise: Noise) -> str:
 
 def noise_margins(noise: Noise) -> list[str]:
     """Return for each figure how far two runs of one step commonly lie apart."""
-    return [_margin(each, step_table.shown(each.metric, None)) for each in noise.metrics]
+    return [_margin(each, step_figures.shown(each.metric, None)) for each in noise.metrics]
 
 
 def _margin(noise: MetricNoise, shown: Shown) -> str:
@@ -204,7 +205,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
     for step in comparison.steps[2:-1]:
         judged = comparison.judged(first.label, step.label)
         if judged is not None and judged.difference is not None:
-            shown = step_table.shown(judged.metric, step.work_unit)
+            shown = step_figures.shown(judged.metric, step.work_unit)
             yield Fact(name=display.squeeze(display.clean(step.label), _VALUE), text=difference.sentence(judged, shown))
 
 

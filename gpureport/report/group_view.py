@@ -9,7 +9,7 @@ from gpureport.comparison.groups import Mean, groups
 from gpureport.comparison.measures import COST_PER_WORK
 from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
-from gpureport.report import display, spending, step_table
+from gpureport.report import display, spending, step_figures
 from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
@@ -29,7 +29,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     found, analyses = groups(steps), [analysis for step in steps for analysis in step.analyses]
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
-    cost = step_table.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
+    cost = step_figures.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
     busy = display.percents([each for group in found if group.utilisation for each in _printed(group.utilisation)])
     best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(

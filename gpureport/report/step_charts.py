@@ -7,7 +7,7 @@ from gpureport.comparison.across_runs import Mean, groups
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.step_means import per_work_mean
 from gpureport.comparison.steps import Comparison, Step
-from gpureport.report import display, step_table
+from gpureport.report import display, step_figures
 from gpureport.report.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.group_view import ends
 
@@ -39,7 +39,7 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     steps = comparison.steps
     if comparison.primary == PER_WORK:
         means = [_in_hours(per_work_mean(step)) for step in steps]
-        title = step_table.shown(PER_WORK, steps[-1].work_unit).title
+        title = step_figures.shown(PER_WORK, steps[-1].work_unit).title
         yield IntervalChart(title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.fine)))
     means = [group.utilisation for group in groups(steps)]
     rows = tuple(_rows(steps, means, _percent, most=1.0))

@@ -1,85 +1,19 @@
 """The steps of an optimization, each row against the row above."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 
 from gpureport.analysis.base import Analysis
-from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE, measures
+from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
 from gpureport.comparison.steps import Comparison, Delta, Plain, Step
-from gpureport.report import display, spending
+from gpureport.report import display, spending, step_figures
 from gpureport.report.difference import Shown, held_back, interval
 from gpureport.report.parts import Cell, Row, Table
 from gpureport.report.reasons import Gathered
+from gpureport.report.step_figures import LABEL, SHOWN
 
-_HOUR = 3600.0
-_LABEL = 24
-"""Most characters of a name in a table for a terminal."""
-
-
-def _hours(seconds: float) -> str:
-    return display.fine(seconds / _HOUR)
-
-
-def _hours_change(seconds: float) -> str:
-    return display.finely_signed(seconds / _HOUR)
-
-
-def _power_change(watts: float) -> str:
-    return f"{display.signed(watts)}{display.GAP}W"
-
-
-def _energy_change(joules: float) -> str:
-    return f"{'-' if joules < 0 else '+'}{display.energy(abs(joules))}"
-
-
-def _rate_change(rate: float) -> str:
-    return display.finely_signed(rate)
-
-
-def _clock_change(hertz: float) -> str:
-    return f"{'-' if hertz < 0 else '+'}{display.clock(abs(hertz))}"
-
-
-def _money(amount: float, text: Callable[[float], str], currency: str) -> str:
-    """Return an amount as `text` prints it, in its currency where that is stated."""
-    return f"{text(amount)}{display.GAP}{display.clean(currency)}" if currency else text(amount)
-
-
-_SHOWN: dict[str, Shown] = {
-    WORK_RATE: Shown(title="{unit} a second", value=display.fine, change=_rate_change),
-    PER_WORK: Shown(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
-    COST_PER_WORK: Shown(title="Cost per {batch}", value=display.fine, change=display.finely_signed),
-    "gpu_seconds": Shown(title="GPU-hours", value=_hours, change=_hours_change),
-    ENERGY_PER_WORK: Shown(title="Energy per {batch}", value=display.energy, change=_energy_change),
-    "energy_joules": Shown(title="Energy", value=display.energy, change=_energy_change),
-    "idle_ratio": Shown(title="Idle share", value=display.percent, change=display.points),
-    "gpu_utilization_ratio": Shown(title="GPU utilisation", value=display.percent, change=display.points),
-    "gpu_power_watts": Shown(title="Power of a GPU", value=display.power, change=_power_change),
-    "gpu_sm_clock_hertz": Shown(title="SM clock", value=display.clock, change=_clock_change),
-    "gpu_graphics_clock_hertz": Shown(title="Graphics clock", value=display.clock, change=_clock_change),
-    "gpu_memory_used_bytes": Shown(title="Peak memory", value=display.memory, change=display.memory_change),
-}
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
-
-
-def shown(metric: str, unit: str | None, currency: str = "") -> Shown:
-    """Return how a figure is printed.
-
-    Args:
-        metric: its name.
-        unit: what work is counted in; None when not known.
-        currency: what prices are stated in; empty when not known.
-    """
-    units = {unit} if unit else set()
-    found = _SHOWN[metric]
-    if metric == COST_PER_WORK:
-        value, change = (partial(_money, text=text, currency=currency) for text in (found.value, found.change))
-        found = replace(found, value=value, change=change)
-    counted = _unit(unit).capitalize() if unit else "Work"
-    return replace(found, title=found.title.format(batch=batch(units), unit=counted))
 
 
 def table(comparison: Comparison) -> Table:
@@ -157,14 +91,14 @@ def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Sh
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
-    return _named(steps, [name for name in _SHOWN if name not in left_out and (name not in _ASIDE or name in aside)])
+    return _named(steps, [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)])
 
 
 def _named(steps: Sequence[Step], metrics: Iterable[str]) -> dict[str, Shown]:
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
     currency = spending.currency(_analyses(steps))
-    return {metric: shown(metric, unit, currency) for metric in metrics}
+    return {metric: step_figures.shown(metric, unit, currency) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:
@@ -172,11 +106,11 @@ def overview(comparison: Comparison) -> Table:
     named: list[tuple[str, Callable[[str], float | None]]] = []
     for step in comparison.steps:
         runs = len(step.analyses)
-        label = display.squeeze(display.clean(step.label), _LABEL)
+        label = display.squeeze(display.clean(step.label), LABEL)
         named.append((f"{label} ({runs} runs)" if runs > 1 else label, step.value))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
-            name = display.squeeze(display.clean(run.analysis.run.name), _LABEL)
+            name = display.squeeze(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
     figures = _beside(_figures(comparison.steps), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
@@ -293,15 +227,6 @@ def _whole(shown: Shown, plain: Plain) -> Row:
     relative = "" if plain.difference is None else display.relative(plain.difference, plain.before)
     texts = [*_both(shown, plain), relative]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
-
-
-def _unit(name: str) -> str:
-    return display.shorten(display.clean(name), _LABEL)
-
-
-def batch(units: set[str]) -> str:
-    """Return the batch of work that GPU-hours are set in relation to: `1000 steps`, or units in general."""
-    return f"{WORK_BATCH} {_unit(units.copy().pop())}" if len(units) == 1 else f"{WORK_BATCH} units of work"
 
 
 def _row(

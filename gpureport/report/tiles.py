@@ -8,7 +8,7 @@ from gpureport.comparison.steps import Comparison, Step
 from gpureport.report import display, gpu_time, loss, spending, terms, verdict
 from gpureport.report.inputs import models
 from gpureport.report.model import Tile
-from gpureport.report.step_table import batch
+from gpureport.report.step_figures import batch
 from gpureport.report.verdict import Findings
 
 _HOUR = 3600.0

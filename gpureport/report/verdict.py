@@ -7,7 +7,7 @@ from operator import itemgetter
 
 from gpureport.comparison.measures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, observed_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
-from gpureport.report import difference, display, gpu_time, left_out, loss, spending, step_table
+from gpureport.report import difference, display, gpu_time, left_out, loss, spending, step_figures, step_table
 from gpureport.report.model import Verdict as Result
 from gpureport.report.parts import FindingCard
 
@@ -80,7 +80,7 @@ def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     if judged is None or judged.difference is None:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
-    sentence = difference.sentence(judged, step_table.shown(judged.metric, last.work_unit))
+    sentence = difference.sentence(judged, step_figures.shown(judged.metric, last.work_unit))
     besides = " ".join(_besides(others, last.work_unit))
     return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
 
@@ -96,7 +96,7 @@ def _same(other: Delta, judged: Delta) -> bool:
 def _besides(others: Sequence[Delta], unit: str | None) -> Iterator[str]:
     """Yield the names of other figures that repetitions show to be worse or better."""
     for verdict in (Verdict.WORSE, Verdict.BETTER):
-        names = [step_table.shown(delta.metric, unit).noun for delta in others if delta.verdict is verdict]
+        names = [step_figures.shown(delta.metric, unit).noun for delta in others if delta.verdict is verdict]
         if names:
             yield f"Besides, {verdict.value}: {display.listing(names)}."
 
@@ -106,7 +106,7 @@ def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
     moved = [
-        _moved(delta, step_table.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
+        _moved(delta, step_figures.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
@@ -122,7 +122,7 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
     if delta.metric != "gpu_graphics_clock_hertz":
         return False
     clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
-    shown = step_table.shown(delta.metric, None)
+    shown = step_figures.shown(delta.metric, None)
     return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
 
 

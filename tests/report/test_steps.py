@@ -11,7 +11,7 @@ from gpureport.comparison.comparing import compare
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.step_means import per_work_mean
 from gpureport.recording import METRIC_TYPES, Work
-from gpureport.report import build, display, markdown, step_table, terminal
+from gpureport.report import build, display, markdown, step_figures, step_table, terminal
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
@@ -107,7 +107,7 @@ def test_the_headline_names_what_else_is_proven(repeated: Report) -> None:
 )
 def test_two_shares_have_the_same_decimals(before: float, after: float | None, expected: tuple[str, str]) -> None:
     """Their difference, which has a decimal, is the one that a reader reckons from them."""
-    shown = step_table.shown("gpu_utilization_ratio", None)
+    shown = step_figures.shown("gpu_utilization_ratio", None)
     assert tuple(map(plain, shown.both(before, after))) == expected
 
 
