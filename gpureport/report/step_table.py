@@ -73,8 +73,8 @@ def _note(title: str, *, several: bool) -> str:
     against = "against the row above, then against the first row" if several else "against the row above"
     return (
         f"The verdict is on {title}, {against}. Figures are of whole recordings, or of what had settled where these do "
-        "not tell. With each stands its difference from the row above, of what had settled where it had, and the "
-        f"95{display.GAP}% interval of that."
+        "not tell. With each stands its difference from the row above, marked where it is of what had settled and the "
+        f"figure is not, and the 95{display.GAP}% interval of that."
     )
 
 
@@ -246,12 +246,16 @@ def _row(
 def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None, settled: float | None) -> Cell:
     value = step.value(metric)
     value = settled if value is None else value
-    return Cell(text=display.optional(value, shown.value), small=_small(delta, shown), value=value)
+    text = display.optional(value, shown.value)
+    return Cell(text=text, small=_small(delta, shown, text), value=value)
 
 
-def _small(delta: Delta | None, shown: Shown) -> str:
+def _small(delta: Delta | None, shown: Shown, figure: str | None = None) -> str:
+    """Return a difference, and that it is one of what had settled where the figure it stands below is not."""
     if delta is None or delta.difference is None:
         return ""
     change = _moved(shown, delta) if delta.difference else "no change"
+    settled = figure not in {None, display.optional(delta.after, shown.value)}
+    other = " settled" if delta.difference and delta.window == "steady" and settled else ""
     between = interval(delta, shown)
-    return f"{change} ({between})" if between else change
+    return f"{change}{other} ({between})" if between else f"{change}{other}"

@@ -130,6 +130,23 @@ def test_shares_below_each_other_have_the_same_decimals() -> None:
         assert [text for text in texts if "." not in text] == []
 
 
+@pytest.mark.parametrize(("whole", "marked"), [(1.0, False), (0.5, True)])
+def test_a_difference_of_what_had_settled_says_so(whole: float, *, marked: bool) -> None:
+    """Where the figure it stands below is of the whole recording and another, nobody can reckon the difference."""
+    runs = []
+    for step, level in (("old", 0.6), ("new", 0.8)):
+        for run in range(2):
+            recording, analysis = busy(f"{step}{run}", level, step)
+            found = tuple(
+                examples.statistics(gpu.id, gpu_utilization_ratio=whole * level) for gpu in recording.run.gpus
+            )
+            runs.append((recording, replace(analysis, statistics=found)))
+    made = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
+    assert made.steps is not None
+    change = made.steps.rows[1].cells[made.steps.columns.index("GPU utilisation") - 1].small
+    assert plain(change).startswith("+20.0 points settled (" if marked else "+20.0 points (")
+
+
 def test_for_how_many_comparisons_verdicts_allow_stands_at_the_table(repeated: Report) -> None:
     """It is how the verdicts were come by, and no part of the result."""
     allows = "comparisons, so that none is claimed because there are many"
