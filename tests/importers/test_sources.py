@@ -56,6 +56,13 @@ def test_the_address_of_a_tracker(address: str) -> None:
         find(address)
 
 
+def test_xml_of_others_is_no_log(tmp_path: Path) -> None:
+    """What `sadf -x` or a test runner wrote is not taken for what nvidia-smi writes."""
+    path = tmp_path / "tests.xml"
+    path.write_text('<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n<testsuite name="a"/>\n</testsuites>\n')
+    assert "not a known log" in refused(path)
+
+
 def test_an_empty_file(tmp_path: Path) -> None:
     """An empty file is called empty."""
     (tmp_path / "empty.csv").touch()

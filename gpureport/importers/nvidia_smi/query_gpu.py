@@ -34,7 +34,7 @@ class NvidiaSmi:
         """
         text = head_text(head)
         declared = [layout for _, layout in headers(text, QueryGpuDialect())]
-        if any(map(fields.of_gpus, declared)) or _forms(_piece(text.encode())):
+        if any(map(fields.of_gpus, declared)) or _opened(text):
             return True
         return not declared and headerless(first_lines(text))
 
@@ -87,6 +87,14 @@ def _forms(piece: Piece) -> "set[type[BlockForm]]":
     from gpureport.importers.nvidia_smi.forms.blocks import Blocks  # noqa: PLC0415 - most logs are a CSV of queries
 
     return {part.form for part in Blocks().parts(piece) if part.form is not None}
+
+
+def _opened(text: str) -> bool:
+    """Return whether a block of any form begins; XML is written by others as well."""
+    from gpureport.importers.nvidia_smi.forms.q_xml import QueryXml  # noqa: PLC0415 - as above
+
+    forms = _forms(_piece(text.encode()))
+    return bool(forms) and (forms != {QueryXml} or "nvidia_smi_log" in text)
 
 
 def _in_forms(piece: Piece) -> bool:
