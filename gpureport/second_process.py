@@ -27,6 +27,9 @@ _BEGIN = (
 _LOST = (OSError, EOFError, ValueError, pickle.PickleError)
 """What reading from or writing to a process that is gone raises; ValueError where the stream is closed."""
 
+_PATIENCE = 2.0
+"""Seconds in which it is to end by itself."""
+
 _NOT_DONE: tuple[bool, Any] = (False, None)
 
 
@@ -151,7 +154,12 @@ class SecondProcess:
             with suppress(*_LOST):
                 if stream is not None:
                     stream.close()
-        process.wait()
+        try:
+            process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            # a request that comes just before a call that waits is seen when that call is over
+            process.kill()
+            process.wait()
 
 
 def _processors() -> int:

@@ -112,6 +112,19 @@ def test_an_error_ends_what_it_was_doing() -> None:
     assert not alive(there)
 
 
+def test_one_that_does_not_end_by_itself_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it does may keep it from seeing that it is asked to end."""
+    monkeypatch.setattr(second_process, "_PATIENCE", 0.2)
+    second = SecondProcess()
+    second.start()
+    there = second.ask(os.getpid).result()
+    # as deaf as in a call that waits and began a moment before the request
+    assert second.ask(signal.pthread_sigmask, signal.SIG_BLOCK, [signal.SIGTERM]).result() is not None
+    second.ask(time.sleep, 10_000)
+    second.__exit__(KeyboardInterrupt, KeyboardInterrupt(), None)
+    assert not alive(there)
+
+
 @pytest.mark.parametrize("end", ["whole", signal.SIGKILL, signal.SIGINT])
 def test_nothing_is_imported_anew_and_nothing_is_left(tmp_path: Path, end: str | signal.Signals) -> None:
     """The script that asks is not run in the second process, which ends with the first however that ends."""
