@@ -14,6 +14,8 @@ from gpureport.importers.reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELL
 from gpureport.units import quantity
 
 _NOTHING = {"-", ""}
+_MESSAGES = QueryGpuDialect()
+"""Tells what a line is that is no row."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +138,7 @@ class ListReader:
             whole = not cut or number < piece.first_line + len(lines) - 1
             read = self._line(number, text) if whole else rejected(number, CUT_LAST_LINE, text)
             if isinstance(read, OddLine):
-                message = read.reason in {WRONG_CELLS, BEFORE_HEADER}
-                odd.append(replace(read, kind=QueryGpuDialect().classify(text.strip())) if message else read)
+                odd.append(_told(read) if read.reason in {WRONG_CELLS, BEFORE_HEADER} else read)
             else:
                 records += self._lists.add(read)
         return self._chunk(records, odd, ())
@@ -154,6 +155,12 @@ class ListReader:
             absent=missing,
             notes=(*notes, *(self._notes if records else ())),
         )
+
+
+def _told(line: OddLine) -> OddLine:
+    """Return a line that is no row with what it is: some are messages."""
+    kind = _MESSAGES.classify(line.text.strip())
+    return line if kind is line.kind else replace(line, kind=kind)
 
 
 def rejected(number: int, reason: str, text: str) -> OddLine:
