@@ -69,7 +69,8 @@ def refuse_skipped(stamps: IntArray, zone: ZoneInfo) -> None:
     skips = np.array(
         [_offset(int(quarter), zone, 0) < _offset(int(quarter), zone, 1) for quarter in quarters], dtype=bool
     )
-    inside = stamps[skips[inverse]]
+    # rows of all GPUs share a stamp
+    inside = np.unique(stamps[skips[inverse]])
     if len(inside) < _SEVERAL:
         return
     shown = (_EPOCH + timedelta(microseconds=int(inside.min()))).strftime("%Y-%m-%d %H:%M:%S")

@@ -89,6 +89,8 @@ def test_rows_in_the_hour_that_is_skipped_tell_that_the_zone_is_another(tmp_path
         read_text(tmp_path, lines(HEADER, *rows), Placement(tz="Europe/Berlin"))
     damaged = read_text(tmp_path, lines(HEADER, *rows[:61], *rows[120:]), Placement(tz="Europe/Berlin"))
     assert kept(damaged) == 121
+    tick = [line.replace(", 0, ", f", {gpu}, ", 1) for line in rows[:61] + rows[120:] for gpu in range(8)]
+    assert kept(read_text(tmp_path, lines(HEADER, *tick), Placement(tz="Europe/Berlin"))) == 8 * 121
 
 
 def test_gaps_are_no_samples(tmp_path: Path) -> None:
