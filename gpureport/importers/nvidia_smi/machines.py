@@ -1,6 +1,7 @@
 """Rows of several machines in one query log: a column of a script's own that names the host tells them."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +12,7 @@ from gpureport.importers.assembly import Values
 _NAMES = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
 _LETTER = re.compile(r"[^\W\d_]")
 _ACROSS = ("uuid", "serial")
-"""What names a GPU among those of all machines; an index and a PCI address are those of one."""
+"""What names a GPU among those of all machines; an index is one of a machine, and a PCI address may be."""
 _SEVERAL = 3
 """Rows from which on a name is that of a machine, and not a damaged one."""
 
@@ -25,7 +26,8 @@ class Machines:
     """
 
     path: str
-    _rows: dict[str, int] = field(default_factory=dict)
+    _rows: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Rows by the PCI address they name, empty where none, and the machine."""
 
     def see(self, data: dict[str, Values]) -> None:
         """Look at the next rows.
@@ -36,12 +38,23 @@ class Machines:
         name = next((name for name in data if _NAMES.fullmatch(name)), None)
         if name is None or any(across in data and data[across].valid.any() for across in _ACROSS):
             return
-        texts = np.asarray(data[name].texts or (), dtype=object)
-        counts = np.bincount(data[name].data[data[name].valid].astype(np.int64), minlength=len(texts))
-        for text, count in zip(texts.tolist(), counts.tolist(), strict=False):
-            if count and _LETTER.search(text):
-                self._rows[text] = self._rows.get(text, 0) + count
-        machines = sorted(text for text, count in self._rows.items() if count >= _SEVERAL)
-        if len(machines) > 1:
-            what = f"GPUs of several machines ({', '.join(machines[:5])}) in one log without uuid"
+        self._rows.update(_pairs(data.get("bus_id"), data[name]))
+        machines: dict[str, list[str]] = {}
+        for (address, machine), count in sorted(self._rows.items()):
+            if count >= _SEVERAL and _LETTER.search(machine):
+                machines.setdefault(address, []).append(machine)
+        shared = next((each for each in machines.values() if len(each) > 1), None)
+        if shared is not None:
+            what = f"GPUs of several machines ({', '.join(shared[:5])}) in one log without uuid"
             raise SourceError(self.path, what, "write one file a machine, and read them with --as-one-run; or log uuid")
+
+
+def _pairs(addresses: Values | None, machines: Values) -> Counter[tuple[str, str]]:
+    """Return how many rows name each address and machine."""
+    names, held = machines.texts or [], (addresses.texts if addresses else None) or []
+    codes = np.full(len(machines.data), len(held), dtype=np.int64)
+    if addresses is not None and held:
+        codes[addresses.valid] = addresses.data[addresses.valid]
+    pairs, counts = np.unique(codes[machines.valid] * len(names) + machines.data[machines.valid], return_counts=True)
+    found = zip(pairs.tolist(), counts.tolist(), strict=True)
+    return Counter({([*held, ""][pair // len(names)], names[pair % len(names)]): count for pair, count in found})
