@@ -33,6 +33,7 @@ UNITS: dict[str, Unit] = {
     "MB": Unit("By", 2**20),
     "KB/s": Unit("By/s", 1000),
     "MB/s": Unit("By/s", 10**6),
+    "MiB/s": Unit("By/s", 2**20),
     "mW": Unit("W", 1, 1000),
     "W": Unit("W", 1),
     "kW": Unit("W", 1000),

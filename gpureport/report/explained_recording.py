@@ -11,6 +11,8 @@ from gpureport.report.parts import Explanation, Fact, Section
 
 SYSSTAT = "sar -u -r -b -P ALL 1 > host.txt"
 """What logs the machine without a program of one's own: in local time, as nvidia-smi does."""
+GPM = "nvidia-smi dmon --gpm-metrics 2,3,5,10 -o DT > gpm.log"
+"""What logs how much of a GPU works without DCGM, on Hopper and newer: multiprocessors, tensor cores, memory."""
 DCGM = "dcgmi dmon -e 203,155,150,140,252,1002,1004,1005 -d 1000 > dcgm.txt"
 """What logs utilisation, power, temperatures and memory, and what DCGM counts besides."""
 _LEFT_OUT = {"serial"}
@@ -59,7 +61,7 @@ def explanation(rules: Sequence[Rule]) -> Explanation:
         sections=(
             Section(title="The GPUs", code=(gpu_command(rules),)),
             Section(
-                title="The same on drivers of R590 and newer",
+                title="The same on drivers of R580 and newer",
                 code=(gpu_command(rules, newest=True),),
                 paragraphs=("The driver counts the time a clock was held down: nothing is lost between two rows.",),
             ),
@@ -84,6 +86,11 @@ def explanation(rules: Sequence[Rule]) -> Explanation:
                     "No time is in it: read it with --interval 1.",
                 ),
                 facts=_facts(rules, "dcgm"),
+            ),
+            Section(
+                title="Without DCGM, on GPUs of Hopper and newer",
+                code=(GPM,),
+                paragraphs=("smutil, smocc, mmaact and dram are its SM, tensor and DRAM activity, once a second.",),
             ),
             Section(
                 title="Besides, where copies to the GPU or one process are in question",

@@ -63,8 +63,8 @@ class Dmon:
 
     @staticmethod
     def opens(line: str) -> bool:
-        """Return whether a line is a heading of dmon, or a row of a CSV that has none."""
-        return bool(_names(line)) or _assumed(line) is not None
+        """Return whether a line is a heading of dmon, its units, or a row of a CSV that has neither."""
+        return bool(_names(line) or _measured(line)) or _assumed(line) is not None
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield of each piece the lines that are no rows, then a chunk for each stretch under the same headings."""
@@ -83,7 +83,7 @@ class Dmon:
                 odd.add(place, LineKind.REJECTED, lines.damage(place))
                 continue
             text, before = lines.line(place), self._heading.layout
-            declares = self._declares(text)
+            declares = self._declares(text, odd)
             if declares or text.startswith(b"#"):
                 odd.add(place, LineKind.HEADER if declares else LineKind.NOISE)
             if self._heading.layout is not before:
@@ -94,7 +94,7 @@ class Dmon:
             self._assume(lines, begin, odd)
             yield _Run(begin, len(lines), self._heading.layout)
 
-    def _declares(self, text: bytes) -> bool:
+    def _declares(self, text: bytes, odd: Odd) -> bool:
         """Return whether a line is one of headings or units; what it declares is in force from now on."""
         heading = self._heading
         if text in {heading.names, heading.units}:
@@ -105,6 +105,10 @@ class Dmon:
             self._before, self._heading = heading, _Heading(text, b"", dmon_columns.declared(names))
         elif units and heading.names:
             self._heading = self._with_units(heading, text, units)
+        elif measured := _measured(written):
+            self._heading = _Heading(units=text, layout=dmon_columns.declared(measured, units))
+            named = " ".join(name for name in measured if name not in {"Date", "Time"})
+            odd.note(f"dmon wrote units and no names (noheader); its columns are taken for {named}.")
         return bool(names or units)
 
     def _with_units(self, heading: _Heading, text: bytes, units: tuple[str, ...]) -> _Heading:
@@ -202,6 +206,16 @@ def _units(line: str) -> tuple[str, ...]:
     """Return the units in a line, none where it is no line of dmon's units."""
     text = line.lstrip("#, \t")
     return tuple(_split(text)) if _UNITS.fullmatch(text) else ()
+
+
+def _measured(line: str) -> tuple[str, ...]:
+    """Return the headings that a line of units stands for, none where it does not tell them."""
+    units = _units(line) if line.lstrip().startswith("#") else ()
+    stamp = ("Date", "Time")[: units.index("Idx")] if "Idx" in units[:3] else ()
+    if units[: len(stamp)] != ("YYYYMMDD", "HH:MM:SS")[: len(stamp)]:
+        return ()
+    names = dmon_columns.measured_in(units[len(stamp) + 1 :])
+    return (*stamp, "gpu", *names) if names else ()
 
 
 def _assumed(line: str) -> tuple[str, ...] | None:

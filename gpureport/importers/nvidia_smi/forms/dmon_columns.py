@@ -38,8 +38,32 @@ _SERIES = {
     "pci": ("pcie_replays_total", ""),
     "rxpci": ("pcie_receive_bytes_per_second", "MB/s"),
     "txpci": ("pcie_transmit_bytes_per_second", "MB/s"),
+    "gract": ("gpu_graphics_engine_active_ratio", "%"),
+    "smutil": ("gpu_sm_active_ratio", "%"),
+    "smocc": ("gpu_sm_occupancy_ratio", "%"),
+    "mmaact": ("gpu_tensor_active_ratio", "%"),
+    "dram": ("gpu_dram_active_ratio", "%"),
+    "pcitx": ("pcie_transmit_bytes_per_second", "MiB/s"),
+    "pcirx": ("pcie_receive_bytes_per_second", "MiB/s"),
+    "nvltx": ("nvlink_transmit_bytes_per_second", "MiB/s"),
+    "nvlrx": ("nvlink_receive_bytes_per_second", "MiB/s"),
 }
-"""Heading to metric, and the unit it counts in where no line of units says; its MB of memory are MiB."""
+"""Heading to metric, and the unit it counts in where no line of units says; its MB of memory are MiB.
+
+From `gract` on they are those of `--gpm-metrics` (Hopper and newer), as driver 580.159.04 writes them on an H100.
+"""
+_GPM = "GPM:"
+"""What stands before the unit of a column of `--gpm-metrics`."""
+_SETS = {
+    "pwr gtemp mtemp": "W C C",
+    "sm mem enc dec jpg ofa": "% % % % % %",
+    "mclk pclk": "MHz MHz",
+    "pviol tviol": "% bool",
+    "fb bar1 ccpm": "MB MB MB",
+    "sbecc dbecc pci": "errs errs errs",
+    "rxpci txpci": "MB/s MB/s",
+}
+"""Columns of each letter of `-s pucvmet`, in the order in which dmon writes them, and their units; no two are alike."""
 DEFAULT = ("gpu", "pwr", "gtemp", "mtemp", "sm", "mem", "enc", "dec", "jpg", "ofa", "mclk", "pclk")
 """Columns of dmon without `-s`, drivers of R550 and newer, which can leave the header out."""
 ALL = (*DEFAULT, *("pviol", "tviol", "fb", "bar1", "ccpm", "sbecc", "dbecc", "pci", "rxpci", "txpci"))
@@ -49,6 +73,16 @@ ALL = (*DEFAULT, *("pviol", "tviol", "fb", "bar1", "ccpm", "sbecc", "dbecc", "pc
 def known(heading: str) -> bool:
     """Return whether dmon is known to write a heading."""
     return heading in _SERIES
+
+
+def measured_in(units: Sequence[str]) -> tuple[str, ...]:
+    """Return the headings of `-s` above a line of units, `Idx` left out; none where it is no line of such columns."""
+    rest, names = list(units), list[str]()
+    for headings, said in _SETS.items():
+        if rest[: len(said.split())] == said.split():
+            names += headings.split()
+            rest = rest[len(said.split()) :]
+    return () if rest else tuple(names)
 
 
 def declared(headings: Sequence[str], units: Sequence[str] = ()) -> Layout:
@@ -78,6 +112,7 @@ def _column(heading: str, unit: str) -> Column:
     metric = BY_NAME[target]
     if metric.unit == "":
         return Column(target=target, source=heading, dtype=metric.dtype, read=_READERS[metric.dtype])
+    unit = unit.removeprefix(_GPM)
     stated = Number(unit=unit, base=metric.unit)
     number = Number(
         # a unit of another dimension is none of this column

@@ -80,6 +80,47 @@ def test_a_header_that_is_left_out_must_be_the_usual_one(tmp_path: Path) -> None
         read_text(tmp_path, csv(dmon(10, names=("pwr", "sm")), header=False))
 
 
+@pytest.mark.parametrize("stamped", [True, False])
+@pytest.mark.parametrize("names", [PUCVMET, PUC, ("pwr", "gtemp", "mtemp", "fb", "bar1", "ccpm"), ("rxpci", "txpci")])
+def test_units_alone_tell_the_columns(tmp_path: Path, names: tuple[str, ...], *, stamped: bool) -> None:
+    """`--format csv,noheader` leaves the line of units, in which no two sets of columns are alike; a note says so."""
+    whole = dmon(10, gpus=2, names=names, stamped=stamped)
+    bare = "".join(line for line in csv(whole).splitlines(keepends=True) if "gpu" not in line)
+    interval = Placement(interval=None if stamped else 1.0)
+    recording = read_text(tmp_path, bare, interval)
+    assert bare.startswith("#")
+    assert same(recording, read_text(tmp_path, csv(whole), interval))
+    assert f"(noheader); its columns are taken for gpu {' '.join(names)}." in recording.run.quality.notes[0]
+
+
+def test_units_of_unknown_columns_tell_nothing(tmp_path: Path) -> None:
+    """A line of units that stands for no known columns is no heading."""
+    with pytest.raises(SourceError, match="not a known log"):
+        read_text(tmp_path, "#Idx, W, C, %\n 0, 300, 60, 90\n 0, 300, 60, 91\n")
+
+
+def test_counters_of_the_hardware(tmp_path: Path) -> None:
+    """Columns of `--gpm-metrics` are the metrics that DCGM profiles; others of them are kept as they are."""
+    names = ("#Date", "Time", "gpu", "sm", "gract", "smutil", "smocc", "mmaact", "dram", "fp64", "pcirx", "nvltx")
+    units = ("#YYYYMMDD", "HH:MM:SS", "Idx", "%", *["GPM:%"] * 6, *["GPM:MiB/s"] * 2)
+    rows = [[*clock(s), 0, 38, *(["-"] * 8 if s < 2 else [99, 95, 14, 92, 26, 1, 5, 7])] for s in range(4)]
+    recording = read_text(tmp_path, lines(*map(aligned, [names, units, *rows])))
+    expected = {
+        "gpu_utilization_ratio": 0.38,
+        "gpu_graphics_engine_active_ratio": 0.99,
+        "gpu_sm_active_ratio": 0.95,
+        "gpu_sm_occupancy_ratio": 0.14,
+        "gpu_tensor_active_ratio": 0.92,
+        "gpu_dram_active_ratio": 0.26,
+        "extra_fp64": "1",
+        "pcie_receive_bytes_per_second": 5 * 2**20,
+        "nvlink_transmit_bytes_per_second": 7 * 2**20,
+    }
+    assert {name: recording.series.column(name)[3].as_py() for name in expected} == pytest.approx(expected)
+    assert recording.series.column("gpu_sm_active_ratio").to_pylist()[:2] == [None, None]
+    assert ("smutil", "-", 2) in absent(recording)
+
+
 def test_old_drivers_have_one_temperature(tmp_path: Path) -> None:
     """`temp` is the temperature of the GPU."""
     recording = read_text(tmp_path, dmon(3, names=("pwr", "temp", "sm", "mem", "enc", "dec", "mclk", "pclk")))
