@@ -102,8 +102,9 @@ def _swapped(source: str, file: RawFile, head: bytes, importers: Sequence[Import
 
 
 def _first_line(head: bytes) -> str:
-    """Return the beginning of the first line in words that a terminal can print, empty for binary data."""
-    line = head.decode("utf-8", errors="replace").lstrip("\ufeff").partition("\n")[0].strip()[:60].replace("\t", " ")
+    """Return the beginning of the first line with words that a terminal can print, empty for binary data."""
+    text = head.decode("utf-8", errors="replace").lstrip("\ufeff").lstrip()
+    line = text.partition("\n")[0].strip()[:60].replace("\t", " ")
     return line if line.isprintable() and "\ufffd" not in line else ""
 
 

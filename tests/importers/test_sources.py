@@ -75,6 +75,12 @@ def test_a_first_line_with_tabs_is_shown(tmp_path: Path) -> None:
     assert "(it begins 'node1 1 all %user 50.25')" in refused(tmp_path / "log.txt")
 
 
+def test_blank_lines_above_a_text(tmp_path: Path) -> None:
+    """A text that begins with blank lines, as the help of nvidia-smi does, is shown by the first one with words."""
+    (tmp_path / "log.txt").write_text("\n \n    GPU statistics are displayed in scrolling format\n")
+    assert "(it begins 'GPU statistics are displayed in scrolling format')" in refused(tmp_path / "log.txt")
+
+
 def test_a_picture(tmp_path: Path) -> None:
     """Binary content is not printed."""
     (tmp_path / "log.csv").write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")

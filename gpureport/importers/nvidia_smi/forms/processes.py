@@ -16,6 +16,10 @@ from gpureport.units import quantity
 _NOTHING = {"-", ""}
 _MESSAGES = QueryGpuDialect()
 """Tells what a line is that is no row."""
+_REMEMBERED = 4_096
+"""Lines that are no rows and are told from what was said of them before."""
+_LONGEST = 200
+"""Bytes of a line that is remembered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +122,7 @@ class ListReader:
         self._lists = Lists(slack)
         self._line = line
         self._notes = notes
+        self._known: dict[bytes, OddLine] = {}
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield a chunk a piece, and the last list at the end."""
@@ -132,16 +137,31 @@ class ListReader:
         odd: list[OddLine] = []
         lines = piece.data.split(b"\n")
         for number, raw in enumerate(lines, piece.first_line):
+            whole = not cut or number < piece.first_line + len(lines) - 1
+            known = self._known.get(raw) if whole else None
+            if known is not None:
+                odd.append(OddLine(number, known.kind, known.reason, known.text))
+                continue
             text = raw.decode(errors="replace").strip("\r")
             if not text.strip("\0\t "):
                 continue
-            whole = not cut or number < piece.first_line + len(lines) - 1
             read = self._line(number, text) if whole else rejected(number, CUT_LAST_LINE, text)
             if isinstance(read, OddLine):
-                odd.append(_told(read) if read.reason in {WRONG_CELLS, BEFORE_HEADER} else read)
+                odd.append(self._told(raw, read))
             else:
                 records += self._lists.add(read)
         return self._chunk(records, odd, ())
+
+    def _told(self, raw: bytes, line: OddLine) -> OddLine:
+        """Return a line that is no row with what it is: some are messages; it is told once below each heading."""
+        if line.reason in {WRONG_CELLS, BEFORE_HEADER}:
+            kind = _MESSAGES.classify(line.text.strip())
+            line = line if kind is line.kind else replace(line, kind=kind)
+        if line.kind is LineKind.HEADER or len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        elif len(raw) <= _LONGEST:
+            self._known[raw] = line
+        return line
 
     def _chunk(self, records: list[Record], odd: Sequence[OddLine], notes: tuple[str, ...]) -> Chunk:
         counted, missing = self._lists.counted, dict(self._lists.absent)
@@ -155,12 +175,6 @@ class ListReader:
             absent=missing,
             notes=(*notes, *(self._notes if records else ())),
         )
-
-
-def _told(line: OddLine) -> OddLine:
-    """Return a line that is no row with what it is: some are messages."""
-    kind = _MESSAGES.classify(line.text.strip())
-    return line if kind is line.kind else replace(line, kind=kind)
 
 
 def rejected(number: int, reason: str, text: str) -> OddLine:

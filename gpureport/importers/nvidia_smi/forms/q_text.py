@@ -121,10 +121,10 @@ class QueryText:
 
     def _outside(self, number: int, line: str) -> None:
         """Take a line outside of any section: of the head of a document, or of something else."""
-        parts = self._parts(line)
         head = self._documents.head
+        parts = None if head is None or ":" not in line else self._parts(line)
         label, text = ("", None) if parts is None else parts[1:]
-        if text is None or label not in _HEAD or head is None:
+        if head is None or text is None or label not in _HEAD:
             self._documents.stray(number, line)
             return
         self._documents.above(OddLine(number, LineKind.NOISE, "", line))

@@ -1,6 +1,7 @@
 """Lines between the blocks of a form: messages of the driver, the prose of a job, and what damage left of rows."""
 
 import re
+from functools import lru_cache
 
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
@@ -17,8 +18,13 @@ _LONGEST = 1_000
 def stray(number: int, line: str) -> OddLine:
     """Return a line that is of no block; one that holds figures is rejected, prose is noise."""
     text = line.strip()[:_LONGEST]
+    kind = _kind(text)
+    return OddLine(number, kind, NOT_OF_FORM if kind is LineKind.REJECTED else "", text)
+
+
+@lru_cache(8192)
+def _kind(text: str) -> LineKind:
+    """Return what a line of no block is; what is strewn over a log mostly says the same."""
     if QueryGpuDialect().classify(text) is LineKind.EVENT:
-        return OddLine(number, LineKind.EVENT, "", text)
-    if _FIGURES.search(text) or _NUMBERS.fullmatch(text):
-        return OddLine(number, LineKind.REJECTED, NOT_OF_FORM, text)
-    return OddLine(number, LineKind.NOISE, "", text)
+        return LineKind.EVENT
+    return LineKind.REJECTED if _FIGURES.search(text) or _NUMBERS.fullmatch(text) else LineKind.NOISE

@@ -84,6 +84,15 @@ def test_damaged_rows_of_pmon_are_named(tmp_path: Path) -> None:
     assert recording.run.quality.noise == 1
 
 
+def test_a_line_is_told_anew_below_another_heading(tmp_path: Path) -> None:
+    """A row that is none below one heading, however often it stands there, is one below the next."""
+    row = aligned([*clock(0), 0, 7, "C", 100])
+    text = lines(*heading(PMON), row, row, *heading(("Date", "Time", "gpu", "pid", "type", "fb")), row, "odd", "odd")
+    recording = read_text(tmp_path, text)
+    assert column(recording, "gpu_processes") == [1]
+    assert rejected(recording) == [("wrong number of cells", 4, 3)]
+
+
 def test_compute_apps_are_counted_by_gpu(tmp_path: Path) -> None:
     """Rows of one tick lie some milliseconds apart; GPUs are told by what the query asked for."""
     rows = [app(s + 0.002 * gpu, gpu, pid) for s in range(3) for gpu in (0, 1) for pid in range(7, 9 + gpu)]
