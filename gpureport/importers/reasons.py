@@ -46,7 +46,11 @@ BESIDE_A_LOG = "recorded in an attached log as well"
 """Points of a tracker for devices that a log attached to the run covers."""
 TWICE_AT_ONCE = "another value at the same time"
 """Points of a tracker whose series has a later value at the same moment."""
-CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS})
+FORKED = "a forked process had the monitor start again"
+"""Points of ticks less than a second after another one: every loader worker that Neptune's client is forked into
+makes one. No fault of the run.
+"""
+CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED})
 """Reasons that are no fault of what was read."""
 
 REASONS = (
@@ -77,4 +81,5 @@ REASONS = (
     BESIDE_A_LOG,
     TWICE_AT_ONCE,
     OTHER_PROCESS,
+    FORKED,
 )

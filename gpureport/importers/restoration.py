@@ -47,6 +47,11 @@ class Restored:
     never: tuple[str, ...] = ()
 
     @property
+    def recorded(self) -> int:
+        """How many values were recorded, zeros that were put back left out."""
+        return sum(int((~np.isnan(each)).sum()) for each in self.values.values()) - self.zeros
+
+    @property
     def zeros(self) -> int:
         """How many zeros were put back."""
         return sum(int(places.sum()) for places in self.imputed.values())

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from gpureport.importers.clock import Clock
 from gpureport.importers.neptune.devices import Arranged, Place
 from gpureport.importers.neptune.process import Process
-from gpureport.importers.reasons import NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
+from gpureport.importers.reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
 from gpureport.quality import AbsentCells, ClockStep, Quality, Rejected
 
 _HOUR = 3600.0
@@ -42,6 +42,7 @@ def quality(  # noqa: PLR0913, PLR0917 - what an account is made of
     counted = {
         OTHER_PROCESS: arranged.copies,
         TWICE_AT_ONCE: sum(each.repeated for each in samples),
+        FORKED: sum(each.crowded for each in samples),
         NOT_SELECTED: unselected,
     }
     rejected += [Rejected(reason=why, rows=count, first_line=None) for why, count in counted.items() if count]

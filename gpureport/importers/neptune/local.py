@@ -186,6 +186,8 @@ class _Recorded:
         first, put = next(iter(logs(self.folder))), _number(self.folder / "last_put_version")
         if first > 1:
             yield f"the log begins with operation {first}: what was before it was uploaded and deleted"
+        if done.copies:
+            yield f"{done.copies} operations that forked processes wrote again count once"
         if done.torn:
             yield "the last line of the log is cut, its operation is lost"
         if put is not None and put > done.newest:

@@ -11,6 +11,8 @@ from gpureport.errors import SourceError
 from gpureport.importers.neptune.content import NO_STEP, STEP, Scalar, Series
 
 _SECOND = 1e6
+_REMEMBERED = 1_000
+"""Lines that are held against those below: a buffer of 8 KiB has some fifty, and each worker writes it once."""
 _ASSIGNED = {"AssignFloat", "AssignInt", "AssignBool", "AssignString"}
 
 Point = tuple[float, float, float | None]
@@ -31,6 +33,8 @@ class Operations:
         self.newest = 0
         self.bytes = 0
         self.torn: int | None = None
+        self.copies = 0
+        self._recent: dict[bytes, None] = {}
 
     def read(self, path: Path) -> None:
         """Apply the operations of one log, in order.
@@ -45,8 +49,18 @@ class Operations:
         self.bytes += len(data)
         lines = data.rstrip(b"\r\n\0 ").split(b"\n")
         for number, line in enumerate(lines, 1):
-            if line.strip():
+            if line.strip() and not self._copied(line):
                 self._line(path, number, line, last=number == len(lines))
+
+    def _copied(self, line: bytes) -> bool:
+        """Return whether a line stood there before: a forked process writes what was buffered a second time."""
+        if line in self._recent:
+            self.copies += 1
+            return True
+        if len(self._recent) >= _REMEMBERED:
+            del self._recent[next(iter(self._recent))]
+        self._recent[line] = None
+        return False
 
     def _line(self, path: Path, number: int, line: bytes, *, last: bool) -> None:
         try:

@@ -9,7 +9,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.neptune import names
 from gpureport.importers.neptune.content import Series
 from gpureport.importers.neptune.namespaces import Namespace
-from gpureport.importers.neptune.ticks import based, joined
+from gpureport.importers.neptune.ticks import apart, based, joined
 from gpureport.importers.restoration import Points, restored
 
 UTILISATION = "gpu_utilization_ratio"
@@ -64,6 +64,7 @@ class Sampled:
         blocks: rows of each device.
         points: points of its series that have a meaning.
         repeated: points at whose time their series has another.
+        crowded: points of ticks that a forked process set off.
         nan: values that are no numbers, by metric.
         zeros: values that were put back.
         of: values of the metrics that zeros were put back into, together.
@@ -75,6 +76,7 @@ class Sampled:
     blocks: tuple[Block, ...]
     points: int
     repeated: int = 0
+    crowded: int = 0
     nan: Mapping[str, int] = field(default_factory=dict)
     zeros: int = 0
     of: int = 0
@@ -94,19 +96,19 @@ def sampled(space: Namespace, series: Mapping[str, Series], node: str) -> Sample
     read, spread = joined({path: series[path] for path in space.leaves if path in series}, space.leaves)
     # what the client did not write has no zeros to put back, whatever it is called
     keys = {(path[len(space.path) + 1 :] if space.client else f"/{path}"): path for path in read}
-    ticked = restored({key: read[path] for key, path in keys.items()})
+    whole = restored({key: read[path] for key, path in keys.items()})
+    ticked = apart(whole) if space.client else whole
     values = {keys[key]: each for key, each in ticked.values.items()}
     filled = {keys[key]: each for key, each in ticked.imputed.items()}
-    known = {path: int((~np.isnan(each)).sum()) for path, each in values.items()}
-    kept = {path: count - int(filled[path].sum()) if path in filled else count for path, count in known.items()}
     points = {path: int((~np.isnan(each.values)).sum()) for path, each in read.items()}
     return Sampled(
         blocks=_blocks(space, ticked.times, values, filled, node),
         points=sum(len(each.times) for each in read.values()),
-        repeated=sum(points[path] - kept.get(path, 0) for path in read),
+        repeated=sum(points.values()) - whole.recorded,
+        crowded=whole.recorded - ticked.recorded,
         nan=_nan(space, read, points),
         zeros=ticked.zeros,
-        of=sum(known[path] for path in filled),
+        of=sum(int((~np.isnan(values[path])).sum()) for path in filled),
         never=tuple(sorted(_gpu(leaf) for leaf in ticked.never)),
         unrestored=_unrestored(space, values),
         spread=spread,
