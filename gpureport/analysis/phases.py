@@ -41,7 +41,7 @@ BURSTS = Threshold(
 )
 """Share of active samples below which a job is one of bursts."""
 _FEW_BURSTS = 3
-"""Bursts outside sustained activity that are no autotuning."""
+"""Bursts before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
 LATE = Threshold(
     value=60.0, unit="s", provenance=Provenance.PRAGMATIC, source="ranks start seconds apart; later is an idle gap"
@@ -53,8 +53,8 @@ def activity(cells: Cells) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
-    beginning) or before it (for the end) active, itself included. A job of bursts, with fewer than half of its samples
-    active, begins and ends with bursts that come as often as half of those within.
+    beginning) or before it (for the end) active, itself included. A job ends with bursts that come as often as half of
+    those within; one of bursts, with fewer than half of its samples active, begins with such bursts, too.
     """
     values = cells.values(UTILISATION)
     known = np.flatnonzero(cells.known(UTILISATION))
@@ -94,7 +94,7 @@ def _sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> 
 
 
 def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
-    """Return first and last active row of a job, single bursts before and after it included where it is made of them.
+    """Return first and last active row of a job, with the bursts after it, and before it where it is made of them.
 
     Args:
         active: which samples are.
@@ -102,16 +102,15 @@ def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
         last: row of the last.
     """
     share = float(active[first : last + 1].mean()) if last > first else 1.0
-    if share >= BURSTS.value:
-        return first, last
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
-    return first - _as_dense(before, share / 2), last + _as_dense(after, share / 2)
+    earlier = _as_dense(before, share / 2, _FEW_BURSTS) if share < BURSTS.value else 0
+    return first - earlier, last + _as_dense(after, share / 2, 1)
 
 
-def _as_dense(distances: IntArray, share: float) -> int:
+def _as_dense(distances: IntArray, share: float, fewest: int) -> int:
     """Return the distance in rows up to which bursts come at least as often as that, 0 where they never do."""
     dense = np.arange(1, len(distances) + 1) >= share * distances
-    dense &= len(distances) >= _FEW_BURSTS
+    dense &= len(distances) >= fewest
     return int(distances[dense][-1]) if dense.any() else 0
 
 
