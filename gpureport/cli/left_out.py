@@ -1,22 +1,25 @@
 """Tells on standard error what of a source is not read though nobody said so."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from gpureport.cli.verbosity import note
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gpureport.importers.tracked import LeftOut
 
 _NAMED = 5
 """Names that are written out; more are told by dots."""
 
 
-def skipped(source: str) -> None:
-    """Say which files of a folder are no known log, on standard error."""
+def skipped(source: str, named: "Collection[Path]") -> None:
+    """Say which files of a folder are no known log and were not named by an option, on standard error."""
     from gpureport.importers import unrecognised  # noqa: PLC0415 - loads pyarrow
 
-    names = [str(path) for path in unrecognised(source)]
+    given = {path.resolve() for path in named}
+    names = [str(path) for path in unrecognised(source) if path.resolve() not in given]
     if names:
         note(f"gpureport: {source}: not read, no known log or not to be told whose: {_few(names)}")
 

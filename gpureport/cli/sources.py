@@ -65,7 +65,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
     from gpureport.importers import Reading, find, together, training_logs  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
-        left_out.skipped(source)
+        left_out.skipped(source, (*options.host, *options.training))
     if options.as_one_run:
         runs = [together(sources, options.host, options.kind)]
     else:

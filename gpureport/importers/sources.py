@@ -38,6 +38,8 @@ _WANTED_BESIDE = (
     "give what sar, sadf -d, mpstat, vmstat -t, pidstat or top -b print, or a CSV with a timestamp and cpu_percent "
     "(gpureport explain recording prints what logs it)"
 )
+_NEPTUNE = ".neptune"
+"""Folder in which Neptune's client keeps runs, where it was started."""
 _BESIDE_WANTED = "give the log of the GPUs as a source, and this one with --host"
 _WANTED = "give a log of nvidia-smi --query-gpu=timestamp,index,utilization.gpu,... --format=csv -l 1"
 
@@ -231,6 +233,9 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
         if hosts:
             what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
             raise SourceError(str(source), what, _WANTED)
+        if (Path(source) / _NEPTUNE).is_dir():
+            what = "the folder holds runs of Neptune's client and no log"
+            raise SourceError(str(source), what, f"give {Path(source) / _NEPTUNE}")
         raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
     alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
     beside = {folder: list(_recognised(folder, BESIDE)) for folder in alone}

@@ -40,7 +40,7 @@ def test_no_sample_is_claimed_twice() -> None:
         if path.is_file()
     }
     assert [name for name, kinds in claims.items() if len(kinds) > 1] == []
-    other = (".md", "expected.json", "/training.csv")
+    other = (".md", "expected.json", "/training.csv", "truth.json", ".tar.gz")
     assert [name for name, kinds in claims.items() if bool(kinds) == name.endswith(other)] == []
 
 
@@ -79,6 +79,14 @@ def test_blank_lines_above_a_text(tmp_path: Path) -> None:
     """A text that begins with blank lines, as the help of nvidia-smi does, is shown by the first one with words."""
     (tmp_path / "log.txt").write_text("\n \n    GPU statistics are displayed in scrolling format\n")
     assert "(it begins 'GPU statistics are displayed in scrolling format')" in refused(tmp_path / "log.txt")
+
+
+def test_a_folder_with_runs_of_neptune(tmp_path: Path) -> None:
+    """The folder in which Neptune's client was started is not its store; the message says where that is."""
+    (tmp_path / ".neptune" / "offline").mkdir(parents=True)
+    with pytest.raises(SourceError, match="holds runs of Neptune's client") as raised:
+        read(tmp_path)
+    assert raised.value.hint == f"give {tmp_path / '.neptune'}"
 
 
 def test_a_picture(tmp_path: Path) -> None:
