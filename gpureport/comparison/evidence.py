@@ -26,7 +26,7 @@ def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return a mean over time: within runs where each side is one, else over runs."""
     runs = (*base.runs, *step.runs)
     interval = coarsest(runs)
-    if any(run.steady_seconds(figure.metric, interval) <= 0 for run in runs):
+    if any(run.recorded_seconds(figure.metric, interval) <= 0 for run in runs):
         return told(base, step, figure, ABSENT)
     brief = _brief(runs, figure.metric, interval)
     if brief:

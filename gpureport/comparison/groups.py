@@ -32,6 +32,21 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Brief:
+    """Why a figure is not told though it was recorded: a run holds too little of what had settled.
+
+    Attributes:
+        run: the run that holds least.
+        seconds: what it holds of it.
+        least: what a run needs to count.
+    """
+
+    run: str
+    seconds: float
+    least: float = STEADY_SECONDS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """One step among others.
 
@@ -40,11 +55,12 @@ class Group:
         runs: how many it has.
         gpus: GPUs of a run; None where its runs differ.
         models: of its GPUs.
-        utilisation: GPU utilisation of what had settled; None where not recorded.
+        utilisation: GPU utilisation of what had settled; None where not recorded, or `brief`.
         work_unit: what work is counted in; None where not known.
         work_per_gpu_hour: work a GPU did in an hour; None where not known.
         gpu_hour_price: what a GPU-hour costs; None where not known, or its runs differ.
         cost_per_1000_work: what 1000 units of work cost; None where either is not known.
+        brief: why utilisation is not told though it was recorded; None where it is told, or was not recorded.
     """
 
     label: str
@@ -56,6 +72,7 @@ class Group:
     work_per_gpu_hour: Mean | None
     gpu_hour_price: float | None = None
     cost_per_1000_work: Mean | None = None
+    brief: Brief | None = None
 
 
 def groups(steps: Sequence[Step]) -> tuple[Group, ...]:
@@ -72,23 +89,34 @@ def gpu_count(step: Step) -> int | None:
 def _group(step: Step) -> Group:
     models = {gpu.model for analysis in step.analyses for gpu in analysis.run.gpus if gpu.model}
     prices = {run.gpu_hour_price for run in step.runs}
-    seconds = _per_work(step, PER_WORK)
+    seconds, brief = _per_work(step, PER_WORK), _brief(step)
     return Group(
         label=step.label,
         runs=len(step.runs),
         gpus=gpu_count(step),
         models=tuple(sorted(models)),
-        utilisation=_utilisation(step),
+        utilisation=None if brief else _utilisation(step),
         work_unit=step.work_unit,
         work_per_gpu_hour=None if seconds is None else _turned(seconds, WORK_BATCH * HOUR),
         gpu_hour_price=prices.pop() if len(prices) == 1 else None,
         cost_per_1000_work=_per_work(step, COST_PER_WORK),
+        brief=brief,
     )
 
 
-def _utilisation(step: Step) -> Mean | None:
+def _brief(step: Step) -> Brief | None:
+    """Return which run holds too little utilisation that had settled; None where none does, or one recorded none."""
     interval = coarsest(step.runs)
-    if any(run.steady_seconds(UTILISATION, interval) < STEADY_SECONDS for run in step.runs):
+    if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
+        return None
+    seconds, name = min((run.steady_seconds(UTILISATION, interval), run.analysis.run.name) for run in step.runs)
+    return Brief(run=name, seconds=seconds) if seconds < STEADY_SECONDS else None
+
+
+def _utilisation(step: Step) -> Mean | None:
+    """Return the mean over what had settled, of runs that hold enough of it where they hold any."""
+    interval = coarsest(step.runs)
+    if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
     if len(step.runs) > 1:
         return _over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs])

@@ -92,6 +92,11 @@ class SampledRun:
         known = 0 if self.throughput is None else int((~np.isnan(self.throughput.rates)).sum())
         return known * self.throughput.width if self.throughput else 0.0
 
+    def recorded_seconds(self, metric: str, interval: float) -> float:
+        """Return the time that holds values of a metric, before anything is left out."""
+        series = self.at(interval)
+        return series.recorded_seconds(metric) if series else 0.0
+
     def steady_seconds(self, metric: str, interval: float) -> float:
         """Return the time that holds values of a metric once it had settled."""
         series = self.at(interval)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isfinite
 
 from gpureport.comparison.across_runs import BatchSize, Scaling, largest_batch, scaling
-from gpureport.comparison.groups import Mean, groups
+from gpureport.comparison.groups import Group, Mean, groups
 from gpureport.comparison.measures import COST_PER_WORK
 from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
@@ -15,6 +15,8 @@ from gpureport.report.parts import Cell, Fact, Row, Table
 _LABEL = 24
 _BAR = 20
 _NAMED = 4
+TOO_SHORT = "too short to judge"
+"""What stands in the place of a figure that was recorded, but for too short."""
 CUT = f"Intervals are cut at 0 and, of shares, at 100{display.GAP}%: no figure lies beyond."
 """Said where an interval, which is symmetrical, reaches further."""
 
@@ -37,7 +39,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
             head=Cell(text=_label(group.label) if bars else display.clean(group.label)),
             cells=(
                 Cell(text=str(group.runs)),
-                *_shown(group.utilisation, busy, 1.0, limit=1.0),
+                *_shown(group.utilisation, busy, 1.0, limit=1.0, absent=utilisation_absent(group)),
                 *(_shown(group.work_per_gpu_hour, display.fine, best) if rates else ()),
                 *(_shown(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
@@ -50,7 +52,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
     numeric = (True, *(True, True, False) * len(shown))
-    notes = (CUT if cut else "", spending.price_note(analyses) if costs else "")
+    notes = (CUT if cut else "", brief_note(found), spending.price_note(analyses) if costs else "")
     whole = Table(columns=names, numeric=numeric, rows=rows, note=" ".join(filter(None, notes)))
     return whole if bars else _without_bars(whole)
 
@@ -90,6 +92,24 @@ def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
     return max(low, 0.0), high if most is None else min(high, most)
 
 
+def utilisation_absent(group: Group) -> str:
+    """Return what stands in the place of a utilisation that is not told."""
+    return TOO_SHORT if group.brief else display.NOT_RECORDED
+
+
+def brief_note(found: Sequence[Group]) -> str:
+    """Return why the utilisation of some steps is not told though it was recorded; empty where that is so of none."""
+    short = [(group.label, group.brief) for group in found if group.brief]
+    if not short:
+        return ""
+    steps = [f"{display.clean(label)} ({display.duration(brief.seconds)})" for label, brief in short]
+    least = display.duration(short[0][1].least)
+    return (
+        f"Too short to judge GPU utilisation, by the steady state of the shortest run: {display.listing(steps)}; a run "
+        f"counts from {least} on."
+    )
+
+
 def _printed(mean: Mean) -> tuple[float, ...]:
     """Return a mean share and the ends of its interval."""
     return (mean.value, *(ends(mean, 1.0) or ()))
@@ -100,11 +120,16 @@ def _cut(mean: Mean | None, most: float | None) -> bool:
 
 
 def _shown(
-    mean: Mean | None, text: Callable[[float], str], most: float, *, limit: float | None = None
+    mean: Mean | None,
+    text: Callable[[float], str],
+    most: float,
+    *,
+    limit: float | None = None,
+    absent: str = display.NOT_RECORDED,
 ) -> Iterator[Cell]:
     """Yield a mean, its interval, and a bar as long as its share of the most."""
     if mean is None:
-        yield from (Cell(text=display.NOT_RECORDED), Cell(text=""), Cell(text=""))
+        yield from (Cell(text=absent), Cell(text=""), Cell(text=""))
         return
     yield Cell(text=text(mean.value), value=mean.value)
     interval = ends(mean, limit)

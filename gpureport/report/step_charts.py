@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.comparison.across_runs import Mean, groups
+from gpureport.comparison.groups import Group, Mean, groups
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.step_means import per_work_mean
 from gpureport.comparison.steps import Comparison, Step
 from gpureport.report import display, step_figures
 from gpureport.report.comparison_parts import IntervalChart, IntervalRow
-from gpureport.report.group_view import ends
+from gpureport.report.group_view import ends, utilisation_absent
 
 _HOUR = 3600.0
 _UTILISATION = "Mean GPU utilisation"
@@ -41,15 +41,14 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         means = [_in_hours(per_work_mean(step)) for step in steps]
         title = step_figures.shown(PER_WORK, steps[-1].work_unit).title
         yield IntervalChart(title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.fine)))
-    means = [group.utilisation for group in groups(steps)]
-    rows = tuple(_rows(steps, means, _percent, most=1.0))
+    rows = tuple(_utilisation_rows(steps, groups(steps)))
     yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
 
 
 def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
     """Yield utilisation, then work per GPU-hour where it is known."""
     found = groups(steps)
-    rows = tuple(_rows(steps, [group.utilisation for group in found], _percent, most=1.0))
+    rows = tuple(_utilisation_rows(steps, found))
     yield IntervalChart(title=_UTILISATION, form="bars", share=True, rows=rows)
     units = {group.work_unit for group in found}
     if len(units) == 1 and None not in units:
@@ -68,6 +67,13 @@ def _in_hours(mean: Mean | None) -> Mean | None:
         return mean and replace(mean, value=mean.value / _HOUR)
     low, high = mean.interval
     return replace(mean, value=mean.value / _HOUR, interval=(low / _HOUR, high / _HOUR))
+
+
+def _utilisation_rows(steps: Sequence[Step], found: Sequence[Group]) -> Iterator[IntervalRow]:
+    """Yield utilisation, and where it is not told whether it was recorded for too short."""
+    rows = _rows(steps, [group.utilisation for group in found], _percent, most=1.0)
+    for group, row in zip(found, rows, strict=True):
+        yield replace(row, text=utilisation_absent(group)) if row.value is None else row
 
 
 def _rows(

@@ -6,6 +6,7 @@ import pytest
 from gpureport.comparison.across_findings import BATCH_SIZE, SCALING, across_findings
 from gpureport.comparison.across_runs import groups, largest_batch, scaling
 from gpureport.comparison.batch_size import batch_size
+from gpureport.comparison.groups import Brief
 from gpureport.comparison.measures import PER_WORK, WORK_RATE
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Verdict, steps_of
@@ -150,6 +151,26 @@ def test_groups_have_means_with_intervals() -> None:
     assert (group.work_per_gpu_hour.basis, group.gpus, group.work_unit) == ("replicates", 1, "steps")
     assert group.utilisation is not None
     assert group.utilisation.interval is not None
+
+
+def test_a_group_that_recorded_too_little_says_so() -> None:
+    """Utilisation of 45 s is recorded, but too short to judge; a group without any says no more than that."""
+    short, long, none = groups(
+        list(
+            steps_of(
+                [
+                    sampled("a", step="short", util=level(90, 45)),
+                    sampled("b", step="short", util=level(90, 300)),
+                    sampled("c", step="long", util=level(90, 300)),
+                    sampled("d", step="none", memory=np.full(45, 10.0)),
+                ]
+            )
+        )
+    )
+    assert short.utilisation is None
+    assert short.brief == Brief(run="a", seconds=45.0, least=60.0)
+    assert (long.utilisation is None, long.brief) == (False, None)
+    assert (none.utilisation, none.brief) == (None, None)
 
 
 def test_the_largest_batch_that_fits() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import sampled_run
 from gpureport.recording import Work
-from gpureport.report import comparison_json, comparison_text, comparison_view
+from gpureport.report import comparison_json, comparison_text, comparison_view, step_charts
 from gpureport.report.comparison_view import ComparisonView
 from gpureport.report.display import GAP, relative
 from gpureport.report.lines import Page
@@ -142,6 +142,32 @@ def test_colour_is_only_given_when_asked() -> None:
     view = comparison_view.build(chain("a", "b"))
     assert "\x1b[1m" in comparison_text.render(view, colour=True)
     assert "\x1b" not in comparison_text.render(view)
+
+
+def brief(name: str, seconds: int) -> examples.Pair:
+    """Return a recording that is too short to count."""
+    info = examples.run(name, seconds=seconds)
+    return examples.recording(info), examples.analysis(info)
+
+
+def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
+    """Utilisation of 44 s stands in the log; it is too short to judge, and how short is said below."""
+    runs = [busy("a", 0.6), busy("b", 0.9), brief("short", 44)]
+    view = comparison_view.build(runs)
+    assert view.groups is not None
+    assert [row.cells[1].text for row in view.groups.rows][2] == "too short to judge"
+    assert "shortest run: short (45 s); a run counts from 1 min on." in text(view)
+    measured = [sampled_run(*each) for each in runs]
+    found = json.loads(comparison_json.render(compare(measured)))["groups"]
+    assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 45.0, "least": 60.0}]
+
+
+def test_charts_tell_too_short_from_absent() -> None:
+    """A row without a dot says which of the two it is."""
+    measured = [sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))]
+    for grouped in ("", "kind"):
+        (chart,) = step_charts.charts(compare(measured), grouped)
+        assert [row.text for row in chart.rows][2] == "too short to judge"
 
 
 def test_columns_that_do_not_fit_follow_below() -> None:
