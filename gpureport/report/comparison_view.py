@@ -117,7 +117,7 @@ def build(
         groups=group_view.table(comparison.steps) if several else None,
         remaining=tuple(_remaining(comparison, found, inputs)),
         across=tuple(group_view.facts(comparison.steps)),
-        advice=tuple(open_findings.facts(cards.cards(inputs))),
+        advice=tuple(open_findings.facts(cards.cards(inputs), len(comparison.steps[-1].runs))),
     )
 
 

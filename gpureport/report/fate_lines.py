@@ -57,19 +57,16 @@ def _step(entry: FindingFate) -> str:
 def _became(entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
     before = [entry.before for entry in entries if entry.before]
     after = [entry.after for entry in entries if entry.after]
-    was = _said(before, _in_step(entries[0].base, entries, inputs))
-    now = _said(after, _in_step(entries[0].step, entries, inputs))
+    was = _said(before, entries[0].base, entries, inputs)
+    now = _said(after, entries[0].step, entries, inputs)
     if before and after:
         return f"{was}, then {now}"
     return now if after else f"was {was}"
 
 
-def _in_step(step: str, entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Group | None:
-    """Return what the one run of a step shows as one card; None where a step has several runs."""
-    runs = [(place, run) for place, run in enumerate(inputs) if run.step == display.clean(step)]
-    if len(runs) != 1:
-        return None
-    (position, run), asked = runs[0], entries[0]
+def _in_run(position: int, run: RunInput, entries: Sequence[FindingFate]) -> Group | None:
+    """Return what the one run of a step shows as one card; None where it has none."""
+    asked = entries[0]
     devices = {device for entry in entries for device in entry.devices}
     found = tuple(
         finding
@@ -79,14 +76,17 @@ def _in_step(step: str, entries: Sequence[FindingFate], inputs: Sequence[RunInpu
     return Group(position=position, run=run, findings=found, alone=True) if found else None
 
 
-def _said(sides: Sequence[Side], group: Group | None) -> str:
-    """Return how many findings there were, counted as on their card, and what they cost."""
+def _said(sides: Sequence[Side], step: str, entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
+    """Return how many findings a step has, counted as on their card, and what they cost; of several runs a mean."""
     if not sides:
         return ""
+    held = [(position, run) for position, run in enumerate(inputs) if run.step == display.clean(step)]
+    group = _in_run(*held[0], entries) if len(held) == 1 else None
     number = sum(side.findings for side in sides)
     alike = group is not None and len(group.findings) == number
     count = groups.counted(group) if group and alike else display.plural(number, "finding")
     runs = max(side.runs for side in sides)
     count += f" in {runs} runs" if runs > 1 else ""
     lost = [side.lost_gpu_seconds for side in sides if side.lost_gpu_seconds is not None]
-    return f"{count}, up to {display.gpu_hours(sum(lost))}" if lost else count
+    each = " a run" if len(held) > 1 else ""
+    return f"{count}, up to {display.gpu_hours(sum(lost))}{each}" if lost else count

@@ -170,6 +170,22 @@ def test_charts_tell_too_short_from_absent() -> None:
         assert [row.text for row in chart.rows][2] == "too short to judge"
 
 
+def test_what_repetitions_have_in_common_is_told_once() -> None:
+    """Three runs of the last step, two with gaps: one entry, with a mean over the three and the worst; 0.02 GPU-h."""
+    gaps = [(examples.idle_gap("gpu:0", 100, 100 + 72 * size),) if size else () for size in (0, 1, 2, 0)]
+    runs = [
+        examples.pair(examples.run(name, work=WORK, step=step), found)
+        for name, step, found in zip("abcd", ("one", "two", "two", "two"), gaps, strict=True)
+    ]
+    view = comparison_view.build(runs)
+    told = [fact.text.replace(GAP, " ") for fact in view.advice if fact.name != "Steps"]
+    (entry,) = told
+    assert entry.startswith("Idle gaps, GPU 0, in 2 of 3 runs: up to 0.020 GPU-h a run, a mean over 3 runs, and in ")
+    assert entry.endswith("the worst up to 0.040 GPU-h (12 % of the run).")
+    (link,) = view.links
+    assert "2 findings in 2 runs, up to 0.020 GPU-h a run" in link.findings[0].text.replace(GAP, " ")
+
+
 def test_columns_that_do_not_fit_follow_below() -> None:
     """A wide table is continued where nothing may be left out, and cut where it may."""
     names = tuple(f"column {place}" for place in range(9))
