@@ -142,7 +142,7 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
     """Return the runs of a baseline: a named one, else any source."""
     from gpureport.nightly.baselines import read  # noqa: PLC0415 - loads pyarrow
 
-    if sources.names_source(name):
+    if sources.names_source(name, options):
         # what is said of the runs that are checked does not hold for the one before
         return sources.recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
     try:

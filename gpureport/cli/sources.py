@@ -38,9 +38,11 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading 
     Raises:
         SourceError: when a source is missing, or holds no log.
     """
-    from gpureport.importers import CutReading  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import CutReading, Reading, call_apart  # noqa: PLC0415 - loads pyarrow
 
     found = list(_whole(sources, options))
+    if not options.name:
+        call_apart([each for each in found if isinstance(each, Reading)])
     _one_name(options, len(found))
     if options.training and len(found) > 1:
         raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
@@ -122,7 +124,7 @@ def entries(sources: Sequence[str], options: "SourceOptions") -> dict[str, "Entr
     """Return the runs of the store that sources name, by what names them; what cannot be looked up is left out."""
     found: dict[str, Entry] = {}
     for source in () if options.as_one_run else sources:
-        if not names_source(source):
+        if not names_source(source, options):
             with suppress(StoreError):
                 found[source] = store(options).named(source)
     return found
@@ -150,10 +152,18 @@ def recordings(
     read = _found(sources, options, found or {}, tolerant=tolerant)
     _one_name(options, len(read))
     if not options.anonymise:
-        return read
+        return read if options.name else _told_apart(read)
     from gpureport.report.anonymised import anonymised  # noqa: PLC0415 - loads pyarrow
 
     return [anonymised(recording) for recording in read]
+
+
+def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:
+    """Return runs, those longer named that are called alike after their logs."""
+    from gpureport.importers import told_apart  # noqa: PLC0415 - loads pyarrow
+
+    runs = told_apart([recording.run for recording in found])
+    return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
 def _found(
@@ -164,7 +174,7 @@ def _found(
         return _read(sources, options)
     found: list[Recording] = []
     for source, own in options.each(sources):
-        if names_source(source):
+        if names_source(source, own):
             found += _read([source], own, tolerant=tolerant and not own.strict)
         else:
             found.append(_stored(source, own, stored.get(source)))
@@ -197,9 +207,16 @@ def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = 
     return found
 
 
-def names_source(source: str) -> bool:
-    """Return whether a word names a file, a folder or a tracker; what does not is looked up in the store."""
-    return source == "-" or _exists(source) or _looks_like_path(source) or _names_tracker(source)
+def names_source(source: str, options: "SourceOptions | None" = None) -> bool:
+    """Return whether a word names a file, a folder or a tracker; what does not is looked up in the store.
+
+    Args:
+        source: the word.
+        options: name the store, where a run of it may be called as a path is that is not there.
+    """
+    if source == "-" or _exists(source) or _names_tracker(source):
+        return True
+    return _looks_like_path(source) and not (options and stored(source, options))
 
 
 def stored(name: str, options: "SourceOptions") -> bool:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport.importers.base import Labels, Placement
 from gpureport.importers.cut import CutReading, Window, cut
-from gpureport.importers.reading import IMPORTER_VERSION, Reading
+from gpureport.importers.derived_names import told_apart
+from gpureport.importers.reading import IMPORTER_VERSION, Reading, call_apart
 from gpureport.importers.sources import (
     BESIDE,
     IMPORTERS,
@@ -36,11 +37,13 @@ __all__ = [
     "Selection",
     "TrackedReading",
     "Window",
+    "call_apart",
     "cut",
     "find",
     "joined",
     "readable",
     "together",
+    "told_apart",
     "tracker",
     "training_logs",
     "unrecognised",

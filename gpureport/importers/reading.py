@@ -12,6 +12,7 @@ import pyarrow as pa
 from gpureport.errors import SourceError
 from gpureport.importers import time_bases
 from gpureport.importers.base import Extraction, Given, Input, Labels, Outcome, Placement, placed_by
+from gpureport.importers.derived_names import derived, longer_names
 from gpureport.importers.identity import used
 from gpureport.importers.nodes import bare
 from gpureport.importers.raw import RawFile
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 _LOG_AND_HOST = 2
 IMPORTER_VERSION = "3"
 """Raised whenever the same source would be read differently."""
-_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
 
 
 class Reading:
@@ -69,11 +69,17 @@ class Reading:
         self._hosts: SideBySide | None = None
         self._trainings = [(each, RawFile(each.path)) for each in training]
         self._trained: list[Training] = []
+        self.longer_name = ""
 
     @property
     def locator(self) -> str:
         """What a person called its first source."""
         return self._inputs[0].locator
+
+    @property
+    def name(self) -> str:
+        """What a person calls it, else what it is called after its log."""
+        return self.labels.name or self.longer_name or _name(self._inputs)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -224,7 +230,7 @@ class Reading:
             quality = replace(quality, notes=(*quality.notes, *said))
         return Run(
             id=self.run_id,
-            name=labels.name or _name(self._inputs),
+            name=self.name,
             step=labels.step,
             started=outcomes[0].span[0],
             ended=outcomes[0].span[1],
@@ -277,6 +283,15 @@ class Reading:
         return Recording(run=run, series=arranged(tables), training=self.training())
 
 
+def call_apart(readings: Sequence[Reading]) -> None:
+    """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
+    unnamed = [each for each in readings if each.name == derived(each.locator)]
+    for name in dict.fromkeys(each.name for each in unnamed):
+        same = [each for each in unnamed if each.name == name]
+        for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
+            each.longer_name = longer
+
+
 def _identity(sources: Sequence[Source], placement: Placement) -> str:
     """Return the run's id: from the bytes of its sources and the options that select or place rows."""
     hasher = sha256()
@@ -293,10 +308,7 @@ def _name(inputs: Sequence[Input]) -> str:
         return "standard input"
     if len(logs) > 1:
         return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or bare(logs[0].path.name)
-    path = Path(logs[0].locator)
-    folder = path.resolve().parent.name
-    name = bare(path.name) if path.suffix in _COMPRESSED else path.stem
-    return folder if name in {"nvidia-smi", "nvidia_smi", "gpu"} and folder else name
+    return derived(logs[0].locator)
 
 
 def _place(device: Device) -> tuple[bool, str, int]:

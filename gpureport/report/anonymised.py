@@ -158,7 +158,8 @@ def _source(source: Source, place: int) -> str:
 def _named_after(run: Run) -> Iterator[str]:
     """Yield the name of a run where it is that of its file or folder, which nobody chose to show."""
     paths = [PurePath(source.locator) for source in run.sources]
-    if any(run.name in {path.stem, path.name, path.parent.name} for path in paths) or not paths:
+    own = PurePath(run.name).parts
+    if any(own[-1:] in {(path.stem,), (path.name,), (path.parent.name,)} for path in paths) or not paths:
         yield run.name
 
 

@@ -24,6 +24,20 @@ def test_no_format_shows_a_name(gpureport: Program, tmp_path: Path, command: str
         assert json.loads(out.out)["runs"][0]["run"]["sources"][0]["locator"] == "source-1.csv"
 
 
+def test_names_that_tell_logs_apart_are_no_way_round_it(gpureport: Program, tmp_path: Path) -> None:
+    """Names made of folders are replaced, whether they are made now or were when the logs were stored."""
+    logs = [tmp_path / folder / "job" / "gpu.csv" for folder in ("secret-a", "secret-b")]
+    for seconds, path in enumerate(logs, 60):
+        path.parent.mkdir(parents=True)
+        path.write_text(log(seconds))
+    named = [str(path.relative_to(tmp_path)) for path in logs]
+    fresh = gpureport("analyze", *named, "--anonymise")
+    assert gpureport("ingest", *named).code == 0
+    stored = gpureport("analyze", *(line.split()[0] for line in gpureport("runs").out.splitlines()), "--anonymise")
+    assert [fresh.code, stored.code] == [0, 0]
+    assert "secret" not in fresh.out + stored.out
+
+
 def test_ingest_refuses_it(gpureport: Program, tmp_path: Path) -> None:
     """What is stored is what was read."""
     (tmp_path / "gpu.csv").write_text(log(30))

@@ -42,6 +42,44 @@ def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
 
 
 @pytest.fixture
+def alike(tmp_path: Path) -> list[str]:
+    """Lay out the same steps of two chains, whose folders are called alike; return the logs."""
+    logs = [f"{chain}/{step}/gpu.csv" for chain in ("c1", "c2") for step in ("slow", "fast")]
+    for place, each in enumerate(logs):
+        path = tmp_path / each
+        path.parent.mkdir(parents=True)
+        path.write_text(log(300 + place))
+    return logs
+
+
+def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, alike: list[str]) -> None:
+    """By the folder above, in every command; a name that was given is as it was."""
+    names = ["c1/slow", "c1/fast", "c2/slow", "c2/fast"]
+    steps = [part for each in alike for part in (each, "--step", each.split("/")[1])]
+    text = gpureport("compare", *steps).out
+    assert all(f"- {name} " in text for name in names)
+    found = json.loads(gpureport("analyze", *alike, "--format", "json").out)
+    assert [each["run"]["name"] for each in found["runs"]] == names
+    alone = json.loads(gpureport("analyze", alike[0], "--format", "json").out)
+    assert alone["runs"][0]["run"]["name"] == "slow"
+
+
+def test_stored_logs_are_told_apart_and_found_by_their_names(
+    gpureport: Program, tmp_path: Path, alike: list[str]
+) -> None:
+    """Those stored with one command are called apart; those stored one by one are when they are shown together."""
+    assert gpureport("ingest", *alike[:2], alike[2]).code == 0
+    (tmp_path / alike[0]).unlink()
+    (tmp_path / alike[0]).parent.rmdir()
+    stored = gpureport("compare", "c1/slow", "fast", "--format", "json")
+    assert [run["name"] for step in json.loads(stored.out)["steps"] for run in step["runs"]] == ["c1/slow", "fast"]
+    assert gpureport("ingest", alike[3]).code == 0
+    one_by_one = [line.split()[0] for line in gpureport("runs").out.splitlines() if " fast " in line]
+    found = json.loads(gpureport("analyze", *one_by_one, "--format", "json").out)
+    assert [each["run"]["name"] for each in found["runs"]] == ["c1/fast", "c2/fast"]
+
+
+@pytest.fixture
 def two(tmp_path: Path) -> Path:
     """Lay out a log with a gap, and one without."""
     (tmp_path / "before.csv").write_text(gapped())
