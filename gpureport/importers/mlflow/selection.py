@@ -14,7 +14,7 @@ _HINT = "--list shows the runs"
 
 
 def selected(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[LeftOut]]:
-    """Return the runs that are meant, the newest first, and those left out though nobody said so.
+    """Return the runs that are meant, the earliest first, and those left out though nobody said so.
 
     Runs named one by one come in the order they are named, and leave out none.
 
@@ -32,14 +32,12 @@ def selected(store: RunStore, named: str | None, selection: Selection) -> tuple[
     if wanted and not selection.children and (direct := _direct(store, wanted)):
         return direct[: selection.latest], []
     runs = store.runs(selection.experiment, selection.filter)
-    if wanted:
-        found = list({run.id: run for name in wanted for run in _named(store, runs, name)}.values())
-    else:
-        found = _finished(store, runs, selection)
-    if selection.children:
-        found = _with_children(found, runs)
+    groups = [_named(store, runs, name) for name in wanted] if wanted else [_finished(store, runs, selection)]
+    found = _flat(groups, runs, selection)
+    kept = {run.id for run in [run for run in found if run.fault is None][: selection.latest]}
+    in_time = _flat([_in_time(group) for group in groups], _in_time(runs), selection)
+    whole = [run for run in in_time if run.id in kept]
     faulty = [run for run in found if run.fault is not None]
-    whole = [run for run in found if run.fault is None][: selection.latest]
     return whole + faulty, [] if wanted else list(_left_out(runs, found))
 
 
@@ -47,6 +45,17 @@ def listed(store: RunStore, selection: Selection) -> list[RunInfo]:
     """Return the runs a listing shows: all that are not deleted, the newest first."""
     runs = [run for run in store.runs(selection.experiment, selection.filter) if not run.deleted]
     return runs[: selection.latest]
+
+
+def _in_time(runs: Iterable[RunInfo]) -> list[RunInfo]:
+    """Return runs in the order in which they started; last those of which that is not known."""
+    return sorted(runs, key=lambda run: (run.started is None, run.started or 0))
+
+
+def _flat(groups: Sequence[Sequence[RunInfo]], runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs of all groups, each once, with those nested in them where they are wanted."""
+    found = list({run.id: run for group in groups for run in group}.values())
+    return _with_children(found, runs) if selection.children else found
 
 
 def _direct(store: RunStore, wanted: Sequence[str]) -> list[RunInfo]:

@@ -87,12 +87,24 @@ def wanted(held: Sequence[Held], source: str, selection: Selection, chosen: Map,
         if found and not watched:
             what = f"none of its {len(found)} runs holds hardware series"
             raise SourceError(source, what, "--list shows what they hold")
-        found = [each for each in watched if each.fault or not each.outline().trashed]
+        found = _in_time(each for each in watched if each.fault or not each.outline().trashed)
     if not found:
         raise SourceError(source, "it holds no such run", "--list shows what it holds")
     if selection.latest is not None:
-        found = sorted(found, key=lambda each: each.outline().started or 0, reverse=True)[: selection.latest]
+        newest = sorted(found, key=lambda each: each.outline().started or 0, reverse=True)[: selection.latest]
+        kept = {each.key for each in newest}
+        found = [each for each in found if each.key in kept]
     return found
+
+
+def _in_time(held: Iterable[Held]) -> list[Held]:
+    """Return runs in the order in which they started; last those of which that is not known."""
+
+    def started(each: Held) -> tuple[bool, int]:
+        known = None if each.fault else each.outline().started
+        return known is None, known or 0
+
+    return sorted(held, key=started)
 
 
 def left_out(held: Iterable[Held], wanted: Sequence[Held], selection: Selection, chosen: Map) -> Iterator[LeftOut]:
@@ -114,9 +126,9 @@ def _matching(held: Sequence[Held], patterns: Iterable[str], source: str) -> lis
     for pattern in patterns:
         named = [each for each in held if pattern in {each.id, each.outline().name}]
         if not named and "*" in pattern:
-            named = [
+            named = _in_time(
                 each for each in held if any(fnmatchcase(text, pattern) for text in (each.id, each.outline().name))
-            ]
+            )
         elif not named:
             named = [each for each in held if each.id.startswith(pattern)]
             if len(named) > 1:

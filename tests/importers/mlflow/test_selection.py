@@ -56,10 +56,16 @@ def meant(request: pytest.FixtureRequest, tmp_path: Path) -> Meant:
     return found
 
 
-def test_by_default_every_finished_run_with_hardware_newest_first(meant: Meant) -> None:
-    """Running, deleted and bare runs are left out, and those nested in one that is read."""
-    assert meant() == [10, 4, 3, 2, 1]
-    assert meant(latest=2) == [10, 4]
+def test_by_default_every_finished_run_with_hardware_in_the_order_of_time(meant: Meant) -> None:
+    """Running, deleted and bare runs are left out, and those nested in one that is read; a chain goes forward."""
+    assert meant() == [1, 2, 3, 4, 10]
+    assert meant(latest=2) == [4, 10]
+
+
+def test_a_listing_has_the_newest_first(tmp_path: Path) -> None:
+    """Which is what a person looks for in a long one."""
+    listed = Mlflow().listed(str(database(tmp_path / "mlflow.db", RUNS)), Selection())
+    assert [int(each.id[:6], 16) for each in listed][:3] == [12, 11, 10]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +80,9 @@ def test_a_run_is_named_by_id_beginning_or_name(meant: Meant, name: str, number:
 def test_several_runs_come_in_the_order_they_are_named(meant: Meant) -> None:
     """Each once; a star stands for anything."""
     assert meant(runs=("amp", "baseline", run_id(2))) == [2, 1]
-    assert sorted(meant(runs="tw*")) == [3, 4]
+    assert meant(runs="tw*") == [3, 4]
+    assert meant(runs=("tw*", "amp", "*")) == [3, 4, 2, 1, 5, 6, 10, 11, 12]
+    assert meant(runs="tw*", latest=1) == [4]
     assert meant("baseline", runs="amp") == [1, 2]
 
 
@@ -97,9 +105,9 @@ def test_a_name_that_no_run_has_suggests_others(meant: Meant, name: str, hint: s
 
 def test_children_come_with_their_parent(meant: Meant) -> None:
     """Whether they hold hardware or not."""
-    assert meant("sweep", children=True) == [10, 12, 11]
-    assert meant(PARENT, children=True) == [10, 12, 11]
-    assert meant(children=True) == [10, 12, 11, 4, 3, 2, 1]
+    assert meant("sweep", children=True) == [10, 11, 12]
+    assert meant(PARENT, children=True) == [10, 11, 12]
+    assert meant(children=True) == [1, 2, 3, 4, 10, 11, 12]
 
 
 def test_an_experiment_narrows(meant: Meant) -> None:

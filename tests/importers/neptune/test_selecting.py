@@ -55,6 +55,16 @@ def test_which_runs_are_meant(tmp_path: Path) -> None:
         ids(tmp_path, filter="x")
 
 
+def test_runs_come_in_the_order_in_which_they_started(tmp_path: Path) -> None:
+    """Whatever their ids and files; those that are named one by one in the order they are named."""
+    for place, run_id in enumerate(("OPT-9", "OPT-1", "OPT-5")):
+        schedule = Schedule(utilization=[[50.0] * 3], start=START + place * 100 * TICK)
+        dumps.write(tmp_path, dumps.run(schedule, run_id=run_id))
+    assert ids(tmp_path) == ids(tmp_path, runs=("*",)) == ["OPT-9", "OPT-1", "OPT-5"]
+    assert ids(tmp_path, latest=2) == ["OPT-1", "OPT-5"]
+    assert ids(tmp_path, runs=("OPT-5", "OPT-9")) == ["OPT-5", "OPT-9"]
+
+
 def test_a_folder_with_a_hash_sign(tmp_path: Path) -> None:
     """A path that exists is a path, whatever signs it holds."""
     several(tmp_path / "a#b")
