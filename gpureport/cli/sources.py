@@ -236,9 +236,9 @@ def _exists(source: str) -> bool:
 
 
 def _names_tracker(source: str) -> bool:
-    from gpureport.importers import LOCATORS  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import LOCATORS, names_run  # noqa: PLC0415 - loads pyarrow
 
-    return source.startswith(LOCATORS)
+    return source.startswith(LOCATORS) or names_run(source)
 
 
 def _looks_like_path(source: str) -> bool:

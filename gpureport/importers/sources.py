@@ -53,9 +53,30 @@ _BINARY = 0.01
 
 
 def tracker(source: str) -> "Tracker | None":
-    """Return the reader of the tracker whose store a source is, None when it is none."""
-    asked = source.startswith(LOCATORS) or _may_be_store(Path(source))
-    return next((each for each in TRACKERS if each.claims(source)), None) if asked else None
+    """Return the reader of the tracker whose store a source is, None when it is none.
+
+    Args:
+        source: a locator, or the path of a store, with or without `#` and a run of it.
+    """
+    store = _before_run(source) or source
+    asked = source.startswith(LOCATORS) or _may_be_store(Path(store))
+    return next((each for each in TRACKERS if each.claims(store)), None) if asked else None
+
+
+def names_run(source: str) -> bool:
+    """Return whether a source is the path of a store with `#` and a run of it."""
+    return bool(_before_run(source)) and tracker(source) is not None
+
+
+def _before_run(source: str) -> str:
+    """Return the path before `#` and a run; empty where there is none, or the whole is a path or a locator."""
+    path, _, run = source.rpartition("#")
+    if not path or not run or source.startswith(LOCATORS):
+        return ""
+    try:
+        return path if Path(path).exists() and not Path(source).exists() else ""
+    except OSError:
+        return ""
 
 
 def _may_be_store(path: Path) -> bool:
@@ -114,6 +135,8 @@ def _where(source: str) -> str:
     """Return what to do about a source that is not there: a tracker's address is no path."""
     if source.startswith(_ADDRESSES):
         return "put mlflow: before the address of a store of MLflow; a log is read from a file"
+    if path := _before_run(source):
+        return f"a run after # is one of a store of a tracker, which {path} is not"
     return "check the path"
 
 

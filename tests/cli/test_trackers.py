@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
+from tests.importers.logs import log
 from tests.importers.mlflow.stores import START, Made, database, folder, monitored, run_id
 from tests.importers.neptune import dumps
 from tests.importers.neptune.schedule import Schedule
@@ -55,6 +56,20 @@ def test_a_run_is_stored_once_and_read_again_when_it_has_grown(gpureport: Progra
     more = gpureport("ingest", str(source))
     assert more.out.splitlines()[0].endswith(", read again")
     assert len(gpureport("runs", "list").out.strip().splitlines()) <= 2
+
+
+def test_a_run_of_a_path_needs_no_prefix(gpureport: Program, source: Path, tmp_path: Path) -> None:
+    """A path before `#` that is a store names one as a locator does, also without any slash."""
+    whole = gpureport("analyze", f"mlflow:{source}#baseline").out
+    assert gpureport("analyze", f"{source}#baseline").out == gpureport("analyze", "mlflow.db#baseline").out == whole
+    dumps.write(tmp_path / "export", dumps.run(Schedule(utilization=[[50.0] * 60]), run_id="OPT-1"))
+    assert gpureport("analyze", "export#OPT-1").out == gpureport("analyze", "neptune:export#OPT-1").out
+    missing = gpureport("analyze", "mlflow.db#baselin")
+    assert (missing.code, "did you mean baseline" in missing.err) == (3, True)
+    (tmp_path / "gpu.csv").write_text("no store")
+    (tmp_path / "gpu#1.csv").write_text(log(60))
+    assert "gpu.csv is not" in gpureport("analyze", "./gpu.csv#1").err
+    assert gpureport("analyze", "gpu#1.csv").code == 0
 
 
 def test_a_damaged_run_is_named_beside_those_that_are_read(gpureport: Program, tmp_path: Path) -> None:
