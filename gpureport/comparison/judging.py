@@ -113,7 +113,7 @@ def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
 
 
 def needed(evidence: Evidence) -> Needed | None:
-    """Return what would narrow the interval to two points, or two per cent; None without an interval."""
+    """Return what would narrow the interval to two points, or two per cent; None without one, or where runs do so."""
     contrast = evidence.contrast
     if contrast is None:
         return None
@@ -122,6 +122,9 @@ def needed(evidence: Evidence) -> Needed | None:
     if half_width == 0:
         return None
     if contrast.basis is Basis.REPLICATES:
+        if contrast.half_width <= half_width:
+            # fewer runs than there are would tell no scatter
+            return None
         runs = runs_needed(*evidence.figures, half_width)
         return Needed(half_width=half_width, seconds=None, runs=runs)
     seconds = None if evidence.seconds is None else seconds_needed(contrast, evidence.seconds, half_width)

@@ -105,7 +105,7 @@ class Delta:
         whole: the same figure over whole recordings.
         primary: whether it is the figure that the chain is judged by.
         runs: how many runs stand on either side.
-        needed: what would narrow the interval to two points, or two per cent.
+        needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
         unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
             95 %; the interval does not allow for gaps that are rarer.
         general_reason: the reason without the run it was said of; empty where it names none.

@@ -68,6 +68,9 @@ def interval(delta: Delta, shown: Shown) -> str:
     if delta.interval is None or not all(map(isfinite, delta.interval)):
         return ""
     low, high = map(shown.change, delta.interval)
+    if low == high:
+        # narrower than what is shown of the difference itself
+        return ""
     number, _, unit = low.partition(display.GAP)
     return f"{number if unit and high.endswith(f'{display.GAP}{unit}') else low} to {high}"
 

@@ -67,6 +67,19 @@ def test_three_runs_a_side_are_better_or_worse() -> None:
     assert (found.needed.seconds, found.needed.runs) == (None, 4)
 
 
+def test_an_interval_that_is_narrow_already_takes_nothing_more() -> None:
+    """Two points either way are within reach of two runs, but the three that were made are surer than that."""
+    near = [
+        sampled(f"{step}{k}", step=step, util=level(mean, 300, k, 0.5))
+        for step, mean in (("old", 60), ("new", 80))
+        for k in range(3)
+    ]
+    found = delta(compared(*near))
+    assert found.interval is not None
+    assert found.interval[1] - found.interval[0] < 0.04
+    assert found.needed is None
+
+
 def test_one_run_against_several_is_not_confirmed() -> None:
     """Its scatter is taken from the other side."""
     found = delta(compared(three("old", 60)[0], *three("new", 80)))

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import sampled_run
 from gpureport.recording import Work
-from gpureport.report import comparison_json, comparison_text, comparison_view, step_charts
+from gpureport.report import comparison_json, comparison_text, comparison_view, difference, step_charts, step_figures
 from gpureport.report.comparison_view import ComparisonView
 from gpureport.report.display import GAP, relative
 from gpureport.report.lines import Page
@@ -184,6 +184,17 @@ def test_what_repetitions_have_in_common_is_told_once() -> None:
     assert entry.endswith("the worst up to 0.040 GPU-h (12 % of the run).")
     (link,) = view.links
     assert "2 findings in 2 runs, up to 0.020 GPU-h a run" in link.findings[0].text.replace(GAP, " ")
+
+
+def test_an_interval_narrower_than_the_figure_is_not_shown() -> None:
+    """From +13.8 to +13.8 GiB says nothing."""
+    memory = step_figures.shown("gpu_memory_used_bytes", None)
+    (link,) = compare([sampled_run(*busy(name, 0.6, name[0])) for name in ("a1", "a2", "b1", "b2")]).deltas[:1]
+    wide, narrow = (
+        replace(link, interval=(13.8 * 2**30 - width, 13.8 * 2**30 + width)) for width in (2.0**28, 2.0**10)
+    )
+    assert difference.interval(wide, memory) == "+13.6 to +14.1" + GAP + "GiB"
+    assert not difference.interval(narrow, memory)
 
 
 def test_columns_that_do_not_fit_follow_below() -> None:
