@@ -80,11 +80,15 @@ def _together(names: list[str]) -> str:
 
 
 def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[RunInput, ...]:
-    """Return the runs with labels that differ: the step's, with the run's name where a step has several runs."""
+    """Return the runs with labels that differ: the step's, with the run's name where a step has several runs.
+
+    The step is said once where the name, of folders, ends with it.
+    """
     labelled = []
     for (recording, analysis), step in zip(runs, steps, strict=True):
         name = display.squeeze(display.clean(analysis.run.name), LABEL)
-        label = f"{step}, {name}" if list(steps).count(step) > 1 else step
+        whole = name if name.endswith(f"/{step}") else f"{step}, {name}"
+        label = whole if list(steps).count(step) > 1 else step
         labelled.append(RunInput(label=label, step=step, recording=recording, analysis=analysis))
     return tuple(labelled)
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
 
-from gpureport.report import charts, fonts, interval_charts, strips
+from gpureport.report import charts, fonts, interval_charts, side_by_side, strips
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.model import Report
 from gpureport.report.paper import INNER, PLAIN, QUIET, SMALL, STRONG, Hand, Paper, width
@@ -184,12 +184,12 @@ def _timelines(paper: Paper, report: Report) -> None:
 
 def _tables(paper: Paper, report: Report) -> None:
     """Write GPUs, what held the clocks, stages, energy and cost, run by run."""
-    for gpus in report.gpus:
+    for gpus in side_by_side.together(report.gpus):
         _heading(paper, f"Per GPU, {gpus.label}")
         _listed(paper, gpus.outliers or tuple(filter(None, [gpus.same])))
         _table(paper, gpus.table)
         paper.write(gpus.table.note, QUIET)
-    for name, held in (("What held the clocks", report.clocks), ("Stages", report.stages)):
+    for name, held in (("What held the clocks", side_by_side.together(report.clocks)), ("Stages", report.stages)):
         for run in held:
             _heading(paper, f"{name}, {run.label}")
             _table(paper, run.table)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report import display, gpu_time, text_advice, text_tables, text_timeline
+from gpureport.report import display, gpu_time, side_by_side, text_advice, text_tables, text_timeline
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.lines import Line, Page, document
 from gpureport.report.model import NotJudgedLine, Report
@@ -159,8 +159,9 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
 
 
 def _gpus(report: Report, page: Page) -> Iterator[Line]:
-    for run in report.gpus:
-        yield from page.heading("Per GPU", run.label if len(report.gpus) > 1 else "")
+    shown = side_by_side.together(report.gpus)
+    for run in shown:
+        yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
         yield from text_tables.grid(run.table, page)
         if run.table.note:
             yield from page.wrapped(run.table.note, 2, style="soft")
@@ -176,8 +177,10 @@ def _stages(report: Report, page: Page) -> Iterator[Line]:
 
 
 def _clocks(report: Report, page: Page) -> Iterator[Line]:
-    for run in report.clocks:
-        yield from page.heading("What held the clocks", run.label if len(report.quality) > 1 else "")
+    shown = side_by_side.together(report.clocks)
+    for run in shown:
+        named = len(report.quality) > 1 and len(shown) == len(report.clocks)
+        yield from page.heading("What held the clocks", run.label if named else "")
         yield from text_tables.grid(run.table, page, whole=True)
         yield from page.wrapped(run.table.note, 2, style="soft")
 

@@ -1,0 +1,31 @@
+"""Tables of runs with one GPU each stand in one table."""
+
+from gpureport.recording import Run
+from gpureport.report import html, side_by_side, terminal
+from tests.report import examples
+from tests.report.test_several_runs import report
+
+
+def single(name: str, gpus: int = 1) -> Run:
+    """Return a run of few GPUs."""
+    return examples.run(name, gpus=gpus)
+
+
+def test_runs_of_one_gpu_are_rows_of_one_table() -> None:
+    """Each by its label; the page and the text have one heading for all."""
+    content = report(*(examples.pair(single(name)) for name in ("before", "then", "after")))
+    (table,) = side_by_side.together(content.gpus)
+    assert [(row.head.text, row.head.small) for row in table.table.rows] == [
+        (name, "GPU\N{NO-BREAK SPACE}0") for name in ("before", "then", "after")
+    ]
+    assert (table.label, table.table.columns[0]) == ("all 3 runs", "Run")
+    assert table.table.note == content.gpus[0].table.note
+    assert html.render(content).count("GPUs of all 3 runs") == 1
+    assert terminal.render(content).count("PER GPU") == 1
+
+
+def test_runs_of_several_gpus_keep_tables_of_their_own() -> None:
+    """One run with two of them is enough; the first says what holds for all."""
+    content = report(examples.pair(single("before")), examples.pair(single("after", 2)))
+    assert side_by_side.together(content.gpus) == content.gpus
+    assert side_by_side.together(content.gpus[:1]) == content.gpus[:1]
