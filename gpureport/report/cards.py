@@ -14,6 +14,8 @@ from gpureport.report.parts import EvidenceLine, FindingCard
 OPEN = "open"
 _LISTED = 100
 _SEVERITIES = list(Severity)
+_FIRST = "first"
+"""What a card repeats before cards have numbers."""
 _COUNTED = ", counted under"
 """What the lost time of a card ends with where it is part of that of its root."""
 
@@ -24,13 +26,34 @@ _CONFIDENCES = list(Confidence)
 def cards(runs: Sequence[RunInput]) -> tuple[FindingCard, ...]:
     """Return the findings of all runs as cards: open ones first, then by lost GPU time.
 
-    What follows from a finding comes right after it, whatever it lost itself.
+    What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs of
+    the step.
     """
     last = runs[-1].step
     found = [group for position, run in enumerate(runs) for group in groups.groups(position, run)]
     families = [_family(group, found, runs, last) for group in found if not any(each.explains(group) for each in found)]
     families.sort(key=lambda family: min(_rank(card) for card in family))
-    return tuple(_numbered(families))
+    return tuple(_numbered([family for alike in _repetitions(families, runs) for family in alike]))
+
+
+def _repetitions(
+    families: Sequence[list[FindingCard]], runs: Sequence[RunInput]
+) -> Iterator[tuple[list[FindingCard], ...]]:
+    """Yield findings that stand for themselves with the same of other runs of their step, in the order of the first."""
+    gathered: dict[tuple[object, ...], list[list[FindingCard]]] = {}
+    for place, family in enumerate(families):
+        card = family[0]
+        alone = len(family) == 1
+        key = (
+            (runs[card.run_index].step, card.title, card.severity, card.status, card.recommendations)
+            if alone
+            else (place,)
+        )
+        gathered.setdefault(key, []).append(family)
+    for alike in gathered.values():
+        # the same title twice in a run is of two roots
+        single = len({family[0].run_index for family in alike}) == len(alike)
+        yield (alike[0], *([replace(card, repeats=_FIRST)] if single else [card] for (card,) in alike[1:]))
 
 
 def _family(group: Group, found: Sequence[Group], runs: Sequence[RunInput], last: str) -> list[FindingCard]:
@@ -50,11 +73,13 @@ def _part(root: Group, group: Group, card: FindingCard) -> FindingCard:
 
 def _numbered(families: Sequence[list[FindingCard]]) -> Iterator[FindingCard]:
     """Yield the cards with their numbers, those that follow with that of their root."""
-    first = 1
+    first, before = 1, ""
     for root, *others in families:
         name = f"F{first}"
+        before = before if root.repeats else name
         ids = tuple(f"F{first + place}" for place in range(1, len(others) + 1))
-        yield replace(root, id=name, explains=ids, lost=_through(root, others, ids))
+        repeats = before if root.repeats else ""
+        yield replace(root, id=name, explains=ids, lost=_through(root, others, ids), repeats=repeats)
         for card, own in zip(others, ids, strict=True):
             lost = card.lost.replace(_COUNTED, f"{_COUNTED} {name}")
             steps = tuple(step for step in card.steps if step not in root.steps)

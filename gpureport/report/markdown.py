@@ -108,6 +108,10 @@ def _compared(part: ComparisonPart) -> Iterator[str]:
 
 def _card(card: FindingCard) -> Iterator[str]:
     # a hyphen right below a line would make a heading of it
+    if card.repeats:
+        told = f"as {card.repeats}, {card.lost}; {card.run}; {card.where}"
+        yield from (f"**{card.id} {card.severity}** {safe(told)}", "")
+        return
     yield from (f"**{card.id} {card.severity}: {safe(card.title)}**, {safe(card.lost)}", "")
     if card.root:
         yield f"- Follows from {card.root}"

@@ -133,6 +133,7 @@ class FindingCard:
         steps: what to do one by one, the most promising first.
         fingerprints: of the findings it gathers.
         lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
+        repeats: id of the card that says the same of another run of the step, and lost more; empty where none does.
     """
 
     id: str
@@ -161,6 +162,7 @@ class FindingCard:
     lost_cost: float | None = None
     root: str = ""
     steps: tuple[StepLine, ...] = ()
+    repeats: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

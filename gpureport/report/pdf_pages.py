@@ -141,6 +141,9 @@ def _findings(paper: Paper, report: Report) -> None:
 
 
 def _card(paper: Paper, card: FindingCard) -> None:
+    if card.repeats:
+        paper.write(f"{card.id}, {card.run}: as {card.repeats}, {card.lost}; {card.where}")
+        return
     _heading(paper, f"{card.id} {card.severity}: {card.title}, {card.lost}", _PART)
     if card.run:
         paper.write(f"{card.run}: {card.status}", SMALL)

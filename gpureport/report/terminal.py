@@ -137,6 +137,10 @@ def _findings(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
 
 
 def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
+    if card.repeats:
+        yield from page.wrapped(f"{card.id} {card.severity}: as {card.repeats}, {card.lost}", style=card.severity)
+        yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
+        return
     yield from page.wrapped(f"{card.id} {card.severity}: {card.title}, {card.lost}", style=card.severity)
     if card.root:
         yield from page.wrapped(f"Follows from {card.root}.", 3)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from gpureport.analysis.base import Analysis
 from gpureport.findings import Finding
 from gpureport.recording import Recording, Work
-from gpureport.report import build
+from gpureport.report import build, html, markdown, terminal
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
 from tests.report import examples
@@ -81,6 +81,39 @@ def test_replicates_share_a_bar_and_keep_their_names() -> None:
     assert content.steps is None
     assert [bar.label for bar in content.gpu_time] == ["s"]
     assert [run.label for run in content.timeline] == ["s, first", "s, second"]
+
+
+def test_the_same_of_other_runs_of_a_step_is_told_briefly() -> None:
+    """The run that lost most is told in full, the others after it, whatever else there is; other steps apart."""
+    first, *last = (
+        examples.pair(examples.run(name, step=step), (examples.idle_gap("gpu:0", 100, 100 + size), *more))
+        for name, step, size, more in (
+            ("a", "one", 50.0, ()),
+            ("b", "two", 20.0, ()),
+            ("c", "two", 40.0, (examples.throttling("gpu:1", 0, 150),)),
+            ("d", "two", 10.0, ()),
+        )
+    )
+    content = report(first, *last)
+    assert [(card.id, card.run, card.kind, card.repeats) for card in content.findings] == [
+        ("F1", "two, c", "idle_gap", ""),
+        ("F2", "two, b", "idle_gap", "F1"),
+        ("F3", "two, d", "idle_gap", "F1"),
+        ("F4", "two, c", "thermal_throttle", ""),
+        ("F5", "one", "idle_gap", ""),
+    ]
+    page, lines, words = html.render(content), markdown.render(content), plain(terminal.render(content))
+    assert all(text.count("Prefetch the next batch") == 2 for text in (lines, words))
+    assert 'id="F2"' in page
+    assert page.count('<article class="card') == 3
+    assert "F2 warning: as F1, up to 0.006 GPU-h" in words
+    assert "**F2 warning** as F1, up to 0.006" in plain(lines)
+
+
+def test_a_name_that_ends_with_its_step_says_it_once() -> None:
+    """As names do that are made of folders."""
+    content = report(*(examples.pair(examples.run(f"{folder}/s", step="s")) for folder in ("c1", "c2")))
+    assert [run.label for run in content.timeline] == ["c1/s", "c2/s"]
 
 
 def test_few_gpus_are_said_once_to_be_few() -> None:

@@ -1,7 +1,10 @@
 """Tables of runs with one GPU each stand in one table."""
 
+from dataclasses import replace
+
 from gpureport.recording import Run
 from gpureport.report import html, side_by_side, terminal
+from gpureport.report.parts import Cell
 from tests.report import examples
 from tests.report.test_several_runs import report
 
@@ -15,13 +18,20 @@ def test_runs_of_one_gpu_are_rows_of_one_table() -> None:
     """Each by its label; the page and the text have one heading for all."""
     content = report(*(examples.pair(single(name)) for name in ("before", "then", "after")))
     (table,) = side_by_side.together(content.gpus)
-    assert [(row.head.text, row.head.small) for row in table.table.rows] == [
-        (name, "GPU\N{NO-BREAK SPACE}0") for name in ("before", "then", "after")
-    ]
+    assert [row.head.text for row in table.table.rows] == ["before", "then", "after"]
     assert (table.label, table.table.columns[0]) == ("all 3 runs", "Run")
     assert table.table.note == content.gpus[0].table.note
     assert html.render(content).count("GPUs of all 3 runs") == 1
     assert terminal.render(content).count("PER GPU") == 1
+
+
+def test_gpus_that_differ_are_named() -> None:
+    """Where one run had another GPU of the machine, each row says which."""
+    pairs = [examples.pair(single("before")), examples.pair(single("after"))]
+    first, second = report(*pairs).gpus
+    row = replace(second.table.rows[0], head=Cell(text="GPU 3"))
+    (table,) = side_by_side.together((first, replace(second, table=replace(second.table, rows=(row,)))))
+    assert [row.head.text for row in table.table.rows] == ["before, GPU\N{NO-BREAK SPACE}0", "after, GPU 3"]
 
 
 def test_runs_of_several_gpus_keep_tables_of_their_own() -> None:
