@@ -200,11 +200,11 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unseen_ratio(final)
     yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
-    if not findings.open and not findings.too_short:
-        yield from left_out.at_rest(final)
     if findings.open and not findings.too_short:
         card = findings.open[0]
         yield f"Look first at {card.id}: {card.title}, {card.lost}."
+    if not findings.too_short:
+        yield from left_out.at_rest(final)
     if _UNSEEN < unseen < 1 - loss.NOTHING and not findings.too_short:
         yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
     yield from single_runs(comparison)
