@@ -6,7 +6,7 @@ from itertools import pairwise
 from gpureport.comparison.changes import Change, changes
 from gpureport.comparison.comparability import Comparability, comparability
 from gpureport.comparison.fates import FindingFate, fates
-from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
+from gpureport.comparison.measures import SHORTEST_SECONDS, recorded_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
 from gpureport.comparison.trained import Trained, trained
 
@@ -26,7 +26,7 @@ class Link:
     @property
     def brief(self) -> tuple[Step, ...]:
         """Those of the two that are too short to be set against another."""
-        return tuple(one for one in (self.base, self.step) if observed_seconds(one.analyses) < SHORTEST_SECONDS)
+        return tuple(one for one in (self.base, self.step) if recorded_seconds(one.analyses) < SHORTEST_SECONDS)
 
     @property
     def comparable(self) -> bool:

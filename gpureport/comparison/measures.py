@@ -27,6 +27,9 @@ WORK_RATE = "work_rate_hertz"
 SHORTEST_SECONDS = 60.0
 """Time below which a step is too short to be set against another."""
 
+SHORTEST_REPETITION_SECONDS = 20.0
+"""Time from which a repetition counts towards it: a second that samples miss at both ends is a tenth of that."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
@@ -95,6 +98,12 @@ def observed_seconds(analyses: Sequence[Analysis]) -> float:
         ),
         default=0.0,
     )
+
+
+def recorded_seconds(analyses: Sequence[Analysis]) -> float:
+    """Return the time that is known of a step: that of its run, or of its repetitions together."""
+    each = [observed_seconds([analysis]) for analysis in analyses]
+    return max(fsum(one for one in each if one >= SHORTEST_REPETITION_SECONDS), *each, 0.0)
 
 
 def energy(analyses: Sequence[Analysis]) -> float | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from statistics import mean, median
 
 from gpureport.analysis.base import Analysis
-from gpureport.comparison.measures import observed_seconds
+from gpureport.comparison.measures import recorded_seconds
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME
 from gpureport.recording import HOST, Device
@@ -80,8 +80,8 @@ def duration(step: Step) -> Value:
 
 
 def observed(step: Step) -> Value:
-    """Return the seconds that samples stand for."""
-    return observed_seconds(step.analyses)
+    """Return the seconds that samples stand for, over all its runs."""
+    return recorded_seconds(step.analyses)
 
 
 def work_unit(step: Step) -> Value:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import itemgetter
 
-from gpureport.comparison.measures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, observed_seconds
+from gpureport.comparison.measures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
 from gpureport.report import difference, display, gpu_time, left_out, loss, spending, step_figures, step_table
 from gpureport.report.model import Verdict as Result
@@ -58,7 +58,7 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     """Return the sentence about the last step, and about the way there where there are several."""
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
-    brief = [step for step in (comparison.steps[0], last) if observed_seconds(step.analyses) < SHORTEST_SECONDS]
+    brief = [step for step in (comparison.steps[0], last) if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
     sentence, aside = change(comparison) if several and not brief else ("", ())
     lost = _loss(last, findings)
     if sentence and lost.startswith(("Up to", "At least")):

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.comparing import compare
-from gpureport.comparison.measures import PER_WORK, observed_seconds
+from gpureport.comparison.measures import PER_WORK, observed_seconds, recorded_seconds
 from gpureport.comparison.steps import Verdict
 from gpureport.comparison.told import ABSENT, OTHER_WORK
 from gpureport.recording import Work
@@ -87,3 +87,12 @@ def test_observed_time_is_within_the_run() -> None:
     assert observed_seconds([examples.analysis(info, statistics_of=(first, second))]) == 21.0
     assert observed_seconds([examples.analysis(info)]) == 30.0
     assert observed_seconds([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("lengths", "seconds"), [([50], 50), ([50, 50, 50], 150), ([15, 15, 15, 15], 15), ([15, 70], 70), ([], 0)]
+)
+def test_repetitions_come_to_a_time_together(lengths: list[int], seconds: int) -> None:
+    """Those of 20 s and more do; many of a few seconds are none."""
+    runs = [examples.analysis(examples.run(str(number), seconds=each)) for number, each in enumerate(lengths)]
+    assert recorded_seconds(runs) == seconds

@@ -4,6 +4,7 @@ import gzip
 import json
 import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +17,12 @@ import pytest
 import gpureport
 from gpureport import columns
 from gpureport.analysis.base import Analysis
+from gpureport.comparison.comparing import compare
+from gpureport.comparison.sampled_run import sampled_run
+from gpureport.comparison.steps import Verdict
 from gpureport.findings import Finding
 from gpureport.importers import Placement, Selection
-from gpureport.recording import HOST, Recording
+from gpureport.recording import HOST, Recording, Work
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
 FORMS = sorted(path for path in (RECORDED / "forms").iterdir() if path.suffix != ".json")
@@ -211,6 +215,23 @@ def test_waiting_for_workers_is_found_where_it_was(run: str) -> None:
         return
     (finding,) = found
     assert finding.lost_gpu_seconds == pytest.approx(truth(f"training_steps/{run}")["data_wait_seconds"], rel=0.2)
+
+
+def test_the_chain_of_steps_is_judged() -> None:
+    """Three runs a step show what more workers gain, and that each later gain is too small for three short runs."""
+    runs = []
+    for name in RUNS:
+        recording = read(f"training_steps/{name}")
+        work = Work(amount=truth(f"training_steps/{name}")["images"], unit="images")
+        labelled = replace(recording, run=replace(recording.run, step=name.partition("/")[0], work=work))
+        runs.append(sampled_run(labelled, gpureport.analyze(labelled)))
+    found = compare(runs)
+    judged = {step: found.judged(STEPS[0], step) for step in STEPS[1:]}
+    assert {delta.verdict for delta in judged.values() if delta} == {Verdict.BETTER}
+    (more_workers, *later) = (found.judged(one, other) for one, other in pairwise(STEPS))
+    assert more_workers is not None
+    assert more_workers.verdict is Verdict.BETTER
+    assert {delta.verdict for delta in later if delta} == {Verdict.NOT_SHOWN}
 
 
 @pytest.mark.parametrize("step", STEPS)
