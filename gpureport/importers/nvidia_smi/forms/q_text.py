@@ -11,6 +11,7 @@ from gpureport.importers.nvidia_smi.forms.documents import Documents
 from gpureport.importers.nvidia_smi.forms.moments import moment
 from gpureport.importers.nvidia_smi.forms.query_paths import step
 from gpureport.importers.nvidia_smi.forms.sections import MINOR, Section, small
+from gpureport.importers.nvidia_smi.forms.strays import stray
 from gpureport.importers.reasons import CUT_LAST_LINE, TORN
 
 _HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
@@ -34,6 +35,7 @@ class QueryText:
         self._section: Section | None = None
         self._above: list[tuple[int, str]] = []
         self._lines: dict[str, tuple[int, str, str | None]] = {}
+        self._strays: dict[str, OddLine] = {}
 
     @staticmethod
     def opens(line: str) -> bool:
@@ -66,6 +68,11 @@ class QueryText:
     def _take(self, number: int, line: str) -> None:
         """Take one line that is not of a GPU's section."""
         if not line or line.isspace():
+            return
+        known = self._strays.get(line)
+        if known is not None:
+            self._section = None
+            self._documents.odd(OddLine(number, known.kind, known.reason, known.text))
             return
         if self.opens(line):
             self._section = None
@@ -125,7 +132,13 @@ class QueryText:
         parts = None if head is None or ":" not in line else self._parts(line)
         label, text = ("", None) if parts is None else parts[1:]
         if head is None or text is None or label not in _HEAD:
-            self._documents.stray(number, line)
+            told = stray(number, line)
+            self._documents.odd(told)
+            if len(line) <= _LONGEST and (":" not in line or (parts is not None and label not in _HEAD)):
+                # it is none of any document, wherever it stands
+                if len(self._strays) > _REMEMBERED:
+                    self._strays.clear()
+                self._strays[line] = told
             return
         self._documents.above(OddLine(number, LineKind.NOISE, "", line))
         if label == "timestamp":
