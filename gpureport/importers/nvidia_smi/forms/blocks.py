@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from gpureport.columns import IntArray
+from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms import FORMS
 from gpureport.importers.nvidia_smi.forms.form import BlockForm
@@ -23,8 +23,20 @@ _INDENT = 64
 """Blanks before a line's first word that are looked past."""
 _LONGEST = 16_384
 """A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
-_INSIDE: dict[type[BlockForm] | None, bytes] = {Tables: b"|+", QueryText: b" ", QueryXml: b" \t<"}
-"""Characters with which lines inside a block of a form begin, and none that opens a block of another."""
+_LOOKED_AT = 4_096
+"""Lines that are looked at together."""
+_ANY = np.ones(256, dtype=np.bool_)
+
+
+def _may_open(inside: bytes) -> BoolArray:
+    """Return which bytes a line that opens a block of another form can begin with."""
+    return ~np.isin(np.arange(256), np.frombuffer(inside, dtype=np.uint8))
+
+
+_MAY_OPEN: dict[type[BlockForm] | None, BoolArray] = {
+    form: _may_open(inside) for form, inside in ((Tables, b"|+"), (QueryText, b" "), (QueryXml, b" \t<"))
+}
+"""Of forms whose lines begin with characters of their own, with what those of others can begin."""
 _COMMAND = re.compile(r"\s*(?:#\s*)?\$ \S.*|#{20,}\s*", re.DOTALL)
 """A line with a command and its prompt, or a line across the page: what stood above ends there."""
 
@@ -69,20 +81,7 @@ class Blocks:
         ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE) + 1
         starts = np.append(0, ends[ends < len(data)]) if data else ends[:0]
         begin = 0
-        # what a line says is looked at once: thousands may say the same
-        silent: set[bytes] = set()
-        telling = _telling(data, starts)
-        stops = np.append(ends, len(data))[telling]
-        for place, start, stop in zip(telling.tolist(), starts[telling].tolist(), stops.tolist(), strict=True):
-            told = data[start : min(stop, start + _LONGEST)]
-            if told in silent or told[0] in _INSIDE.get(self._form, b""):
-                continue
-            line = told.rstrip(b"\n").decode(errors="replace")
-            form = opener(line)
-            if form is self._form or (form is None and not self._ends(line)):
-                silent.add(told)
-                continue
-            silent.clear()
+        for place, form, line in self._changes(data, starts, np.append(ends, len(data))):
             top = place - (lines_above(data[starts[begin] : starts[place]]) if form is Tables else 0)
             if begin < top:
                 yield self._part(piece, starts, begin, top)
@@ -90,6 +89,36 @@ class Blocks:
             begin = top
         if begin < len(starts) or piece.last:
             yield self._part(piece, starts, begin, len(starts))
+
+    def _changes(
+        self, data: bytes, starts: IntArray, stops: IntArray
+    ) -> Iterator[tuple[int, type[BlockForm] | None, str]]:
+        """Yield the lines at which another block begins, with its form; each is begun before the next is looked for."""
+        telling = _telling(data, starts)
+        first = np.frombuffer(data, dtype=np.uint8)[starts[telling]]
+        # what a line says is looked at once: thousands may say the same
+        silent: set[bytes] = set()
+        at = 0
+        while at < len(telling):
+            # a form may begin at any line, so that only some are looked at together
+            end = min(at + _LOOKED_AT, len(telling))
+            places = telling[at:end][_MAY_OPEN.get(self._form, _ANY)[first[at:end]]]
+            for place, start, stop in zip(
+                places.tolist(), starts[places].tolist(), stops[places].tolist(), strict=True
+            ):
+                told = data[start : min(stop, start + _LONGEST)]
+                if told in silent:
+                    continue
+                line = told.rstrip(b"\n").decode(errors="replace")
+                form = opener(line)
+                if form is self._form or (form is None and not self._ends(line)):
+                    silent.add(told)
+                    continue
+                silent.clear()
+                yield place, form, line
+                end = int(np.searchsorted(telling, place)) + 1
+                break
+            at = end
 
     def _ends(self, line: str) -> bool:
         """Return whether a line that opens no block ends one."""

@@ -36,6 +36,7 @@ class QueryText:
         self._above: list[tuple[int, str]] = []
         self._lines: dict[str, tuple[int, str, str | None]] = {}
         self._strays: dict[str, OddLine] = {}
+        self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
     @staticmethod
     def opens(line: str) -> bool:
@@ -88,7 +89,7 @@ class QueryText:
 
     def _inside(self, section: Section, lines: list[str], at: int) -> int:
         """Take lines of a GPU's section, from one on; return the line that is none."""
-        above, known, kept = self._above, self._lines, self._documents.kept
+        above, known, paths = self._above, self._lines, self._paths
         for place in range(at, len(lines)):
             line = lines[place]
             if line[:1] != " ":
@@ -105,11 +106,20 @@ class QueryText:
             indent, label, text = parts
             while above[-1][0] >= indent:
                 above.pop()
-            path = f"{above[-1][1]}/{label}" if above[-1][1] else label
+            below = above[-1][1]
+            path, kept = paths.get((below, label)) or self._path(below, label)
             above.append((indent, path))
-            if text is not None and (kept(path) or path == MINOR) and not section.take(path, text):
+            if kept and text is not None and not section.take(path, text):
                 section.flaw = TORN
         return len(lines)
+
+    def _path(self, below: str, label: str) -> tuple[str, bool]:
+        """Return the path of a label below another path, and whether the value there is kept."""
+        if len(self._paths) > _REMEMBERED:
+            self._paths.clear()
+        path = f"{below}/{label}" if below else label
+        self._paths[below, label] = found = path, path == MINOR or self._documents.kept(path)
+        return found
 
     def _parts(self, line: str) -> tuple[int, str, str | None] | None:
         """Return how far a line is indented, its label as a step of a path, and its value; None where it is no such."""
