@@ -105,12 +105,13 @@ def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
     last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
-    moved = [
-        _moved(delta, step_figures.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
+    named = [
+        (delta, step_figures.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
     ]
+    moved = [_moved(delta, shown) for delta, shown in named if not _too_little(delta, shown)]
     if moved:
         yield f"Beside it: {'; '.join(moved)}."
     if len(comparison.steps) > 2:  # noqa: PLR2004 - of two steps the sentence says it
@@ -124,6 +125,12 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
     clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
     shown = step_figures.shown(delta.metric, None)
     return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
+
+
+def _too_little(delta: Delta, shown: difference.Shown) -> bool:
+    """Return whether a figure differs by less than is printed of it, which the table tells and nobody misses here."""
+    before, after = shown.both(delta.before, delta.after)
+    return delta.verdict is Verdict.DIFFERS and before == after
 
 
 def _moved(delta: Delta, shown: difference.Shown) -> str:

@@ -23,6 +23,8 @@ from gpureport.comparison.steps import Verdict
 from gpureport.findings import Finding
 from gpureport.importers import Placement, Selection
 from gpureport.recording import HOST, Recording, Work
+from gpureport.report import comparison_view
+from gpureport.report.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
 FORMS = sorted(path for path in (RECORDED / "forms").iterdir() if path.suffix != ".json")
@@ -217,21 +219,37 @@ def test_waiting_for_workers_is_found_where_it_was(run: str) -> None:
     assert finding.lost_gpu_seconds == pytest.approx(truth(f"training_steps/{run}")["data_wait_seconds"], rel=0.2)
 
 
-def test_the_chain_of_steps_is_judged() -> None:
-    """Three runs a step show what more workers gain, and that each later gain is too small for three short runs."""
+@cache
+def chain() -> tuple[tuple[Recording, Analysis], ...]:
+    """Return the runs of all training steps, with their step and the work they did."""
     runs = []
     for name in RUNS:
         recording = read(f"training_steps/{name}")
         work = Work(amount=truth(f"training_steps/{name}")["images"], unit="images")
         labelled = replace(recording, run=replace(recording.run, step=name.partition("/")[0], work=work))
-        runs.append(sampled_run(labelled, gpureport.analyze(labelled)))
-    found = compare(runs)
+        runs.append((labelled, gpureport.analyze(labelled)))
+    return tuple(runs)
+
+
+def test_the_chain_of_steps_is_judged() -> None:
+    """Three runs a step show what more workers gain, and that each later gain is too small for three short runs."""
+    found = compare([sampled_run(*run) for run in chain()])
     judged = {step: found.judged(STEPS[0], step) for step in STEPS[1:]}
     assert {delta.verdict for delta in judged.values() if delta} == {Verdict.BETTER}
     (more_workers, *later) = (found.judged(one, other) for one, other in pairwise(STEPS))
     assert more_workers is not None
     assert more_workers.verdict is Verdict.BETTER
     assert {delta.verdict for delta in later if delta} == {Verdict.NOT_SHOWN}
+
+
+def test_what_differs_by_less_than_is_printed_is_not_told_beside() -> None:
+    """Pinned memory takes 2 MiB of 10.2 GiB: the table says so, and the sentence above it does not say `still`."""
+    view = comparison_view.build([run for run in chain() if run[0].run.step in {STEPS[0], STEPS[2]}])
+    (beside,) = (line for line in view.notes if line.startswith("Beside it"))
+    assert "energy" in beside
+    assert "memory" not in beside
+    (memory,) = (row for row in view.links[0].figures.rows if row.head.text == "Peak memory")
+    assert any("+2.00 MiB" in cell.text.replace(GAP, " ") for cell in memory.cells)
 
 
 @pytest.mark.parametrize("step", STEPS)
