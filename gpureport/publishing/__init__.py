@@ -22,6 +22,11 @@ def publish(file: Path, target: str) -> str:
         from gpureport.publishing import mlflow  # noqa: PLC0415 - loads numpy and pyarrow
 
         return mlflow.publish(file, target)
+    if "#" in target:
+        from gpureport.importers import names_run  # noqa: PLC0415 - as above
+
+        if names_run(target):
+            raise SourceError(target, "a run of a store, and no folder", f"give mlflow:{target} for a run of MLflow")
     return folder.publish(file, Path(target))
 
 

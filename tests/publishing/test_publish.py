@@ -65,6 +65,16 @@ def test_a_file_store_gets_a_report(report: Path, tmp_path: Path) -> None:
     assert where.read_bytes() == report.read_bytes()
 
 
+def test_a_run_of_a_store_is_no_folder(report: Path, tmp_path: Path) -> None:
+    """Without `mlflow:` before it no folder is made that is called after a run; one with such a sign in its name is."""
+    made = folder(tmp_path / "mlruns", [RUN])
+    with pytest.raises(SourceError, match="a run of a store") as raised:
+        publish(report, f"{made}#{RUN.id}")
+    assert raised.value.hint.startswith(f"give mlflow:{made}#{RUN.id}")
+    assert sorted(path.name for path in tmp_path.iterdir() if "#" in path.name) == []
+    assert publish(report, str(tmp_path / "c#")).startswith(str(tmp_path / "c#"))
+
+
 def test_a_server_gets_a_report_and_a_tag(report: Path) -> None:
     """The report as it is, by its artifacts' own path."""
     sent: dict[str, object] = {}
