@@ -20,7 +20,7 @@ from matplotlib.path import Path
 
 from gpureport.columns import FloatArray
 from gpureport.report import display, event_marks, gpu_time, svg
-from gpureport.report.palette import BUSY, CLASSES, GRID, INK, MUTED, OTHER, SEVERITY, TRACK, Fill
+from gpureport.report.palette import BUSY, CLASSES, GRID, INK, MUTED, OTHER, SEVERITY, TRACK
 from gpureport.report.parts import Mark, TimeBar, Timeline, TimelineStrip
 
 WIDTH = 900.0
@@ -48,13 +48,13 @@ _ROWS = ((4, 32.0), (8, 24.0), (16, 16.0), (sys.maxsize, 10.0))
 """Height of a strip for at most so many GPUs."""
 
 _LABEL_FITS = 0.05
+_HATCH = (0.08, 0.09, 0.11, 0.28)
 _NAMED_MARKS = 3
 
 
 def time_bars(bars: Sequence[TimeBar], prefix: str, width: float = WIDTH) -> str:
     """Return the bars of GPU time, one above the other, each 100 % wide; a page takes a narrower figure."""
-    label = f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}"
-    return finished(bars_figure(bars, width), prefix, label)
+    return finished(bars_figure(bars, width), prefix, shares_spoken(bars))
 
 
 def bars_figure(bars: Sequence[TimeBar], width: float = WIDTH) -> Figure:
@@ -78,21 +78,27 @@ def bars_figure(bars: Sequence[TimeBar], width: float = WIDTH) -> Figure:
 def _bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
     left = 0.0
     for part in bar.parts:
-        fill = CLASSES.get(part.key, OTHER)
-        shape = Rectangle((left, position - 0.36), part.ratio, 0.72, facecolor=fill.colour, linewidth=0)
-        shape.set(hatch=fill.hatch or None, edgecolor=(0.08, 0.09, 0.11, 0.28))
-        axes.add_artist(shape)
+        axes.add_artist(filled(part.key, (left, position - 0.36), part.ratio, 0.72))
         # by what is printed, so that bars with the same shares have the same labels
         if round(part.ratio, 3) >= fits:
-            _label(axes, (left + part.ratio / 2, position), part.text, fill)
+            share(axes, (left + part.ratio / 2, position), part.text, part.key)
         left += part.ratio
     axes.text(1.008, position, bar.total.split(display.GAP)[0], va="center", fontsize=_SMALL, color=MUTED.stand_in)
 
 
-def _label(axes: Axes, place: tuple[float, float], text: str, fill: Fill) -> None:
+def filled(key: str, corner: tuple[float, float], width: float, height: float) -> Rectangle:
+    """Return a rectangle with the fill of a class of GPU time."""
+    fill = CLASSES.get(key, OTHER)
+    shape = Rectangle(corner, width, height, facecolor=fill.colour, linewidth=0)
+    shape.set(hatch=fill.hatch or None, edgecolor=_HATCH)
+    return shape
+
+
+def share(axes: Axes, place: tuple[float, float], text: str, key: str, size: float = _SMALL) -> None:
     """Write a share onto its part; on a hatch, on a plain ground, so that lines do not cross the figures."""
+    fill = CLASSES.get(key, OTHER)
     box = {"boxstyle": "square,pad=0.15", "facecolor": fill.colour, "linewidth": 0} if fill.hatch else None
-    axes.text(*place, text, ha="center", va="center", fontsize=_SMALL, color=fill.text, fontweight="bold", bbox=box)
+    axes.text(*place, text, ha="center", va="center", fontsize=size, color=fill.text, fontweight="bold", bbox=box)
 
 
 def _legend_rows(bars: Sequence[TimeBar], width: float) -> int:
@@ -107,10 +113,7 @@ def _legend(axes: Axes, bars: Sequence[TimeBar], rows: int) -> None:
     # A legend is filled column by column, and read row by row.
     keys = [key for column in range(columns) for key in list(labels)[column::columns]]
     fills = [CLASSES.get(key, OTHER) for key in keys]
-    handles = [
-        Patch(facecolor=fill.colour, hatch=fill.hatch or None, edgecolor=(0.08, 0.09, 0.11, 0.28), linewidth=0)
-        for fill in fills
-    ]
+    handles = [Patch(facecolor=fill.colour, hatch=fill.hatch or None, edgecolor=_HATCH, linewidth=0) for fill in fills]
     axes.legend(
         handles,
         [labels[key] for key in keys],
@@ -125,6 +128,11 @@ def _legend(axes: Axes, bars: Sequence[TimeBar], rows: int) -> None:
         borderpad=0,
         borderaxespad=0.7,
     )
+
+
+def shares_spoken(bars: Sequence[TimeBar]) -> str:
+    """Return what bars of GPU time show, for those who cannot see them."""
+    return f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}"
 
 
 def _spoken(bar: TimeBar) -> str:

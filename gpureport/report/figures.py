@@ -29,9 +29,17 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
-    """The figures in their order; `bars` is None where there are none, a timeline without strips is empty."""
+    """The figures in their order; a timeline without strips is empty.
+
+    Attributes:
+        bars: shares of GPU time; None where there are none.
+        narrow: the same for a telephone; None where there are none, and on paper.
+        timelines: strips of runs.
+        panels: figures of every step.
+    """
 
     bars: str | None
+    narrow: str | None
     timelines: tuple[str, ...]
     panels: tuple[str, ...]
 
@@ -66,11 +74,12 @@ def asked(wanted: Wanted, second: SecondProcess | None) -> Answer[Drawn]:
 
 def draw(wanted: Wanted) -> Drawn:
     """Draw what is wanted."""
-    from gpureport.report import charts, interval_charts  # noqa: PLC0415 - loads matplotlib
+    from gpureport.report import charts, interval_charts, narrow_bars  # noqa: PLC0415 - loads matplotlib
 
     width = wanted.width or charts.WIDTH
     return Drawn(
         bars=charts.time_bars(wanted.bars, "bars", width) if wanted.bars else None,
+        narrow=narrow_bars.draw(wanted.bars, "narrow") if wanted.bars and wanted.width is None else None,
         timelines=tuple(charts.timeline(run, prefix, width) if run.strips else "" for run, prefix in wanted.timelines),
         panels=tuple(interval_charts.draw(chart, prefix) for chart, prefix in wanted.panels),
     )

@@ -109,6 +109,7 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str,
         index=_trusted(samples.index) if samples else "",
         policy=policy(style, script),
         bars=_trusted(drawn.bars) if drawn.bars else None,
+        narrow=_trusted(drawn.narrow) if drawn.narrow else None,
         panels=[(chart, _trusted(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
         timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
     )

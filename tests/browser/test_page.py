@@ -160,3 +160,28 @@ def test_intervals_are_drawn_to_be_read(browser: "Browser", steps_file: Path, wi
     )
     assert overlaps == 0
     page.close()
+
+
+@pytest.mark.parametrize(("width", "shown"), [(390, "narrow"), (1200, "wide")])
+def test_where_the_gpu_hours_went_fits(browser: "Browser", steps_file: Path, width: int, shown: str) -> None:
+    """One of two drawings: on a narrow page the one that needs no scrolling, with nothing cut and nothing covered."""
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    page.goto(steps_file.as_uri())
+    drawn = page.locator("#gpu-hours svg")
+    assert [each.evaluate("svg => svg.parentElement.id") for each in drawn.all() if each.is_visible()] == [shown]
+    box = page.locator(f"#{shown} svg").bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    outside = page.evaluate(
+        """([shown]) => {
+             const svg = document.querySelector(`#${shown} svg`), edge = svg.getBoundingClientRect();
+             const boxes = [...svg.querySelectorAll('text')].map(text => text.getBoundingClientRect());
+             return boxes.filter((a, i) => a.left < edge.left - 1 || a.right > edge.right + 1
+               || boxes.slice(i + 1).some(b => a.left < b.right && b.left < a.right
+                 && a.top + 2 < b.bottom && b.top + 2 < a.bottom)).length;
+           }""",
+        [shown],
+    )
+    assert outside == 0
+    page.close()

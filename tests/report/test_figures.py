@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gpureport.analysis.base import GPU_TIME_CLASSES
-from gpureport.report import build, charts, gpu_time, svg, terms
+from gpureport.report import build, charts, figures, gpu_time, html, narrow_bars, svg, terms
 from gpureport.report.model import Report
 from tests.report import examples
 
@@ -32,7 +32,8 @@ def test_slimmed_svg_keeps_shape_and_loses_weight() -> None:
 def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureRequest) -> None:
     """One element each, text as text, no style, no picture, nothing clipped at the left."""
     content: Report = request.getfixturevalue(name)
-    drawn = [charts.time_bars(content.gpu_time, "bars"), *(charts.timeline(run, "run") for run in content.timeline)]
+    bars = [charts.time_bars(content.gpu_time, "bars"), narrow_bars.draw(content.gpu_time, "narrow")]
+    drawn = [*bars, *(charts.timeline(run, "run") for run in content.timeline)]
     for text in drawn:
         root = ET.fromstring(text)  # noqa: S314 - drawn by the project itself
         tags = {node.tag for node in root.iter()}
@@ -82,3 +83,20 @@ def test_legend_in_the_order_of_the_bars() -> None:
     texts = [node.text for node in root.iter("text")]
     places = [texts.index(terms.CLASSES[name]) for name in order]
     assert places == sorted(places)
+
+
+def test_narrow_bars_say_what_the_wide_ones_do(steps: Report) -> None:
+    """Every bar with its name, its time and its shares; every class is named; all letters lie inside."""
+    root = ET.fromstring(narrow_bars.draw(steps.gpu_time, "narrow"))  # noqa: S314 - drawn by the project itself
+    words = [node.text for node in root.iter("text")]
+    assert [bar.label for bar in steps.gpu_time if bar.label not in words or bar.total not in words] == []
+    assert [label for label in gpu_time.legend(steps.gpu_time).values() if label not in words] == []
+    wide = ET.fromstring(charts.time_bars(steps.gpu_time, "bars"))  # noqa: S314 - as above
+    assert root.get("aria-label") == wide.get("aria-label")
+
+
+def test_narrow_bars_are_for_pages_alone(steps: Report) -> None:
+    """A page holds both, the narrow ones hidden where no style sheet applies; paper has a width of its own."""
+    page = html.render(steps)
+    assert page.count('<div id="narrow" hidden><svg') == 1
+    assert figures.draw(figures.wanted(steps, (), width=500.0)).narrow is None
