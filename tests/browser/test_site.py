@@ -1,13 +1,18 @@
 """The pages of nights as a browser shows them."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from gpureport.findings import Check, CheckOutcome
 from gpureport.nightly import site
+from gpureport.nightly.night import Night
+from gpureport.nightly.tonight import without
 from gpureport.nightly.trend import trends
 from tests.nightly.made import year
+from tests.nightly.test_site import changed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -20,8 +25,26 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the pages of some nights with every figure."""
     folder = tmp_path_factory.mktemp("site")
     history = year(14)
-    site.build(folder, history, trends(history), lambda _: None)
+    _build(folder, history)
     return folder
+
+
+@pytest.fixture(scope="module")
+def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the pages of nights with limits, a change and a log that is missing."""
+    folder = tmp_path_factory.mktemp("eventful")
+    *history, last = changed()
+    limits = (
+        Check(limit="idle_ratio <= 5 %", run="bert", outcome=CheckOutcome.BROKEN, observed="9 % in the whole run"),
+        Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is stated"),
+    )
+    missing = without("node_1/gpu.csv", "a step with a long name", "no such file or run")
+    _build(folder, [*history, replace(last, checks=limits, parts=(*last.parts, missing))])
+    return folder
+
+
+def _build(folder: Path, history: list[Night]) -> None:
+    site.build(folder, history, trends(history), lambda _: None)
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])
@@ -31,4 +54,23 @@ def test_no_page_scrolls_sideways(browser: "Browser", pages: Path, width: int) -
     for path in (pages / "index.html", pages / "nights.html", min((pages / "figures").glob("*.html"))):
         page.goto(path.as_uri())
         assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("site_pages", ["pages", "eventful"])
+def test_no_table_scrolls_sideways(
+    browser: "Browser", site_pages: str, width: int, request: pytest.FixtureRequest
+) -> None:
+    """On a telephone limits, changes and nights are stacked, each value beside its name; figures stay in columns."""
+    folder: Path = request.getfixturevalue(site_pages)
+    page = browser.new_page(viewport={"width": width, "height": 844})
+    for path in (folder / "index.html", folder / "nights.html", *(folder / "figures").glob("*gpu_utilization_ratio*")):
+        page.goto(path.as_uri())
+        boxes = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth)"
+        assert page.evaluate(f"{boxes}.map(box => box.getAttribute('aria-label'))") == []
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.goto((folder / "nights.html").as_uri())
+    name = page.evaluate("getComputedStyle(document.querySelector('td.n'), '::before').content")
+    assert name == ('"Mean GPU utilisation"' if width < 1200 else "none")
     page.close()
