@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report import display
+from gpureport.report import display, same_answers
 from gpureport.report.lines import Line, Page
 from gpureport.report.model import AnswerLine, Answers, Checklist
 from gpureport.report.parts import StepLine
@@ -19,11 +19,15 @@ def steps(lines: Sequence[StepLine], page: Page) -> Iterator[Line]:
 
 
 def checklists(runs: Sequence[Checklist], page: Page, *, full: bool) -> Iterator[Line]:
-    """Yield the questions of the practice for the last run, in full those for all, and what to record for more."""
-    for run in runs if full else runs[-1:]:
-        yield from page.heading("Checklist", run.label if len(runs) > 1 else "")
-        widest = max((display.columns(line.state) for line in run.lines), default=0)
-        for line in run.lines:
+    """Yield the questions of the practice for the last run, in full those for all, and what to record for more.
+
+    In full, answers that several runs have in common stand once, those of the last run at the end.
+    """
+    held = reversed(same_answers.shared(runs)) if full else same_answers.shared(runs[-1:])
+    for each in held:
+        yield from page.heading("Checklist", each.runs if len(runs) > 1 else "")
+        widest = max((display.columns(line.state) for line in each.lines), default=0)
+        for line in each.lines:
             yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.padded(line.state, widest))
             if line.recording:
                 yield from page.wrapped(line.recording, 4, "Record")
