@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from gpureport.recording import Run
 from gpureport.report import html, side_by_side, terminal
-from gpureport.report.parts import Cell
+from gpureport.report.model import ClockTable
+from gpureport.report.parts import Cell, Row, Table
 from tests.report import examples
 from tests.report.test_several_runs import report
 
@@ -39,3 +40,24 @@ def test_runs_of_several_gpus_keep_tables_of_their_own() -> None:
     content = report(examples.pair(single("before")), examples.pair(single("after", 2)))
     assert side_by_side.together(content.gpus) == content.gpus
     assert side_by_side.together(content.gpus[:1]) == content.gpus[:1]
+
+
+def held(label: str, reason: str, note: str = "Shares overlap. Never seen: x.") -> ClockTable:
+    """Return what held the clocks of a run: one reason."""
+    row = Row(head=Cell(text=reason), cells=(Cell(text="normal"),))
+    return ClockTable(label=label, table=Table(columns=("Reason", "Kind"), numeric=(False,), rows=(row,), note=note))
+
+
+def test_the_reason_that_held_a_clock_is_named() -> None:
+    """Though it is the same in every run: a table of runs alone would not say what held them."""
+    (table,) = side_by_side.together([held("before", "sw power cap, GPU 0"), held("after", "sw power cap, GPU 0")])
+    assert table.table.columns == ("Run, reason", "Kind")
+    assert [row.head.text for row in table.table.rows] == ["before, sw power cap, GPU 0", "after, sw power cap, GPU 0"]
+    assert table.table.note == "Shares overlap. Never seen: x."
+
+
+def test_notes_that_differ_name_their_runs() -> None:
+    """What one run never showed is not said of all."""
+    runs = [held("a", "r"), held("b", "r", "Shares overlap. Never seen: y."), held("c", "r")]
+    (table,) = side_by_side.together(runs)
+    assert table.table.note == "Shares overlap. a and c: Never seen: x. b: Never seen: y."
