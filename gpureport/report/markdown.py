@@ -5,7 +5,7 @@ Text from logs is escaped, so that names cannot become markup.
 
 from collections.abc import Iterator
 
-from gpureport.report import display
+from gpureport.report import display, side_by_side
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.markdown_parts import FINDINGS, KEPT, LAST, MIDDLE, Part, fitted
 from gpureport.report.markdown_text import code, grid, opening, safe
@@ -84,8 +84,11 @@ def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
     for run in report.stages:
         label = f", {safe(run.label)}" if len(report.quality) > 1 else ""
         yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", safe(run.table.note)]
-    for clocks in report.clocks:
-        label = f", {safe(clocks.label)}" if len(report.quality) > 1 else ""
+    held = side_by_side.together(report.clocks)
+    for clocks in held:
+        # one table for all runs names them in its rows
+        named = len(report.quality) > 1 and len(held) == len(report.clocks)
+        label = f", {safe(clocks.label)}" if named else ""
         lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", safe(clocks.table.note)]
         yield f"what held the clocks{label}", lines
     for spent in report.spending:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gpureport.recording import Run
-from gpureport.report import html, side_by_side, terminal
+from gpureport.report import html, markdown, side_by_side, terminal
 from gpureport.report.model import ClockTable
 from gpureport.report.parts import Cell, Row, Table
 from tests.report import examples
@@ -61,3 +61,16 @@ def test_notes_that_differ_name_their_runs() -> None:
     runs = [held("a", "r"), held("b", "r", "Shares overlap. Never seen: y."), held("c", "r")]
     (table,) = side_by_side.together(runs)
     assert table.table.note == "Shares overlap. a and c: Never seen: x. b: Never seen: y."
+
+
+def test_markdown_has_one_table_of_clocks_too() -> None:
+    """One heading and one row a run; runs with several rows keep a table each, under their names."""
+    content = report(examples.pair(single("a")), examples.pair(single("b")))
+    text = markdown.render(replace(content, clocks=(held("a", "sw power cap"), held("b", "sw power cap"))))
+    (heading,) = [line for line in text.splitlines() if line.startswith("## What held the clocks")]
+    assert heading == "## What held the clocks"
+    assert [text.count(f"| {run}, sw power cap | normal |") for run in ("a", "b")] == [1, 1]
+    first = held("a", "sw power cap")
+    two = replace(first, table=replace(first.table, rows=first.table.rows * 2))
+    apart = markdown.render(replace(content, clocks=(two, held("b", "sw power cap"))))
+    assert apart.count("## What held the clocks, ") == 2
