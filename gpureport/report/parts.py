@@ -233,7 +233,8 @@ class Timeline:
         seconds: length of the run.
         axis_seconds: length of the axis, the same for every run of the report.
         bucket_seconds: length of a bucket.
-        strips: one a GPU.
+        absent: why there are no strips, as a sentence; empty where there are.
+        strips: one a GPU; none of a single moment, over which nothing can be drawn.
         events: what the log says happened.
         recording: every sample behind the strips, for renderers that show more than the buckets.
     """
@@ -244,6 +245,7 @@ class Timeline:
     seconds: float
     axis_seconds: float
     bucket_seconds: float
+    absent: str
     strips: tuple[TimelineStrip, ...]
     events: tuple[Event, ...]
     recording: Recording = field(repr=False, compare=False)

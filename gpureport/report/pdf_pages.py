@@ -181,7 +181,7 @@ def _timelines(paper: Paper, report: Report) -> None:
             paper.write("Height: mean GPU utilisation of each column, 0 to 100 %. Hatched: not recorded.", QUIET)
         if not run.strips:
             _heading(paper, f"Timeline of {run.label}")
-            paper.write("No GPU was recorded in this run.")
+            paper.write(run.absent)
         paper.write("; ".join(filter(None, (run.caption, run.column))), QUIET)
 
 

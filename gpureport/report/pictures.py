@@ -30,7 +30,7 @@ class Picture:
 
 
 def pictures(report: Report) -> Iterator[Picture]:
-    """Yield the timeline of every run, from top to bottom; a run without a GPU says so."""
+    """Yield the timeline of every run, from top to bottom; a run without strips says why."""
     for place, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
         if run.strips:
@@ -40,7 +40,7 @@ def pictures(report: Report) -> Iterator[Picture]:
             heading = f"{name}: mean GPU utilisation over time, height 0 to 100{display.GAP}%, hatched not recorded"
         else:
             lines, figure = [], _empty()
-            heading = f"{name}: no GPU was recorded, so there is no timeline"
+            heading = f"{name}: {display.uncapitalised(run.absent)}"
         _write(figure, heading, lines)
         yield Picture(figure, "; ".join([heading, *lines]))
 

@@ -15,14 +15,17 @@ _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 
 
 def timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
-    """Yield the strips of every run that has any, and what their signs mean."""
-    shown = [run for run in runs if run.strips]
-    if not shown:
+    """Yield the strips of every run, or why it has none, and what their signs mean."""
+    if not runs:
         return
     yield from page.heading("Timeline")
+    shown = [run for run in runs if run.strips]
     signs = _DIGITS if page.ascii else _HEIGHTS
-    for run in shown:
+    for run in runs:
         yield from page.wrapped(run.label, 2)
+        if not run.strips:
+            yield from page.wrapped(run.absent, 4)
+            continue
         names = [strip.label for strip in run.strips] + ["events"] * bool(run.events)
         label = min(max(map(display.columns, names)), _LABEL)
         columns = len(run.strips[0].coarse)
@@ -30,6 +33,8 @@ def timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
         for strip in run.strips:
             yield Line(f"  {page.column(strip.label, label)} {_spark(_coarser(strip.coarse, together), signs)}")
         yield from _events(run, label, -(-columns // together))
+    if not shown:
+        return
     text = "Height: mean GPU utilisation, 0 to 100 % (blank: 0 %, ?: not recorded)."
     told = f" {_EVENT}: event of the log, listed under data quality." if any(run.events for run in shown) else ""
     yield from page.wrapped(text + told, 2, style="soft")

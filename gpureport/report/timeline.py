@@ -85,6 +85,7 @@ def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[Finding
     # A bucket is never shorter than a sample: below that it would only repeat samples.
     count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
     edges = np.linspace(0.0, max(run.seconds, _SMALLEST), count + 1)
+    absent = _absent(run)
     mine = [card for card in cards if card.run_index == position]
     return Timeline(
         label=run.label,
@@ -93,7 +94,8 @@ def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[Finding
         seconds=run.seconds,
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
-        strips=tuple(_strips(run, edges, mine)),
+        absent=absent,
+        strips=() if absent else tuple(_strips(run, edges, mine)),
         events=events.events(run),
         recording=run.recording,
     )
@@ -105,6 +107,16 @@ def _caption(run: RunInput) -> str:
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
     return f"one sample every {display.duration(run.run.interval)}; {start}"
+
+
+def _absent(run: RunInput) -> str:
+    """Return why a run has no strips; empty where it has some."""
+    if not run.run.gpus:
+        return "No GPU was recorded in this run."
+    if run.seconds > 0:
+        return ""
+    each = "One sample of each GPU was read" if len(run.run.gpus) > 1 else "One sample was read"
+    return f"{each}, so there is nothing to draw over time."
 
 
 def _column(run: RunInput, edges: FloatArray) -> str:
@@ -120,9 +132,6 @@ def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> I
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
         zero = run.run.started + cells.shift
         starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
-        if run.seconds <= 0:
-            # A single moment fills the whole strip, which has no length.
-            starts, ends = np.full(len(cells), edges[0]), np.full(len(cells), edges[-1])
         values = cells.values(UTILISATION)
         sums = summed(starts, ends, values)
         mean = sums.means(edges)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from gpureport.report import build
+from gpureport.report import build, html, series, terminal, timeline_svg
+from gpureport.report.model import Report
 from gpureport.report.parts import Timeline
 from gpureport.report.timeline import summed
 from tests.report import examples
@@ -83,3 +84,43 @@ def test_a_finding_on_the_whole_run_is_a_thin_mark() -> None:
     runs = [(examples.recording(info), examples.analysis(info, findings=(examples.throttling("gpu:0", 0, 595),)))]
     strip = build(runs, title=None, command="", gpu_hour_price=None, version="0").timeline[0].strips[0]
     assert [(mark.start, mark.end, mark.whole) for mark in strip.marks] == [(0.0, 600.0, True)]
+
+
+def sampled(*runs: tuple[int, int]) -> Report:
+    """Return a report of runs, each of so many GPUs and as long as said."""
+    pairs = [
+        examples.pair(examples.run(f"run {number}", gpus=gpus, seconds=seconds), idle=0.0)
+        for number, (gpus, seconds) in enumerate(runs)
+    ]
+    return build(pairs, title=None, command="", gpu_hour_price=None, version="0")
+
+
+@pytest.mark.parametrize(
+    ("gpus", "said"),
+    [
+        (1, "One sample was read, so there is nothing to draw over time."),
+        (2, "One sample of each GPU was read, so there is nothing to draw over time."),
+        (0, "No GPU was recorded in this run."),
+    ],
+)
+def test_a_moment_is_no_axis(gpus: int, said: str) -> None:
+    """Every format says that and why nothing is drawn, and explains no sign that is not there."""
+    content = sampled((gpus, 0))
+    (run,) = content.timeline
+    assert (run.strips, run.absent) == ((), said)
+    page, text, picture = html.render(content), terminal.render(content), timeline_svg.render(content)
+    assert f'<p class="warn">{said}</p>' in page
+    assert said in " ".join(text.split())
+    assert said[1:] in picture
+    assert "The height of" not in page
+    assert "Height: " not in text
+    assert series.embed(content.timeline) is None
+
+
+def test_a_moment_beside_a_run() -> None:
+    """The run is drawn on its own axis, and the moment has none; no GPU of it can be chosen."""
+    moment, run = sampled((1, 0), (2, 60)).timeline
+    assert (moment.strips, run.absent, len(run.strips)) == ((), "", 2)
+    page = html.render(sampled((1, 0), (2, 60)))
+    assert ('id="chart0"' in page, 'id="chart1"' in page) == (False, True)
+    assert ('<optgroup label="run 0">' in page, '<option value="1:0">' in page) == (False, True)
