@@ -13,6 +13,8 @@ _NAMES = (
     re.compile(r"(?:^|[^a-z])(?:global|effective|total)_?(?:train_?)?batch_?size$"),
     re.compile(r"(?:^|[^a-z])train_?batch_?size$"),
     re.compile(r"(?:^|[^a-z])(?:batch_?size|bs)$"),
+    # without "size" no more than the whole name, or its last part, will do: "log_every_batch" counts something else
+    re.compile(r"(?:^|[./])(?:(?:global|effective|total)_)?(?:train_)?batch$"),
 )
 _PER_DEVICE = re.compile(r"per_(?:device|gpu)_(?:train_)?batch_size$")
 _ACCUMULATED = re.compile(r"(?:^|[^a-z])(?:gradient_accumulation_steps|accumulate_grad_batches|grad_accum(?:_steps)?)$")

@@ -103,6 +103,24 @@ def test_steps_of_another_batch_are_counted_in_samples() -> None:
     assert batch_size(run("d", [], params=[("eval_batch_size", "8")]).analysis.run) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("batch", 64),
+        ("parameters/batch", 64),
+        ("args.batch", 64),
+        ("train/global_batch", 64),
+        ("total_train_batch", 64),
+        ("val/eval_batch", None),
+        ("log_every_batch", None),
+        ("num_batches", None),
+    ],
+)
+def test_a_batch_is_known_without_the_word_size(name: str, size: float | None) -> None:
+    """Neptune's recorded runs call it `parameters/batch`, and a step of 256 was set against one of 64."""
+    assert batch_size(run("a", [], params=[(name, "64")]).analysis.run) == size
+
+
 def test_other_units_of_work_are_not_compared() -> None:
     """Tokens are not samples."""
     comparison = compared(run("a", rates(100.0)), run("b", rates(100.0, name="tokens_per_second")))
