@@ -38,14 +38,22 @@ def renamed(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[Sampl
 
 
 def ordered(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[RunInput, ...]:
-    """Return the runs step by step, replicates of a step next to each other."""
-    place = {id(analysis): position for position, (_, analysis) in enumerate(runs)}
+    """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
+    # a comparison that counts work in samples holds analyses of its own, so it is the run that tells them apart
+    recordings: dict[tuple[str, str, str | None], list[Recording]] = {}
+    for recording, analysis in runs:
+        recordings.setdefault(_known_by(analysis), []).append(recording)
     ordered, labels = [], []
     for step in comparison.steps:
         for analysis in step.analyses:
-            ordered.append(runs[place[id(analysis)]])
+            ordered.append((recordings[_known_by(analysis)].pop(0), analysis))
             labels.append(display.clean(step.label))
     return label_runs(ordered, labels)
+
+
+def _known_by(analysis: Analysis) -> tuple[str, str, str | None]:
+    """Return what tells a run from others; one that is given twice stands for itself either time."""
+    return analysis.run.id, analysis.run.name, analysis.run.step
 
 
 def subtitle(runs: Sequence[RunInput]) -> str:

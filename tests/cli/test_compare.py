@@ -364,3 +364,16 @@ def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Progra
         assert "Costs by prices of 2026-03-01." in written
     run = json.loads(gpureport("compare", *asked, "--format", "json").out)["steps"][0]["runs"][0]
     assert (run["gpu_hour_price"], run["currency"], run["price_date"]) == (3.0, "EUR", "2026-03-01")
+
+
+@pytest.mark.parametrize("command", [("compare",), ("report", "-o", "steps.html")], ids=["compare", "report"])
+def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Their work is counted in samples, by which the runs are still those that were read, in the order of steps."""
+    for place, (name, batch, steps) in enumerate((("small", 64, 512), ("large", 256, 128))):
+        (tmp_path / f"{name}.csv").write_text(log(300 + place))
+        labels = ("--param", f"batch_size={batch}", "--work", f"{steps}:steps", "--step", name)
+        assert gpureport("ingest", f"{name}.csv", *labels).code == 0
+    done = gpureport(command[0], "large", "small", *command[1:])
+    assert (done.code, done.err.count("Traceback")) == (0, 0)
+    page = (tmp_path / "steps.html").read_text() if "-o" in command else done.out
+    assert "GPU-hours per 1000 samples" in page.replace("\u00a0", " ").replace("\u202f", " ")
