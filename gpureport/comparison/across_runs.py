@@ -6,6 +6,7 @@ from math import isfinite
 
 import numpy as np
 
+from gpureport.analysis import precision_params
 from gpureport.comparison.batch_size import batch_size
 from gpureport.comparison.contrasts import LEVEL
 from gpureport.comparison.evidence import evidence
@@ -18,6 +19,7 @@ from gpureport.recording import Device
 
 _ADVANCE = "Memory was taken in advance, so its peak says nothing about the batch."
 _FLAT = "Peak memory did not grow with the batch."
+_PRECISION = "The runs differ in precision, and so in what a sample takes of memory."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,6 +136,9 @@ def _doubtful(steps: Sequence[Step], bytes_each: float) -> str:
     """Return why peak memory does not tell what a batch takes; empty where it does."""
     if any(run.preallocated for step in steps for run in step.runs):
         return _ADVANCE
+    told = {precision_params.said(analysis.run.params) for step in steps for analysis in step.analyses}
+    if len({precision and precision[1] for precision in told}) > 1:
+        return _PRECISION
     return _FLAT if bytes_each <= 0 else ""
 
 

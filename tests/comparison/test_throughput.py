@@ -209,6 +209,30 @@ def test_the_largest_batch_that_fits() -> None:
     assert largest_batch(list(steps_of(runs[:1]))) is None
 
 
+def test_batches_of_different_precision_tell_nothing_of_what_a_sample_takes() -> None:
+    """As recorded on an H100: 64 samples take 10.7 GiB at 32 bits and 6.3 at 16, 256 take 20.1 GiB at 16."""
+    recorded = (("64", "false", 10.7), ("64", "true", 6.3), ("256", "true", 20.1))
+    runs = [
+        sampled(
+            f"{size} {amp}",
+            step=f"{size} {amp}",
+            util=level(90, 120),
+            memory=peak,
+            params=[("parameters/batch", size), ("parameters/amp", amp)],
+        )
+        for size, amp, peak in recorded
+    ]
+    found = largest_batch(list(steps_of(runs)))
+    assert found is not None
+    assert (found.max_batch, found.reason) == (
+        None,
+        "The runs differ in precision, and so in what a sample takes of memory.",
+    )
+    alike = largest_batch(list(steps_of(runs[1:])))
+    assert alike is not None
+    assert (alike.max_batch, alike.reason) == (1033, "")
+
+
 def test_batches_of_different_numbers_of_gpus_tell_nothing_of_memory() -> None:
     """A batch of 64 on two GPUs takes of each what one of 32 takes on one."""
     pair = np.stack([level(90, 120)] * 2)
