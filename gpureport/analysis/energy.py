@@ -29,19 +29,22 @@ def integral(cells: Cells) -> PowerIntegral | None:
     """Return the integral of power; None where no power was recorded, or a single sample, which has no length.
 
     Power is continuous and drawn all the time, so a trapezoid bridges what is too short for a log gap. Each sample
-    stands for half of the way to its neighbours, half an interval beside a log gap and at both ends, which the time
-    it covers leaves out where it lies beyond the run.
+    stands for half of the way to its neighbours, and half an interval beside a log gap. What it owns beyond the run
+    weighs it in a mean, but was drawn before or after the run: of 32 s sampled every 10 s it would be a third more.
     """
     if not cells.recorded(_POWER) or cells.seconds.sum() <= 0:
         return None
     power, owned, inside = cells.values(_POWER), cells.seconds, cells.within
     if cells.whole(_POWER) and not len(cells.pause_rows):
-        return PowerIntegral(joules=float(power @ owned), seconds=float(inside.sum()), bridged_seconds=0.0)
+        return PowerIntegral(joules=float(power @ inside), seconds=float(inside.sum()), bridged_seconds=0.0)
     rows = np.flatnonzero(cells.known(_POWER))
     left, right, _, _ = sides(cells.times[rows], cells.interval, bridged=True)
     widths = (left + right) / 1e6
+    beyond = (owned - inside)[rows]
     # nothing is taken from what a sample owns: stretches of rows without a value may leave it more than its sides
     bridged = max(float(widths.sum() - owned[rows].sum()), 0.0)
     return PowerIntegral(
-        joules=float(power[rows] @ widths), seconds=float(inside[rows].sum()) + bridged, bridged_seconds=bridged
+        joules=float(power[rows] @ np.maximum(widths - beyond, 0)),
+        seconds=float(inside[rows].sum()) + bridged,
+        bridged_seconds=bridged,
     )

@@ -131,10 +131,10 @@ def test_one_sample_has_no_length() -> None:
 
 
 def test_carbon_is_energy_times_intensity(tmp_path: Path) -> None:
-    """300 W for an hour (and half a step at either end) at 400 g/kWh are 120 g."""
+    """300 W for an hour at 400 g/kWh are 120 g."""
     said = prices(tmp_path, '[carbon]\nintensity = 400\nsource = "the grid, 2025"\n')
     priced = of(analyze(busy()), said)
-    assert priced.carbon_grams == pytest.approx(120 * 361 / 360)
+    assert priced.carbon_grams == pytest.approx(120)
     assert (priced.carbon_source, priced.counted, priced.total, priced.gpus) == ("the grid, 2025", False, None, ())
 
 
@@ -148,7 +148,7 @@ def test_the_counter_goes_before_the_integral() -> None:
     first, second = of(whole, said), of(anew, said)
     assert (first.counted, second.counted) == (True, False)
     assert first.carbon_grams == pytest.approx(200 * 4199 / 3.6e6 * 1000)
-    assert second.carbon_grams == pytest.approx(200 * 3600 / 3.6e6 * 1000)
+    assert second.carbon_grams == pytest.approx(200 * 3599 / 3.6e6 * 1000)
 
 
 def test_unknown_energy_emits_nothing_known() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.base import CounterReading, DeviceStatistics
+from gpureport.columns import FloatArray
 from gpureport.recording import Recording
 from tests.builders import recording
 
@@ -20,7 +21,7 @@ def test_both_agree_on_a_steady_load() -> None:
     """300 W for an hour are 1.08 MJ; the counter is read from the first sample to the last."""
     seconds = np.arange(_HOUR + 1)
     found = energy(recording(util=98, power=np.full(_HOUR + 1, 300.0), energy=5e6 + 300.0 * seconds))
-    assert found.energy_joules == pytest.approx(300 * (_HOUR + 1))
+    assert found.energy_joules == pytest.approx(1.08e6)
     assert found.energy_counter == CounterReading(total=1.08e6, in_gaps=0, seconds=_HOUR)
 
 
@@ -29,7 +30,7 @@ def test_the_counter_covers_log_gaps_and_the_integral_does_not() -> None:
     times = np.r_[0:100, 199:300].astype(float)
     run = recording(times=times, util=98, power=np.full(201, 200.0), energy=200.0 * times)
     found = energy(run)
-    assert found.energy_joules == pytest.approx(200 * 201)
+    assert found.energy_joules == pytest.approx(200 * 200)
     assert found.energy_counter == CounterReading(total=59800, in_gaps=20000, seconds=299)
     assert "The integral of power leaves out the time of log gaps, and the driver's counter does not." in (
         analyze(run).limits
@@ -80,7 +81,7 @@ def test_pauses_below_a_log_gap_are_bridged() -> None:
     times = np.r_[0:50, 53:100, 103:150].astype(float)
     run = recording(times=times, util=98, power=np.full(len(times), 200.0))
     found = energy(run)
-    assert found.energy_joules == pytest.approx(200 * 150)
+    assert found.energy_joules == pytest.approx(200 * 149)
     assert (found.energy_seconds, found.energy_bridged_seconds) == (149.0, 3.0)
     assert found.observed_seconds == 147.0
 
@@ -89,3 +90,13 @@ def test_the_time_of_the_integral_is_time_of_the_run() -> None:
     """Samples at both ends own half an interval beyond the run, which weighs them like others but is no time of it."""
     found = energy(recording(util=0, power=np.full(60, 200.0)))
     assert (found.observed_seconds, found.idle_seconds, found.energy_seconds) == (60.0, 60.0, 59.0)
+    assert found.energy_joules == pytest.approx(200 * 59)
+
+
+@pytest.mark.parametrize("times", [np.arange(4) * 10.0, np.r_[0.0, 10.0, 20.0, 46.0, 56.0]], ids=["even", "a pause"])
+def test_a_short_run_sampled_rarely_takes_what_lies_between_its_samples(times: FloatArray) -> None:
+    """Half of an interval before the first and after the last was a third more of 30 s sampled every 10 s."""
+    power = np.linspace(100.0, 400.0, len(times))
+    found = energy(recording(times=times, util=98, power=power))
+    assert found.energy_joules == pytest.approx(float(np.trapezoid(power, times)))
+    assert found.energy_seconds == times[-1] - times[0]

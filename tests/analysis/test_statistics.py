@@ -52,8 +52,8 @@ def test_idle_seconds_leave_log_gaps_out() -> None:
 
 
 def test_energy_is_the_integral_of_power() -> None:
-    """100 W for a minute are 6000 J."""
-    assert _statistics(recording(power=steps((100, 60)))).energy_joules == pytest.approx(6000)
+    """100 W for a minute, from the first of 61 samples to the last, are 6000 J."""
+    assert _statistics(recording(power=steps((100, 61)))).energy_joules == pytest.approx(6000)
 
 
 def test_headroom_is_of_the_memory_installed() -> None:
