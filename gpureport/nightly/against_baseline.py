@@ -114,7 +114,8 @@ def _basis(delta: Delta, noise: Noise | None) -> str:
         return f"by {delta.runs[0]} and {delta.runs[1]} runs"
     metric = PER_WORK if delta.metric == COST_PER_WORK else delta.metric
     measured = noise is not None and noise.margin(metric, delta.before or 0.0) is not None
-    return f"one run a side; repeating a run {'of this store changed' if measured else 'commonly changes'} as much"
+    scatter = "repetitions in this store differ by" if measured else "repeating a run commonly changes"
+    return f"one run a side; the interval is no narrower than what {scatter}"
 
 
 def _blunt(limit: Limit, low: float, high: float) -> str:
