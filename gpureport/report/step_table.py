@@ -115,6 +115,9 @@ def overview(comparison: Comparison) -> Table:
     figures = _beside(_figures(comparison.steps), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
     note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
+    if PER_WORK in figures:
+        # the two differ in the third digit, and a reader who finds both asks which is right
+        note += " Verdicts compare figures per unit of work as ratios, by the geometric mean of the runs."
     return Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),

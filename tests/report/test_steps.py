@@ -241,6 +241,18 @@ def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
     assert alone.value == pytest.approx(lone.value(PER_WORK)) == 800
 
 
+def test_two_means_of_one_figure_are_told_apart() -> None:
+    """Runs of 400 and 1600 s on two GPUs took 2000 GPU-seconds each on the whole, and are compared by 1600."""
+    runs = [busy(f"{step}{run}", 0.6, step, 400 * 4**run) for step in ("a", "b") for run in range(2)]
+    comparison = compare(examples.sampled(*(analysis for _, analysis in runs)))
+    (delta,) = [each for each in comparison.deltas if each.metric == PER_WORK]
+    assert comparison.steps[0].value(PER_WORK) == pytest.approx(2000)
+    assert delta.before == pytest.approx(1600)
+    assert "by the geometric mean of the runs" in step_table.overview(comparison).note
+    single = compare(examples.sampled(*(analysis for _, analysis in runs[::2])))
+    assert step_table.overview(single).note == ""
+
+
 def test_no_interval_leaves_what_a_share_can_be() -> None:
     """Repetitions near 100 % have an interval that reaches further; it is cut, and the note says so."""
     runs = [busy(f"{step}{run}", level, step) for step in ("a", "b") for run, level in enumerate((0.97, 1.0))]
