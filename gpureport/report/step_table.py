@@ -104,10 +104,11 @@ def _named(steps: Sequence[Step], metrics: Iterable[str]) -> dict[str, Shown]:
 def overview(comparison: Comparison) -> Table:
     """Return one row a step with its figures, and under a step of several runs one row a run."""
     named: list[tuple[str, Callable[[str], float | None]]] = []
+    settled = _settled(comparison)
     for step in comparison.steps:
         runs = len(step.analyses)
         label = display.squeeze(display.clean(step.label), LABEL)
-        named.append((f"{label} ({runs} runs)" if runs > 1 else label, step.value))
+        named.append((f"{label} ({runs} runs)" if runs > 1 else label, _or_settled(step, settled.get(step.label, {}))))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
             name = display.squeeze(display.clean(run.analysis.run.name), LABEL)
@@ -118,12 +119,38 @@ def overview(comparison: Comparison) -> Table:
     if PER_WORK in figures:
         # the two differ in the third digit, and a reader who finds both asks which is right
         note += " Verdicts compare figures per unit of work as ratios, by the geometric mean of the runs."
+    without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
+    filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
     return Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
-        note=_joined(note if repeated else "", _price_note(comparison.steps, figures)),
+        note=_joined(
+            note if repeated else "",
+            "What whole recordings do not tell is of what had settled." if filled else "",
+            _price_note(comparison.steps, figures),
+        ),
     )
+
+
+def _settled(comparison: Comparison) -> dict[str, dict[str, float | None]]:
+    """Return of each step the figures by which it is set against its neighbour."""
+    found: dict[str, dict[str, float | None]] = {}
+    for base, step in pairwise(comparison.steps):
+        for delta in comparison.between(base.label, step.label):
+            found.setdefault(base.label, {}).setdefault(delta.metric, delta.before)
+            found.setdefault(step.label, {})[delta.metric] = delta.after
+    return found
+
+
+def _or_settled(step: Step, settled: Mapping[str, float | None]) -> Callable[[str], float | None]:
+    """Return what gives a figure of a step: that of whole recordings where these tell it, as in a report."""
+
+    def value(metric: str) -> float | None:
+        whole = step.value(metric)
+        return settled.get(metric) if whole is None else whole
+
+    return value
 
 
 def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, Shown]) -> Row:

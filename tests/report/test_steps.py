@@ -16,6 +16,7 @@ from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
 from gpureport.report.parts import Table
+from tests.comparison.runs import sampled
 from tests.report import examples
 
 STEPS = (("old", 0.6), ("mid", 0.5), ("new", 0.9))
@@ -251,6 +252,25 @@ def test_two_means_of_one_figure_are_told_apart() -> None:
     assert "by the geometric mean of the runs" in step_table.overview(comparison).note
     single = compare(examples.sampled(*(analysis for _, analysis in runs[::2])))
     assert step_table.overview(single).note == ""
+
+
+def test_a_figure_that_only_the_settled_part_tells_stands_in_the_table_of_steps() -> None:
+    """Steps per second are logged, the work of the whole run is not: the verdict has a figure, and so has the table."""
+    runs = [
+        sampled(
+            name,
+            util=np.random.default_rng(seed).integers(85, 95, 1200),
+            power=300.0,
+            training=[(float(t), 2 * t, "loss", 2.0) for t in range(1, 1200, 5)],
+        )
+        for seed, name in enumerate(("before", "after"))
+    ]
+    comparison = compare(runs)
+    assert [step.value(PER_WORK) for step in comparison.steps] == [None, None]
+    table = step_table.overview(comparison)
+    place = table.columns.index("GPU-hours per 1000 steps") - 1
+    assert [plain(row.cells[place].text) for row in table.rows] == ["0.139", "0.139"]
+    assert table.note == "What whole recordings do not tell is of what had settled."
 
 
 def test_no_interval_leaves_what_a_share_can_be() -> None:
