@@ -12,6 +12,7 @@ from gpureport.report import display
 
 _LABEL = 60
 _GPU_TIME = ("gpu_seconds",)
+_HOUR = 3600.0
 
 
 def value(kind: FigureKind, amount: float | None) -> str:
@@ -24,7 +25,10 @@ def value(kind: FigureKind, amount: float | None) -> str:
         return display.money(amount)
     if kind.unit == "1/s":
         return f"{display.number(amount)}{display.GAP}/s"
-    return display.gpu_hours(amount) if kind.name.startswith(_GPU_TIME) else display.quantity(amount, kind.unit)
+    if kind.name.startswith(_GPU_TIME):
+        # a thousand units of work can take a fraction of a thousandth, which halves unseen with three decimals
+        return f"{display.fine(amount / _HOUR)}{display.GAP}GPU-h"
+    return display.quantity(amount, kind.unit)
 
 
 def size(kind: FigureKind, step: Step) -> str:
