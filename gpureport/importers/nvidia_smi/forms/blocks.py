@@ -23,8 +23,8 @@ _INDENT = 64
 """Blanks before a line's first word that are looked past."""
 _LONGEST = 16_384
 """A line longer than this opens no block: a query of all fields has a header of 6,000 characters."""
-_LOOKED_AT = 4_096
-"""Lines that are looked at together."""
+_LEAST, _MOST = 32, 4_096
+"""Lines that are looked at together: few below the beginning of a block, since another may soon begin, then more."""
 _ANY = np.ones(256, dtype=np.bool_)
 
 
@@ -98,10 +98,10 @@ class Blocks:
         first = np.frombuffer(data, dtype=np.uint8)[starts[telling]]
         # what a line says is looked at once: thousands may say the same
         silent: set[bytes] = set()
-        at = 0
+        at, some = 0, _LEAST
         while at < len(telling):
-            # a form may begin at any line, so that only some are looked at together
-            end = min(at + _LOOKED_AT, len(telling))
+            end = min(at + some, len(telling))
+            some = min(2 * some, _MOST)
             places = telling[at:end][_MAY_OPEN.get(self._form, _ANY)[first[at:end]]]
             for place, start, stop in zip(
                 places.tolist(), starts[places].tolist(), stops[places].tolist(), strict=True
@@ -116,7 +116,7 @@ class Blocks:
                     continue
                 silent.clear()
                 yield place, form, line
-                end = int(np.searchsorted(telling, place)) + 1
+                end, some = int(np.searchsorted(telling, place)) + 1, _LEAST
                 break
             at = end
 
