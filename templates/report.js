@@ -267,7 +267,7 @@ function paint() {
  const due = charts.filter(chart => {
   const {top, bottom} = chart.canvas.getBoundingClientRect();
   chart.room = chart.canvas.clientWidth - left - RIGHT;
-  return !chart.drawn || chart.drawn < version && bottom > 0 && top < innerHeight;
+  return chart.room > 0 && (!chart.drawn || chart.drawn < version && bottom > 0 && top < innerHeight);
  });
  for (const chart of due) {
   chart.drawn = version;

@@ -44,7 +44,10 @@ _use = st.lists(st.sampled_from([0.0, 5.0, 95.0, np.nan]), min_size=2, max_size=
 
 @given(_use)
 def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[float]) -> None:
-    """Sample by sample: an active one, with three of five active from it on, or up to it, in three seconds."""
+    """Sample by sample: an active one, with three of five active from it on, or up to it, in three seconds.
+
+    What is active after the last such sample belongs to the job as long as it comes half as often as within.
+    """
     run = recording(util=use)
     cells = cells_of(run, run.run.devices[0])
     known = [(second, value > 12) for second, value in enumerate(use) if not np.isnan(value)]
@@ -58,4 +61,10 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
     assert (found is None) == (not begun or not ended)
     if found is not None:
         assert found.start == cells.start[begun[0]] - cells.shift
-        assert found.end == max(cells.end[ended[-1]] - cells.shift, cells.times[known[0][0]] + 1)
+        within = [one for at, one in known if begun[0] <= at <= ended[-1]]
+        share = sum(within) / len(within) / 2 if begun[0] < ended[-1] else 0.5
+        later = [(at, one) for at, one in known if at > ended[-1]]
+        bursts = [place for place, (_, one) in enumerate(later, 1) if one]
+        dense = [place for count, place in enumerate(bursts, 1) if count >= share * place]
+        last = later[dense[-1] - 1][0] if dense else ended[-1]
+        assert found.end == max(cells.end[last] - cells.shift, cells.times[known[0][0]] + 1)

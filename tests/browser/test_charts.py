@@ -206,6 +206,16 @@ def test_figures_are_printed(page: "Page") -> None:
     assert page.locator("#timeline .figure:visible").count() == 2
 
 
+def test_a_change_on_paper_waits_for_the_screen(page: "Page") -> None:
+    """A drawing that is due while the charts are hidden for print fails nowhere, and is made when they show again."""
+    page.emulate_media(media="print")
+    page.evaluate("onresize()")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.emulate_media(media="screen")
+    page.evaluate("onresize()")
+    page.wait_for_function("document.querySelector('canvas').width > 300")
+
+
 def test_a_page_without_script_is_whole(browser: "Browser", page_file: Path) -> None:
     """The figures are there, and nothing that only a script could move."""
     context: BrowserContext = browser.new_context(java_script_enabled=False)
