@@ -82,12 +82,12 @@ def _together(names: list[str]) -> str:
 def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[RunInput, ...]:
     """Return the runs with labels that differ: the step's, with the run's name where a step has several runs.
 
-    The step is said once where the name, of folders, ends with it.
+    The step is said once where the name, of folders, begins or ends with it.
     """
     labelled = []
     for (recording, analysis), step in zip(runs, steps, strict=True):
         name = display.squeeze(display.clean(analysis.run.name), LABEL)
-        whole = name if name.endswith(f"/{step}") else f"{step}, {name}"
+        whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label = whole if list(steps).count(step) > 1 else step
         labelled.append(RunInput(label=label, step=step, recording=recording, analysis=analysis))
     return tuple(labelled)

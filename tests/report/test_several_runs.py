@@ -120,3 +120,10 @@ def test_few_gpus_are_said_once_to_be_few() -> None:
     """Of three runs with two GPUs each, the first says it."""
     content = chain((), (), ())
     assert [bool(run.same) for run in content.gpus] == [True, False, False]
+
+
+def test_a_run_that_is_called_after_its_step_is_called_so_once() -> None:
+    """Folders of repetitions stand below that of their step, or above it; another name stands beside the step."""
+    names = ("slow/1", "try/slow", "third")
+    made = report(*(examples.pair(examples.run(name, step="slow")) for name in names))
+    assert [timeline.label for timeline in made.timeline] == ["slow/1", "try/slow", "slow, third"]
