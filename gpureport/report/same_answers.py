@@ -34,18 +34,12 @@ def shared(runs: Sequence[Checklist]) -> tuple[Shared, ...]:
 
 def _named(labels: Sequence[str]) -> Iterator[str]:
     """Yield labels, those that are numbered one after the other as `name/1 to /3`."""
-    rest = [_short(label) for label in labels]
+    rest = list(labels)
     while rest:
         count = _consecutive(rest)
         first, last = rest[0], rest[count - 1]
         yield first if count == 1 else f"{first} to {_ending(last)}"
         rest = rest[count:]
-
-
-def _short(label: str) -> str:
-    """Return a label without its step where the run is named after that: `step, step/1` says it twice."""
-    step, _, name = label.partition(", ")
-    return name if name.startswith(f"{step}/") else label
 
 
 def _consecutive(labels: Sequence[str]) -> int:
