@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import IntArray, present
-from gpureport.importers import zones
+from gpureport.importers import doubled, zones
 from gpureport.importers.assembly import Values
 from gpureport.importers.clock import Clock
+from gpureport.importers.doubled import DoubledHour
 from gpureport.importers.placed import Placed
 
 if TYPE_CHECKING:
@@ -63,6 +64,13 @@ class Assembly:
         self._last: dict[str, int] = {}
         self.plan: Plan | None = None
         self.clocks: dict[str, Clock] = {}
+        self._doubled: dict[str, DoubledHour] = {}
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know of the order and the times of the rows."""
+        if self.plan is not None:
+            return self.plan.notes
+        return doubled.notes(sum(each.rows for each in self._doubled.values()), self.zone)
 
     def place(self, rows: Rows) -> Placed:
         """Return the rows with their place in time."""
@@ -98,6 +106,8 @@ class Assembly:
         for code in present(rows.devices):
             own = np.flatnonzero(rows.devices == code)
             device = rows.ids[code]
+            if self.zone is not None:
+                self._doubled.setdefault(device, DoubledHour(self.zone)).take(rows.stamps[own])
             times[own] = self.clocks.setdefault(device, Clock(device)).read(times[own])
             self._last[device] = int(rows.stamps[own[-1]])
         return times

@@ -6,8 +6,10 @@ gpustat cuts watts and MiB to whole ones, so that power is up to 1 W and memory 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
+from gpureport.errors import SourceError
 from gpureport.importers import quantities
 from gpureport.importers.base import Placement
 from gpureport.importers.chunks import Chunk, FormExtraction
@@ -53,7 +55,7 @@ class Gpustat:
 
     def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
         """Begin to read a log."""
-        return FormExtraction(file, placement, GpustatForm)
+        return FormExtraction(file, placement, partial(GpustatForm, str(file.path)))
 
 
 class GpustatForm:
@@ -62,38 +64,57 @@ class GpustatForm:
     name: ClassVar[str] = "gpustat --json"
     averaged = False
 
-    def __init__(self) -> None:
-        """Start without a zone: the times are local."""
+    def __init__(self, path: str = "") -> None:
+        """Start without a zone: the times are local. `path` is the log."""
         self.zone: str | None = None
+        self._path = path
+        self._hosts: dict[str, str] = {}
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order."""
         gathering = Gathering()
         for document in documents(text_lines(log), MOST):
-            _take(document, gathering)
+            for content, gpu in _take(document, gathering):
+                self._see(content, gpu)
             if gathering.full:
                 yield from gathering.chunks()
         yield from gathering.chunks()
 
+    def _see(self, content: Mapping[str, Any], gpu: Mapping[str, Any]) -> None:
+        """Look at which machine a GPU is of.
 
-def _take(document: Document, gathering: Gathering) -> None:
-    """Take the GPUs of the documents that some lines hold."""
+        Raises:
+            SourceError: when one number is that of GPUs of several machines, and nothing tells them apart.
+        """
+        host = content.get("hostname")
+        named = isinstance(gpu.get("uuid"), str) or _FAILED.fullmatch(str(gpu.get("name")))
+        if not isinstance(host, str) or not host or named:
+            return
+        first = self._hosts.setdefault(str(gpu.get("index")), host)
+        if first != host:
+            what = f"GPUs of several machines ({first}, {host}) in one log without uuid"
+            raise SourceError(self._path, what, "write one file a machine, and read them with --as-one-run")
+
+
+def _take(document: Document, gathering: Gathering) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+    """Take the GPUs of the documents that some lines hold; return each with its document."""
     contents = [each for content in document.contents for each in (content if isinstance(content, list) else [content])]
     if document.fault or not all(map(_whole, contents)):
         for line in document.lines:
             gathering.reject(line, document.fault or NOT_JSON)
-        return
+        return []
     gpus = [(content, gpu) for content in contents for gpu in content["gpus"]]
     if not gpus:
         for line in document.lines:
             gathering.odd(line, LineKind.NOISE)
-        return
+        return []
     for content, gpu in gpus:
         moment = iso(str(content.get("query_time")))
         gathering.row(
             document.lines[0].number, None if moment is None else moment.micros, _values(content, gpu, gathering)
         )
     gathering.go_on(len(document.lines) - len(gpus))
+    return gpus
 
 
 def _whole(content: object) -> bool:

@@ -149,7 +149,7 @@ class HostExtraction:
         plan = self._assembly.plan
         return Outcome(
             devices=(Device(id=HOST),),
-            quality=self._tally.quality([clock], () if plan is None else plan.notes),
+            quality=self._tally.quality([clock], self._assembly.notes()),
             span=(clock.first or 0, clock.last or 0),
             intervals={} if clock.interval is None else {HOST: clock.interval},
             rejects=self._tally.rejects(),

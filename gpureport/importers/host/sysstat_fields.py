@@ -15,6 +15,9 @@ _STACKED = re.compile(r"(?:dm-|md|loop|ram|zram|sr)\d|dev(?:1|7|9|11)-\d")
 """Disks that are made of others, or of memory."""
 _ROUNDING = 0.006
 """A percentage of two decimals is off by half of the last one."""
+_PARTS = ("%usr", "%system", "%guest")
+_DIVIDED = 1.5
+"""Parts beyond this multiple of the whole say that it was divided by two cores or more (pragmatic)."""
 
 
 class MalformedError(ValueError):
@@ -163,7 +166,14 @@ def _load(row: _Row, block: Block) -> None:
 def _process_cpu(row: _Row, block: Block) -> None:
     if row.cells.get("TGID") != "-":
         block.count(PROCESSES)
-        block.greatest("process_cpu_cores", row.ratio("%CPU"), PROCESSES)
+        block.greatest("process_cpu_cores", _cores(row), PROCESSES)
+
+
+def _cores(row: _Row) -> float:
+    """Return how many cores a process kept busy; `pidstat -I` divides the whole by those of the machine, no part."""
+    whole = row.ratio("%CPU")
+    parts = sum(row.ratio(name) for name in _PARTS if name in row.cells)
+    return parts if parts > _DIVIDED * whole and parts > whole + _ROUNDING else whole
 
 
 def _process_memory(row: _Row, block: Block) -> None:

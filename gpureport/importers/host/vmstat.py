@@ -1,6 +1,7 @@
 """Reads what `vmstat -t` prints: one row a time, its date and time last, in a zone the heading names.
 
-Its first row speaks of the time since the machine was started, so only its time is kept. Totals of memory it has none.
+The first row of each time it was started speaks of the time since the machine was, so only its time is kept. Totals of
+memory it has none.
 """
 
 import re
@@ -23,6 +24,9 @@ _NEEDED = {"us", "sy", "id", "wa", "bi", "bo"}
 _MOST = 1.03
 """Shares are rounded to whole per cent each."""
 SINCE_START = "means since the machine was started"
+_PAGE = 21
+"""Rows below a heading where it is written again, in a file; on a screen they are as many as it shows."""
+_SECOND = 1_000_000
 
 
 class Vmstat:
@@ -38,6 +42,10 @@ class Vmstat:
         self._readings = Readings()
         self._names: list[str] = []
         self._begun = False
+        self._below = 0
+        self._page = _PAGE
+        self._headed = False
+        self._last = self._pace = 0
 
     @staticmethod
     def identify(lines: list[str]) -> bool:
@@ -66,6 +74,7 @@ class Vmstat:
 
     def _heading(self, names: list[str], zone: list[str]) -> None:
         self._names = names
+        self._page, self._below, self._headed = self._below or self._page, 0, True
         if zone and not self._begun:
             self.zone = "UTC" if zone[0] in _UTC else None
             if self.zone is None:
@@ -102,10 +111,29 @@ class Vmstat:
             "host_disk_read_bytes_per_second": known["bi"] * KIB,
             "host_disk_write_bytes_per_second": known["bo"] * KIB,
         }
-        if not self._begun:
-            self._begun, values = True, {}
-            self._readings.absent["us sy id wa bi bo", SINCE_START] = 1
+        if self._begins(at):
+            values = {}
+            key = "us sy id wa bi bo", SINCE_START
+            self._readings.absent[key] = self._readings.absent.get(key, 0) + 1
         self._readings.put(Said(table="", stamp=at, number=number, lines=1, values=values))
+
+    def _begins(self, at: int) -> bool:
+        """Return whether a row is the first of vmstat started anew; below a heading only, which is also repeated."""
+        step, pace, headed = at - self._last, self._pace, self._headed
+        self._last, self._pace, self._headed = at, step, False
+        self._below += 1
+        if not self._begun:
+            self._begun, self._pace = True, 0
+            return True
+        if not headed:
+            return False
+        # no screen shows one row alone
+        alone = self._page == 1
+        # half the pace, or the second to which stamps are cut (pragmatic)
+        late = abs(step - pace) > max(pace // 2, _SECOND)
+        begins = alone or late or (self._page != _PAGE and step != pace)
+        self._pace = 0 if begins else step
+        return begins
 
 
 def _names(cells: list[str]) -> list[str] | None:

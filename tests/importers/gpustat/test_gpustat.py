@@ -1,5 +1,6 @@
 """Documents of `gpustat --json`, written by gpustat 1.1.1 and made up, become the series of the GPUs."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,6 +48,32 @@ def test_devices_are_told_by_uuid() -> None:
     gpu = read(CAPTURES / "two-gpus.json").run.gpus[0]
     assert (gpu.id, gpu.uuid) == ("gpu:0", "GPU-00000000-0000-4000-8000-000000000000")
     assert (gpu.memory_total_bytes, gpu.driver, gpu.power_limit_watts) == (16 * 2**30, "580.00.sim", 300)
+
+
+def _hosts(*hosts: str, uuids: bool = False, index: int = 0) -> str:
+    """Return a document a second and host, of one GPU each."""
+    documents = [
+        {
+            "hostname": host,
+            "query_time": f"2026-03-14T09:00:{second:02}.000000",
+            "gpus": [
+                {"index": index if place else 0, "name": "NVIDIA L4", "utilization.gpu": 10 * place}
+                | ({"uuid": f"GPU-0000000{place}-0000-4000-8000-000000000000"} if uuids else {})
+            ],
+        }
+        for second in range(4)
+        for place, host in enumerate(hosts)
+    ]
+    return "".join(json.dumps(each) + "\n" for each in documents)
+
+
+def test_gpus_of_several_machines_are_not_one(tmp_path: Path) -> None:
+    """GPU 0 of two machines is two GPUs: told by uuid, else the log is refused."""
+    with pytest.raises(SourceError, match=r"gpustat.json: GPUs of several machines \(node1, node2\)"):
+        made(tmp_path, _hosts("node1", "node2"))
+    assert len(made(tmp_path, _hosts("node1", "node2", uuids=True)).run.gpus) == 2
+    assert len(made(tmp_path, _hosts("node1", "node2", index=1)).run.gpus) == 2
+    assert kept(made(tmp_path, _hosts("node1"))) == 4
 
 
 def test_a_lost_gpu_has_rows_without_values() -> None:

@@ -32,6 +32,40 @@ def test_the_first_row_of_vmstat_covers_no_interval(tmp_path: Path) -> None:
     assert (found.outcome.timezone, found.outcome.quality.headers) == ("UTC", 4)
 
 
+def test_vmstat_started_again_and_again(tmp_path: Path) -> None:
+    """The first row of each start speaks of the time since the machine's; a heading that is repeated begins nothing."""
+    once = [line for second in range(0, 50, 10) for line in vmstat(second)]
+    found = text(tmp_path, lines(*once, *vmstat(51)[2:]))
+    assert values(found, "cpu_utilization_ratio") == [*[None] * 5, 0.48]
+    assert [cells.cells for cells in found.outcome.quality.absent_cells] == [5]
+    page = [line for second in range(21) for line in vmstat(second)[2:]]
+    for start, first in ((21, 0.48), (20, 0.48), (30, None)):
+        rows = [vmstat(start)[2], vmstat(start + 1)[2]]
+        found = text(tmp_path, lines(*vmstat(0)[:2], *page, *vmstat(0)[:2], *rows))
+        assert values(found, "cpu_utilization_ratio")[-2:] == [first, 0.48]
+    # a few rows each time, the next start right behind the last row
+    some = [vmstat(second)[2] for second in range(3)]
+    found = text(tmp_path, lines(*vmstat(0)[:2], *some, *vmstat(0)[:2], vmstat(2)[2], vmstat(3)[2]))
+    assert values(found, "cpu_utilization_ratio")[-1] == 0.48
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        NAMES.replace("buff  cache", "inact active"),
+        f"  r    b {'swpd':>12} {'free':>12} {'buff':>12} {'cache':>12} {NAMES.partition('cache')[2]}",
+        f"{NAMES} gu",
+    ],
+)
+def test_other_columns_of_vmstat(tmp_path: Path, names: str) -> None:
+    """-a tells other memory, -w is wider, and newer ones tell the time given to guests; none of it moves a figure."""
+    more = "" if "gu" not in names else "  0"
+    rows = [vmstat(second, idle=30)[2].replace(" 2026", f"{more} 2026") for second in range(3)]
+    found = text(tmp_path, lines(GROUPS, f"{names}   UTC", *rows))
+    assert values(found, "cpu_utilization_ratio") == [None, 0.68, 0.68]
+    assert values(found, "host_disk_read_bytes_per_second") == [None, 8 * 1024, 8 * 1024]
+
+
 def test_other_zones_of_vmstat_are_local_time(tmp_path: Path) -> None:
     """An abbreviation is no zone: IST is one of three; a note says what was said."""
     found = text(tmp_path, lines(*vmstat(0, zone="CET"), *vmstat(1, zone="CET")))

@@ -170,6 +170,14 @@ def test_tables_without_a_metric_are_named(tmp_path: Path) -> None:
     assert (quality.lines, quality.rows_kept, quality.continued) == (5, 1, 1)
 
 
+@pytest.mark.parametrize(("whole", "cores"), [("190.00", 1.9), ("11.88", 1.9), ("95.00", 1.9), ("189.98", 1.8998)])
+def test_cores_of_a_process_whatever_they_are_divided_by(tmp_path: Path, whole: str, cores: float) -> None:
+    """With -I, %CPU is divided by the cores of the machine; its parts are not, so they say how many it kept busy."""
+    header = "# Time        UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command"
+    row = f"1795276760        0     100  150.00   40.00    0.00    7.00  {whole}     0  python"
+    assert values(text(tmp_path, lines(BANNER, header, row, "")), "process_cpu_cores") == [pytest.approx(cores)]
+
+
 def test_of_several_processes_the_busiest_and_the_largest(tmp_path: Path) -> None:
     """Threads are part of their process; a command may hold blanks; seconds since 1970 are UTC."""
     header = "# Time        UID      TGID       TID    %usr    %CPU   CPU     VSZ     RSS  Command"
