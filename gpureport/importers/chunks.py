@@ -263,7 +263,7 @@ class FormExtraction:
         if self._untimed > self._tally.rows and self._tick_times is None:
             # a few rows with a time beside many without may not be what the log is about
             unused = (f"{self._untimed:,} rows have no time stamp and were left out: --interval reads them instead.",)
-        notes = (*self._notes, *unused, *self._devices.notes(), *(() if plan is None else plan.notes))
+        notes = (*self._notes, *unused, *self._devices.notes(), *self._assembly.notes())
         quality = self._tally.quality(clocks, notes)
         if not self._stamped:
             quality = replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())

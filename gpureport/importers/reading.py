@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gpureport.importers.training import Training
 
 _LOG_AND_HOST = 2
-IMPORTER_VERSION = "4"
+IMPORTER_VERSION = "6"
 """Raised whenever the same source would be read differently."""
 
 

@@ -176,7 +176,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     found = next((each for each in importers if each.kind == kind), None) if kind else _reader(file, head, importers)
     packed = None if found else compression.archive(file)
     if packed:
-        raise SourceError(source, packed, "unpack it and give the files in it")
+        raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
     if found is None:
         _swapped(source, file, head, importers)
         raise _unknown(source, path.name, head, importers)

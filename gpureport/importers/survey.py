@@ -66,14 +66,15 @@ def _floats(values: Values | None, length: int) -> FloatArray:
 
 
 def _keys(part: Rows) -> Keys:
-    """Return a hash of each row: its device and every value, by the name of its column."""
+    """Return a hash of each row: its device and every value it holds, in whatever order its columns stand."""
     keys = mixed(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
-    for name, values in part.data.items():
+    for name, values in sorted(part.data.items()):
         if values.texts is not None:
             bits = text_bits(values.texts)[values.data]
         else:
-            bits = values.data.astype(np.float64).view(np.uint64)
-        keys = mixed(keys, np.where(values.valid, bits + np.uint64(crc32(name.encode())), 0))
+            # 0.0 and -0.0 are one value
+            bits = (values.data.astype(np.float64) + 0.0).view(np.uint64)
+        keys = np.where(values.valid, mixed(keys, bits + np.uint64(crc32(name.encode()))), keys)
     return keys
 
 

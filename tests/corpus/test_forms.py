@@ -24,15 +24,15 @@ pytestmark = [
 ]
 LOGS = sorted(FOLDER.iterdir()) if FOLDER.is_dir() else []
 CAPTURES = [path for path in LOGS if path.name.startswith("utkuozdemir")]
-COMMANDS = {
-    "nvidia-smi pmon": "nvidia-smi pmon",
-    "nvidia-smi dmon": "nvidia-smi dmon",
-    "nvidia-smi --query-gpu": "nvidia-smi --query-gpu",
-    "nvidia-smi --query-compute-apps": "nvidia-smi --query-compute-apps",
-    "nvidia-smi --query-accounted-apps": "nvidia-smi --query-compute-apps",
-    "nvidia-smi --query-retired-pages": "nvidia-smi --query-gpu",
-}
-"""How the command above a section begins, and the form that reads the section."""
+COMMANDS = (
+    "nvidia-smi pmon",
+    "nvidia-smi dmon",
+    *(
+        f"nvidia-smi --query-{what}"
+        for what in ("gpu", "compute-apps", "accounted-apps", "retired-pages", "remapped-rows", "supported-clocks")
+    ),
+)
+"""How the command above a section begins; the block that its output is read as is called so."""
 
 
 def commands(path: Path) -> list[tuple[int, str]]:
@@ -51,10 +51,10 @@ def test_every_section_of_a_capture_goes_to_its_form(path: Path) -> None:
     found = []
     for block in mixed.blocks:
         above = [command for number, command in sections if number < block.first_line]
-        if block.form in COMMANDS.values():
+        if block.form in COMMANDS:
             found.append((above[-1].split("=")[0], block.form))
     wanted = [command.split("=")[0] for _, command in sections]
-    told = [(command, COMMANDS[name]) for command in wanted for name in COMMANDS if command.startswith(name)]
+    told = [(command, name) for command in wanted for name in COMMANDS if command.startswith(name)]
     assert Counter(found) == Counter(told)
     assert sum(block.lines for block in mixed.blocks) == sum(
         bool(line.strip()) for line in path.read_text(encoding="utf-8").splitlines()

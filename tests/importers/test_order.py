@@ -180,6 +180,14 @@ def test_a_log_appended_to_itself(tmp_path: Path, end: str, copies: int) -> None
     assert rises(recording)
 
 
+def test_a_copy_whose_columns_stand_in_another_order(tmp_path: Path) -> None:
+    """Rows that say the same are the same, in whatever order and beside whatever column that holds nothing."""
+    lines = [[cell.strip() for cell in line.split(",")] for _, line in writer(1, 0, 200, gpus=2)]
+    cells = [*lines, *([*line[:2], "fan.speed [%]" if line is lines[0] else "[N/A]", *line[:1:-1]] for line in lines)]
+    recording = read_text(tmp_path, "".join(", ".join(line) + "\n" for line in cells))
+    assert [(entry.reason, entry.rows) for entry in recording.run.quality.rejected] == [("duplicate segment", 400)]
+
+
 def test_two_recordings_appended_again_and_again(tmp_path: Path) -> None:
     """Copies are found where no stamp falls between one and the next as well."""
     early, late = ("\n".join([*(line for _, line in writer(1, start, 300)), ""]) for start in (0, 4000))

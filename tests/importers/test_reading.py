@@ -75,7 +75,10 @@ def test_a_cut_compressed_log_says_so(tmp_path: Path) -> None:
         (PACKED["gzip"](b""), "the file is empty; record again"),
         (PACKED["gzip"](b"x" * 100)[:10], "cut before its first line; copy or compress it again"),
         (b"PK\x03\x04" + b"\0" * 40, "a zip archive; unpack it and give the files in it"),
-        (PACKED["gzip"](b"gpu.csv" + b"\0" * 250 + b"ustar  \0" + b"\0" * 500), "a tar archive; unpack it"),
+        (
+            PACKED["gzip"](b"gpu.csv" + b"\0" * 250 + b"ustar  \0" + b"\0" * 500),
+            "a tar archive; unpack it and give the files in it, or leave it out",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_told(tmp_path: Path, content: bytes, said: str) -> None:

@@ -11,6 +11,8 @@ from gpureport.importers.raw import BLOCK, Account, RawFile
 
 PIECE_BYTES = 4 * 2**20
 """Size of a piece: larger ones are no faster and cost memory (measured 2, 4, 8, 16 and 64 MiB)."""
+_LONG = 2**20
+"""Bytes that take a form some milliseconds, far more than a thread takes to wake up (pragmatic)."""
 _HEAD_BLOCKS = 256
 _NEWLINE = ord("\n")
 
@@ -31,6 +33,11 @@ class Piece:
     first_line: int
     last: bool
     lines: int
+
+
+def long(data: bytes) -> bool:
+    """Return whether text is so long that another thread is worth its while for what follows it."""
+    return len(data) >= _LONG
 
 
 def head_text(head: bytes) -> str:

@@ -208,7 +208,7 @@ class QueryGpuExtraction:
         """Return what is known after the last batch."""
         clocks, plan = list(self._assembly.clocks.values()), self._assembly.plan
         devices, notes = self._told(plan)
-        quality = self._tally.quality(clocks, (*notes, *(() if plan is None else plan.notes)))
+        quality = self._tally.quality(clocks, (*notes, *self._assembly.notes()))
         return Outcome(
             devices=devices,
             quality=self._dated(replace(quality, log_events=self._messages.events())),

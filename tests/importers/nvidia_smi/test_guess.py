@@ -213,6 +213,7 @@ def test_a_log_without_its_header_is_seen() -> None:
     assert headerless([line for row in body for line in ("2026-03-14 09:00:00", row, "----")])
     assert headerless(["0, 45 %, 1024 MiB", "0, [N/A], 1030 MiB", "0, 4"])
     assert headerless(["No devices were found", *body])
+    assert headerless([f"{row}, 290023292 us" for row in body])
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.cells import CUT_CELL
 from gpureport.importers.delimited.line_table import is_text
 from gpureport.importers.delimited.parts import LineKind, OddLine
-from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.delimited.pieces import Piece, long
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.reasons import BEFORE_HEADER, NOT_TEXT, NUL_BYTES, WRONG_CELLS
 
@@ -77,6 +77,10 @@ class AlignedLines:
             cut=cut,
         )
 
+    def many(self) -> bool:
+        """Return whether they are so many that those of the next piece are worth another thread."""
+        return long(self.piece.data)
+
     def __len__(self) -> int:
         """Return the number of lines."""
         return len(self.ends)
@@ -122,6 +126,7 @@ class Odd:
     _found: list[OddLine] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
     _written: list[str] = field(default_factory=list)
+    _kinds: dict[str, LineKind] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start without any."""
@@ -133,9 +138,15 @@ class Odd:
         if kind is LineKind.REJECTED:
             self._written = self._written or self.lines.written()
             text = self._written[place]
-            kind = QueryGpuDialect().classify(text.strip()) if reason in {WRONG_CELLS, BEFORE_HEADER} else kind
+            if reason in {WRONG_CELLS, BEFORE_HEADER}:
+                kind = self._kinds.get(text) or self._kind(text)
         self.taken[place] = True
         self._found.append(OddLine(self.lines.piece.first_line + place, kind, reason, text))
+
+    def _kind(self, text: str) -> LineKind:
+        """Return what a line is that has not the cells of a row; thousands may say the same."""
+        self._kinds[text] = kind = QueryGpuDialect().classify(text.strip())
+        return kind
 
     def note(self, *notes: str) -> None:
         """Take what a reader must know."""
@@ -173,7 +184,7 @@ def _compacted(data: bytes) -> Bytes:
     text = text[~(blank & before)]
     behind = np.append(True, (text[:-1] == _COMMA) | (text[:-1] == _NEWLINE))
     text = text[~((text == _BLANK) & behind)]
-    text[text == _BLANK] = _COMMA
+    np.putmask(text, text == _BLANK, _COMMA)
     colons = np.flatnonzero(text == _COLON)
     clocks = colons[:-1][(np.diff(colons) == 3) & (colons[:-1] > 3)]  # noqa: PLR2004 - HH:MM:SS
     text[clocks[(text[clocks - 3] == _COMMA) & (text[clocks - 4] != _NEWLINE)] - 3] = _BLANK

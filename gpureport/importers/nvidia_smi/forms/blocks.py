@@ -157,11 +157,12 @@ def _telling(data: bytes, starts: IntArray) -> IntArray:
     """
     text = np.frombuffer(data, dtype=np.uint8)
     at = starts.copy()
+    blank = np.flatnonzero(text[at] == _BLANK)
     for _ in range(_INDENT):
-        blank = np.flatnonzero(text[at] == _BLANK)
         if not len(blank):
             break
         at[blank] = np.minimum(at[blank] + 1, len(text) - 1)
+        blank = blank[text[at[blank]] == _BLANK]
     first = text[at]
     rows = (first >= _DIGITS[0]) & (first <= _DIGITS[1])
     follows = np.append(True, ~rows[:-1] & (first[:-1] != _SIGN)) if len(rows) else rows

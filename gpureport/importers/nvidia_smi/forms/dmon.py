@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.ahead import ahead
 from gpureport.importers.assembly import Values, columns_of
 from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.layout import Layout
@@ -68,8 +69,7 @@ class Dmon:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield of each piece the lines that are no rows, then a chunk for each stretch under the same headings."""
-        for piece in log:
-            lines = AlignedLines.of(piece)
+        for lines in ahead(map(AlignedLines.of, log), AlignedLines.many):
             odd = Odd(lines)
             rows = [chunk for run in list(self._runs(lines, odd)) for chunk in self._rows(lines, run, odd)]
             yield odd.chunk((CUT,) if lines.cut else ())
@@ -208,6 +208,7 @@ def _units(line: str) -> tuple[str, ...]:
     return tuple(_split(text)) if _UNITS.fullmatch(text) else ()
 
 
+@lru_cache(256)
 def _measured(line: str) -> tuple[str, ...]:
     """Return the headings that a line of units stands for, none where it does not tell them."""
     units = _units(line) if line.lstrip().startswith("#") else ()

@@ -9,14 +9,15 @@ from gpureport.importers.chunks import INTERVAL, Chunk, FormExtraction
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
 from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
+from gpureport.importers.nvidia_smi.forms.tables import LACKS, LACKS_BESIDE
 from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.placed import Placed
 from gpureport.importers.placing import Rows
 from gpureport.importers.raw import RawFile
 
 _HINT = f"{INTERVAL}: 1 s unless -d said otherwise; dmon -o DT writes the time"
-
 _LISTS = "record a list of processes with its time: pmon -o DT, or --query-compute-apps=timestamp,..."
+_CLOCK = "gpu_sm_clock_hertz"
 
 
 class FormsExtraction(FormExtraction):
@@ -29,9 +30,12 @@ class FormsExtraction(FormExtraction):
         self._form = self._mixed
         self._messages = Messages()
         self._events: list[OddLine] = []
+        self._throttling = False
 
     def _count(self, part: Chunk) -> None:
         super()._count(part)
+        told = (values for name, values in part.data.items() if name == _CLOCK or name.startswith("clock_event_"))
+        self._throttling = self._throttling or any(values.valid.any() for values in told)
         self._events += [line for line in part.odd if line.kind is LineKind.EVENT]
 
     def _note(self, rows: Rows, placed: Placed) -> None:
@@ -56,10 +60,11 @@ class FormsExtraction(FormExtraction):
         outcome = super().outcome()
         self._messages.add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         self._events = []
+        notes = (LACKS_BESIDE if note == LACKS and self._throttling else note for note in outcome.quality.notes)
         blocks = tuple(self._mixed.blocks)
         forms = dict.fromkeys(block.form for block in blocks if block.rows)
         return replace(
             outcome,
-            quality=replace(outcome.quality, log_events=self._messages.events()),
+            quality=replace(outcome.quality, log_events=self._messages.events(), notes=tuple(notes)),
             understanding=replace(outcome.understanding, columns_by=tuple(forms), blocks=blocks),
         )

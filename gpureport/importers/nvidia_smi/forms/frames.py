@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray
 
-_NEWLINE, _RETURN, _BAR, _CORNER, _DASH, _DOUBLE = b"\n\r|+-="
+_NEWLINE, _RETURN, _BLANK, _BAR, _CORNER, _DASH, _DOUBLE = b"\n\r |+-="
 _BORDERS = {b"+-", b"+=", b"|-", b"|="}
 _DEVICE_BARS, _INSTANCE_BARS = 4, 5
 _INDEX_AT = 4
@@ -156,6 +156,16 @@ class CellBytes:
     def texts(self) -> list[bytes]:
         """Return each cell."""
         return _slices(self.data, self.begins, self.ends)
+
+    def blank(self) -> BoolArray:
+        """Return which cells hold nothing."""
+        matrix = self.matrix()
+        if matrix is None:
+            return np.array([not text.strip() for text in self.texts()], dtype=np.bool_)
+        blank: BoolArray = np.asarray((matrix == _BLANK).all(axis=1))
+        for place in np.flatnonzero(~blank).tolist():
+            blank[place] = not matrix[place].tobytes().strip()
+        return blank
 
     def matrix(self) -> npt.NDArray[np.uint8] | None:
         """Return the characters, one cell a row; None where cells differ in width."""

@@ -12,6 +12,8 @@ from gpureport.importers.chunks import Chunk, Form
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.blocks import Blocks, Part
+from gpureport.importers.nvidia_smi.forms.compute_apps import ComputeApps
+from gpureport.importers.nvidia_smi.forms.queries import asked
 from gpureport.importers.nvidia_smi.forms.query_csv import QueryCsv
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.reasons import BEFORE_HEADER
@@ -57,7 +59,8 @@ class Mixed:
         """Yield what one block holds, and note what it was."""
         first = next(parts)
         form = self._reader(first)
-        read = BlockRead(form=form.name, opening=first.opening, first_line=first.piece.first_line)
+        name = asked(first.opening) if first.form in {QueryCsv, ComputeApps} else form.name
+        read = BlockRead(form=name, opening=first.opening, first_line=first.piece.first_line)
         pieces = (part.piece for part in _chain(first, parts))
         for chunk in form.chunks(pieces):
             read = replace(read, lines=read.lines + chunk.lines, rows=read.rows + len(chunk.numbers))

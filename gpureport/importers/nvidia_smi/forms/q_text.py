@@ -4,18 +4,25 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+import numpy as np
+
 from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.documents import Documents
 from gpureport.importers.nvidia_smi.forms.moments import moment
+from gpureport.importers.nvidia_smi.forms.passages import MINOR, Passage, Passages, small
 from gpureport.importers.nvidia_smi.forms.query_paths import step
-from gpureport.importers.nvidia_smi.forms.sections import MINOR, Section, small
+from gpureport.importers.nvidia_smi.forms.sections import Section
 from gpureport.importers.nvidia_smi.forms.strays import stray
 from gpureport.importers.reasons import CUT_LAST_LINE, TORN
 
+_NEWLINE, _BLANK = b"\n "
 _HEADER = re.compile(r"=+ ?NVSMI LOG ?=+\s*")
 _GPU = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-9A-Fa-f])\s*", re.ASCII)
+_MARGIN = 4
+"""Blanks before what a section says of its GPU; deeper lines belong to one above."""
+_TOP = re.compile(rb" {4}\S")
 _HEAD = {"timestamp", "driver_version", "kmd_version", "cuda_version", "cuda_umd_version", "attached_gpus"}
 _REMEMBERED = 50_000
 _LONGEST = 300
@@ -34,7 +41,9 @@ class QueryText:
         self._documents = Documents()
         self._section: Section | None = None
         self._above: list[tuple[int, str]] = []
-        self._lines: dict[str, tuple[int, str, str | None]] = {}
+        self._outdented = False
+        self._passages = Passages()
+        self._labelled: dict[str, tuple[int, str, str | None]] = {}
         self._strays: dict[str, OddLine] = {}
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
 
@@ -46,20 +55,60 @@ class QueryText:
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what the documents hold that end in each piece."""
         for piece in log:
-            lines = piece.data.decode(errors="replace").split("\n")
-            cut = lines.pop() if piece.last else ""
-            at = 0
-            while at < len(lines):
-                if self._section is not None:
-                    at = self._inside(self._section, lines, at)
-                if at < len(lines):
-                    self._take(piece.first_line + at, lines[at])
-                    at += 1
+            whole = piece.data.rfind(b"\n") + 1 if piece.last else len(piece.data)
+            self._read(piece.data[:whole], piece.first_line)
+            cut = piece.data[whole:].decode(errors="replace")
             if cut.strip():
-                self._documents.odd(OddLine(piece.first_line + len(lines), LineKind.REJECTED, CUT_LAST_LINE, cut))
+                self._documents.odd(OddLine(piece.first_line + piece.lines, LineKind.REJECTED, CUT_LAST_LINE, cut))
             yield from self._ready()
         self._documents.end()
         yield from self._ready()
+
+    def _read(self, data: bytes, first: int) -> None:
+        """Read whole lines, of which the first has a number."""
+        numbers, starts = _tops(data)
+        known, continued = self._passages.get, 0
+        for number, start, stop in zip(numbers, starts[:-1], starts[1:], strict=True):
+            passage, section = data[start:stop], self._section
+            if passage == b"\n":
+                continue
+            part = None if section is None or self._outdented else known(passage)
+            # the last one may go on in the next piece, with lines whose path it begins
+            if section is None or part is None or stop == len(data):
+                self._passage(passage, first + number)
+            else:
+                section.join(part)
+                self._above = part.above
+                continued += part.lines
+        self._documents.continued += continued
+
+    def _passage(self, passage: bytes, number: int) -> None:
+        """Read a line, and those that are indented below it."""
+        lines = passage.decode(errors="replace").split("\n")
+        if self._section is None or self._outdented or _TOP.match(passage) is None:
+            self._lines(lines, number)
+            return
+        part = Passage()
+        self._above = part.above = [(-1, "")]
+        self._inside(part, lines, 0)
+        part.label = self._above[1][1].partition("/")[0] if len(self._above) > 1 else ""
+        self._passages.add(passage, part)
+        self._join(self._section, part)
+
+    def _lines(self, lines: list[str], number: int) -> None:
+        """Read lines of a document or of none, of which the first has a number."""
+        at = 0
+        # that of a passage which is remembered stays as it is
+        self._above = [*self._above]
+        while at < len(lines):
+            if self._section is not None:
+                part = Passage()
+                at = self._inside(part, lines, at)
+                self._join(self._section, part)
+                self._outdented = len(self._above) > 1 and self._above[1][0] < _MARGIN
+            if at < len(lines):
+                self._take(number + at, lines[at])
+                at += 1
 
     def _ready(self) -> Iterator[Chunk]:
         """Yield what is whole."""
@@ -82,14 +131,14 @@ class QueryText:
         elif (gpu := _GPU.fullmatch(line)) is not None:
             self._section = Section(number=number, bus_id=gpu[1].upper(), text=line.strip())
             self._documents.add(self._section)
-            self._above = [(-1, "")]
+            self._above, self._outdented = [(-1, "")], False
         else:
             self._section = None
             self._outside(number, line)
 
-    def _inside(self, section: Section, lines: list[str], at: int) -> int:
+    def _inside(self, part: Passage, lines: list[str], at: int) -> int:
         """Take lines of a GPU's section, from one on; return the line that is none."""
-        above, known, paths = self._above, self._lines, self._paths
+        above, known, paths = self._above, self._labelled, self._paths
         for place in range(at, len(lines)):
             line = lines[place]
             if line[:1] != " ":
@@ -99,19 +148,24 @@ class QueryText:
             parts = known.get(line) or self._parts(line)
             if parts is None:
                 if not line.isspace():
-                    self._documents.continued += 1
-                    section.flaw = TORN
+                    part.lines += 1
+                    part.flaw = TORN
                 continue
-            self._documents.continued += 1
+            part.lines += 1
             indent, label, text = parts
             while above[-1][0] >= indent:
                 above.pop()
             below = above[-1][1]
             path, kept = paths.get((below, label)) or self._path(below, label)
             above.append((indent, path))
-            if kept and text is not None and not section.take(path, text):
-                section.flaw = TORN
+            if kept and text is not None:
+                part.take(path, text)
         return len(lines)
+
+    def _join(self, section: Section, part: Passage) -> None:
+        """Add a passage to a section."""
+        section.join(part)
+        self._documents.continued += part.lines
 
     def _path(self, below: str, label: str) -> tuple[str, bool]:
         """Return the path of a label below another path, and whether the value there is kept."""
@@ -131,9 +185,9 @@ class QueryText:
         known = (len(line) - len(written), name, text.strip() if colon else None)
         if len(line) <= _LONGEST:
             # most lines stand in every document
-            if len(self._lines) > _REMEMBERED:
-                self._lines.clear()
-            self._lines[line] = known
+            if len(self._labelled) > _REMEMBERED:
+                self._labelled.clear()
+            self._labelled[line] = known
         return known
 
     def _outside(self, number: int, line: str) -> None:
@@ -157,3 +211,16 @@ class QueryText:
             head.driver = text
         elif label == "attached_gpus":
             head.attached = small(text)
+
+
+def _tops(data: bytes) -> tuple[list[int], list[int]]:
+    """Return the first line and each that is not indented below another, and where they begin, with the end."""
+    if not data:
+        return [], [0]
+    letters = np.frombuffer(data, dtype=np.uint8)
+    starts = np.append(0, np.flatnonzero(letters == _NEWLINE)[:-1] + 1)
+    inside = np.ones(len(starts), dtype=np.bool_)
+    for place in range(_MARGIN, -1, -1):
+        inside &= letters[np.minimum(starts + place, len(letters) - 1)] == _BLANK
+    tops = np.flatnonzero(np.append(True, ~inside[1:]))
+    return tops.tolist(), [*starts[tops].tolist(), len(data)]

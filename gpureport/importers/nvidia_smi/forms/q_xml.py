@@ -10,8 +10,9 @@ from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.documents import Documents
 from gpureport.importers.nvidia_smi.forms.moments import moment
+from gpureport.importers.nvidia_smi.forms.passages import MINOR, Passage, Passages, small
 from gpureport.importers.nvidia_smi.forms.query_paths import SECTIONS
-from gpureport.importers.nvidia_smi.forms.sections import MINOR, Section, small
+from gpureport.importers.nvidia_smi.forms.sections import Section
 from gpureport.importers.reasons import CUT_LAST_LINE, ENTITIES, TORN
 
 _OPENING = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
@@ -25,6 +26,8 @@ _HELD = 8 * 2**20
 """Bytes of one GPU's element that are held at most; those of genuine logs have 30 KiB."""
 _DEEPEST = 8
 _REMEMBERED = 50_000
+_CHILD = re.compile(rb"\n\t\t(?=<[^/])")
+"""Where an element within that of a GPU begins."""
 _STAMP, _ATTACHED = (re.compile(rb"<%s>([^<]*)</%s>" % (tag, tag)) for tag in (b"timestamp", b"attached_gpus"))
 _DRIVER = re.compile(rb"<(?:driver|kmd)_version>([^<]*)</(?:driver|kmd)_version>")
 
@@ -44,6 +47,7 @@ class QueryXml:
         self.averaged = False
         self._documents = Documents()
         self._paths: dict[tuple[str, str], tuple[str, bool]] = {}
+        self._known = Passages()
         self._hostile = False
         self._number = 0
 
@@ -146,23 +150,50 @@ class QueryXml:
 
     def _parse(self, data: bytes, section: Section) -> None:
         """Fill a section from the element of a GPU."""
-        parser = ET.XMLParser(encoding="utf-8")  # noqa: S314 - an element without a document type declares no entities
         try:
-            gpu = ET.XML(_short(data), parser)
+            gpu, passages = self._passages(_short(data))
         except ET.ParseError:
             section.flaw = TORN
             return
         section.bus_id = gpu.get("id", "").strip().upper()
-        below = [("", gpu)]
+        for passage in passages:
+            section.join(passage)
+
+    def _passages(self, data: bytes) -> tuple[ET.Element, list[Passage]]:
+        """Return the element of a GPU, and what the elements in it hold.
+
+        Raises:
+            ParseError: when it is not well-formed.
+        """
+        opening, *texts = _CHILD.split(data[: -len(_END)].rstrip())
+        # a declaration stands by itself where it could not stand inside of an element
+        if texts and b"<!" not in data and b"<?" not in data:
+            try:
+                return _parsed(opening + _END), [self._known.get(text) or self._new(text) for text in texts]
+            except ET.ParseError:
+                # its lines do not tell where its elements begin
+                pass
+        gpu = _parsed(data)
+        return gpu, [self._passage(element) for element in gpu]
+
+    def _new(self, text: bytes) -> Passage:
+        """Return what the text of an element holds, and remember it."""
+        passage = self._passage(_parsed(text))
+        self._known.add(text, passage)
+        return passage
+
+    def _passage(self, top: ET.Element) -> Passage:
+        """Return what an element within that of a GPU holds."""
+        found = Passage(label=top.tag)
+        below = [("", top)]
         while below:
             above, element = below.pop()
-            for child in element:
-                path, kept = self._path(above, child.tag)
-                if len(child):
-                    if path:
-                        below.append((path, child))
-                elif kept and not section.take(path, (child.text or "").strip()):
-                    section.flaw = TORN
+            path, kept = self._path(above, element.tag)
+            if len(element):
+                below += [(path, child) for child in reversed(element) if path]
+            elif kept:
+                found.take(path, (element.text or "").strip())
+        return found
 
     def _path(self, above: str, tag: str) -> tuple[str, bool]:
         """Return the path of an element, empty where nothing below it is kept, and whether its own text is."""
@@ -185,6 +216,16 @@ def _element(data: bytes, begin: int) -> tuple[int, bool]:
     if cuts:
         return min(cuts), False
     return (stop, False) if end < 0 else (end + len(_END), True)
+
+
+def _parsed(text: bytes) -> ET.Element:
+    """Return an element.
+
+    Raises:
+        ParseError: when it is not well-formed.
+    """
+    parser = ET.XMLParser(encoding="utf-8")  # noqa: S314 - an element without a document type declares no entities
+    return ET.XML(text, parser)
 
 
 def _short(data: bytes) -> bytes:

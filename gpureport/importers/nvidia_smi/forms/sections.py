@@ -1,28 +1,17 @@
 """Sections of `nvidia-smi -q`, one a GPU, to rows: read from text and from XML alike."""
 
-import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from gpureport.importers.chunks import Record
-from gpureport.importers.delimited.cells import Absent, Column, Value, absent
+from gpureport.importers.delimited.cells import Value
 from gpureport.importers.delimited.parts import LineKind, OddLine
-from gpureport.importers.nvidia_smi import fields
-from gpureport.importers.nvidia_smi.forms.query_paths import PART_KINDS, PARTS, column
+from gpureport.importers.nvidia_smi.forms.passage_values import PassageReader
+from gpureport.importers.nvidia_smi.forms.passages import Passage, PassageValues, joined
 from gpureport.importers.reasons import MALFORMED, NO_READING
-from gpureport.metrics import BY_NAME
 
-MINOR = "minor_number"
-"""Path of the number of a GPU's device file."""
-_DIGITS = 4
-_REMEMBERED = 100_000
-_LONGEST = 200
-"""Characters of a value at most."""
-_EXTRAS = 32
-"""Values without a metric that are kept at most."""
-_WORDS = re.compile(r"[A-Za-z][A-Za-z/' .-]{1,79}")
-"""An error of the driver in the place of a value: words without a number."""
 NUMBERED = (
     "GPUs are numbered by their minor numbers, as the log shows only some of those that are attached; nvidia-smi may "
     "number them otherwise."
@@ -31,11 +20,12 @@ KEPT = (
     "Of each section of nvidia-smi -q what is measured is kept; modes, versions, thresholds and lists of processes are "
     "not."
 )
-
-
-def small(text: str) -> int | None:
-    """Return a number from 0 to 9999, None for another text."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+INSTANT = (
+    "The log holds no average power: gpu_power_watts is the instant reading, which is what nvidia-smi calls power.draw "
+    "on GPUs older than Ampere."
+)
+_POWER, _INSTANT = "gpu_power_watts", "gpu_power_instant_watts"
+_NO_AVERAGE = ("power.draw.average", "N/A")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,7 +36,7 @@ class Section:
         number: the line it begins in.
         bus_id: the GPU.
         text: that line.
-        cells: texts by path, of the paths that are kept.
+        passages: what it holds, in its order.
         minor: number of its device file, empty where it is not said.
         flaw: why it cannot be used, empty where it can.
     """
@@ -54,17 +44,16 @@ class Section:
     number: int
     bus_id: str
     text: str
-    cells: dict[str, str] = field(default_factory=dict)
+    passages: list[Passage] = field(default_factory=list)
     minor: str = ""
     flaw: str = ""
 
-    def take(self, path: str, text: str) -> bool:
-        """Take a cell that is kept; return whether nothing else stood in its place before."""
-        if path == MINOR:
-            number = small(text)
-            self.minor = "" if number is None else str(number)
-            return True
-        return self.cells.setdefault(path, text) == text
+    def join(self, passage: Passage) -> None:
+        """Take a passage."""
+        if passage.cells:
+            self.passages.append(passage)
+        self.minor = passage.minor or self.minor
+        self.flaw = passage.flaw or self.flaw
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,24 +75,6 @@ class Document:
     head: list[OddLine] = field(default_factory=list)
 
 
-INSTANT = (
-    "The log holds no average power: gpu_power_watts is the instant reading, which is what nvidia-smi calls power.draw "
-    "on GPUs older than Ampere."
-)
-_POWER, _INSTANT = "gpu_power_watts", "gpu_power_instant_watts"
-
-
-class _Unknown:
-    """Stands for a path that was not met yet."""
-
-
-_UNKNOWN = _Unknown()
-
-
-class _Spoilt(Exception):  # noqa: N818 - it never leaves the module
-    """A cell is not what its column holds."""
-
-
 class Sections:
     """Turns documents into rows.
 
@@ -120,101 +91,54 @@ class Sections:
         self.silent: dict[str, None] = {}
         self.averaged = False
         self.notes: dict[str, None] = {}
-        self._columns: dict[str, Column | None] = {}
-        self._extras: set[str] = set()
-        self._known: dict[tuple[str, str], Value | Absent | None] = {}
+        self._reader = PassageReader()
+        self.kept = self._reader.kept
         self._indices: dict[str, str] = {}
-
-    def kept(self, path: str) -> bool:
-        """Return whether the value at a path is kept."""
-        found = self._columns.get(path, _UNKNOWN)
-        return (self._column(path) if isinstance(found, _Unknown) else found) is not None
-
-    def _column(self, path: str) -> Column | None:
-        """Return how the value at a path is read; None where it is not kept: damage may make up ever new names."""
-        if path not in self._columns:
-            if len(self._columns) > _REMEMBERED:
-                self._columns.clear()
-            found = column(path)
-            if found is not None and found.target not in BY_NAME and found.target.startswith("extra_"):
-                self._extras |= {found.target} if len(self._extras) < _EXTRAS else set()
-                found = found if found.target in self._extras else None
-            self._columns[path] = found
-        return self._columns[path]
 
     def read(self, document: Document) -> tuple[list[Record], list[OddLine]]:
         """Return the rows of a document, and the sections that are none."""
         records, odd = [], []
         self._number(document)
         for section in document.sections:
-            absent: Counter[tuple[str, str]] = Counter()
-            try:
-                values = self._values(section.cells, absent)
-            except _Spoilt as spoilt:
-                values, section.flaw = {}, section.flaw or f"{MALFORMED} {spoilt}"
-            if section.flaw or not self._measures(section.cells):
-                odd.append(OddLine(section.number, LineKind.REJECTED, section.flaw or NO_READING, section.text))
+            values = self._values(section)
+            if values is None:
+                odd.append(OddLine(section.number, LineKind.REJECTED, section.flaw, section.text))
                 continue
-            self.absent.update(absent)
             values |= self._names(document, section)
             records.append(Record(number=section.number, time=document.time, values=values))
         if records:
             self.notes[KEPT] = None
         return records, odd
 
-    def _measures(self, cells: Mapping[str, str]) -> bool:
-        """Return whether any cell is one of a metric, with a value or without."""
-        return any((found := self._column(path)) is not None and found.target in BY_NAME for path in cells)
+    def _values(self, section: Section) -> dict[str, Value] | None:
+        """Return the values of a section by metric or attribute; None where it has a flaw, which it names then."""
+        meanings = [passage.meaning or self._reader.meaning(passage) for passage in section.passages]
+        values: dict[str, Value] = {}
+        for each in meanings:
+            values.update(each.values)
+        labels = {passage.label for passage in section.passages}
+        apart = len(labels) == len(meanings) and "" not in labels
+        if not apart or sum(len(each.values) for each in meanings) > len(values):
+            # what one passage says another says as well, or otherwise
+            whole = joined(section.passages)
+            section.flaw = section.flaw or whole.flaw
+            meanings = [self._reader.meaning(whole)]
+            values = dict(meanings[0].values)
+        section.flaw = section.flaw or _flaw(meanings)
+        if section.flaw:
+            return None
+        self._note(meanings, values)
+        return values
 
-    def _values(self, cells: Mapping[str, str], absent: Counter[tuple[str, str]]) -> dict[str, Value]:
-        """Return the values of cells by metric or attribute."""
-        found: dict[str, Value] = {}
-        parts: dict[str, dict[str, Value | Absent]] = {}
-        for path, text in cells.items():
-            known = self._column(path)
-            assert known is not None  # noqa: S101 - sections hold cells that are kept
-            value = self._cell(path, text, known)
-            if path in PARTS:
-                parts.setdefault(known.source, {})[path] = value
-            elif isinstance(value, Absent):
-                absent[known.source, value.reason] += 1
-                self.silent[known.target] = None
-            elif known.target not in found or known.source in fields.PREFERRED:
-                self.averaged = self.averaged or known.source == "power.draw.average"
-                found[known.target] = value
-        if absent["power.draw.average", "N/A"] and _INSTANT in found and not (self.averaged or _POWER in found):
-            found[_POWER] = found[_INSTANT]
+    def _note(self, meanings: Sequence[PassageValues], values: dict[str, Value]) -> None:
+        """Note what a section lacks, and what its power is."""
+        lacking = list(chain.from_iterable(each.absent for each in meanings))
+        self.absent.update(lacking)
+        self.silent.update(dict.fromkeys(chain.from_iterable(each.silent for each in meanings)))
+        self.averaged |= any(each.averaged for each in meanings)
+        if not (self.averaged or _POWER in values) and _INSTANT in values and _NO_AVERAGE in lacking:
+            values[_POWER] = values[_INSTANT]
             self.notes[INSTANT] = None
-        return found | self._added(parts, absent)
-
-    def _added(
-        self, parts: Mapping[str, Mapping[str, Value | Absent]], absent: Counter[tuple[str, str]]
-    ) -> dict[str, Value]:
-        """Return the sums of fields that are written in parts; none where a part has no value, or a kind is missing."""
-        found: dict[str, Value] = {}
-        for source, values in parts.items():
-            target = fields.target(source) or source
-            missing = next((value for value in values.values() if isinstance(value, Absent)), None)
-            kinds = {path.rpartition("/")[2].partition("_")[0] for path in values}
-            if missing is not None:
-                absent[source, missing.reason] += 1
-                self.silent[target] = None
-            elif kinds == PART_KINDS:
-                found[target] = sum(int(value) for value in values.values() if not isinstance(value, Absent))
-        return found
-
-    def _cell(self, path: str, text: str, known: Column) -> Value | Absent:
-        if len(text) > _LONGEST:
-            raise _Spoilt(known.source)
-        key = (path, text)
-        if key not in self._known:
-            if len(self._known) > _REMEMBERED:
-                self._known.clear()
-            self._known[key] = _read(known, text)
-        value = self._known[key]
-        if value is None:
-            raise _Spoilt(known.source)
-        return value
 
     def _names(self, document: Document, section: Section) -> dict[str, Value]:
         """Return what tells the GPU apart besides what its section says."""
@@ -238,10 +162,9 @@ class Sections:
                     self.notes[NUMBERED] = None
 
 
-def _read(known: Column, text: str) -> Value | Absent | None:
-    """Return what a text holds; None where it is not what its column holds."""
-    why = absent(text)
-    if why is not None:
-        return why
-    value = known.read(text.removesuffix("x") if known.target.startswith("pcie_link_width") else text)
-    return Absent(text) if value is None and _WORDS.fullmatch(text) else value
+def _flaw(meanings: Sequence[PassageValues]) -> str:
+    """Return why the passages of a section are no row, empty where they are one."""
+    spoilt = next((each.spoilt for each in meanings if each.spoilt), "")
+    if spoilt:
+        return f"{MALFORMED} {spoilt}"
+    return "" if any(each.measured for each in meanings) else NO_READING

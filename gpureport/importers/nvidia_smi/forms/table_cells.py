@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport.columns import codes as codes_of
+from gpureport.columns import everywhere
 from gpureport.importers.delimited.cells import Absent, Decoded, Value, absent
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.forms.frames import CellBytes
@@ -89,6 +90,30 @@ def _errors(text: str) -> Value | Absent | None:
 _SPECIAL: dict[str, Read] = {"name": _name, "ecc.errors.uncorrected.volatile.total": _errors}
 
 
+class _NoPart:
+    """Stands for a text that is no part of a cell: it is empty, or has blanks within it."""
+
+
+_NO_PART = _NoPart()
+
+
+class _Meanings(dict[bytes, Value | Absent | _NoPart | None]):
+    """What the texts of a field mean, read when they are first asked for; None where a text is not what it holds."""
+
+    def __init__(self, read: Read) -> None:
+        """Start with nothing remembered."""
+        super().__init__()
+        self._read = read
+
+    def __missing__(self, text: bytes) -> Value | Absent | _NoPart | None:
+        """Read a text."""
+        if len(self) > _REMEMBERED:
+            self.clear()
+        part = text.decode(errors="replace").strip()
+        self[text] = found = self._read(part) if part and " " not in part else _NO_PART
+        return found
+
+
 class CellTexts:
     """Reads cells and remembers what each text meant."""
 
@@ -97,7 +122,7 @@ class CellTexts:
         self._known: dict[tuple[str, ...], dict[bytes, tuple[Value | Absent | None, ...]]] = {}
         names = [name for cell in (*FIRST, *SECOND, THIRD) for name in cell.names]
         self._readers = {name: _SPECIAL.get(name) or _reader(name) for name in names}
-        self._values: dict[tuple[str, str], Value | Absent | None] = {}
+        self._meanings = {name: _Meanings(read) for name, read in self._readers.items()}
 
     def decode(self, cell: Cell, cells: CellBytes) -> dict[str, Decoded]:
         """Return what cells of one kind hold, by query field."""
@@ -124,7 +149,7 @@ class CellTexts:
         match = cell.pattern.fullmatch(text.decode(errors="replace"))
         if match is None:
             return (None,) * len(cell.names)
-        return tuple(self._value(name, part) for name, part in zip(cell.names, match.groups(), strict=True))
+        return tuple(self._readers[name](part) for name, part in zip(cell.names, match.groups(), strict=True))
 
     def _parted(self, cell: Cell, matrix: npt.NDArray[np.uint8]) -> dict[str, Decoded] | None:
         """Return what cells hold part by part, where blanks that all share stand between the parts; else None.
@@ -140,23 +165,16 @@ class CellTexts:
         found, names = {}, iter(cell.names)
         for sign, begin, end in zip(cell.parts, edges[::2].tolist(), edges[1::2].tolist(), strict=True):
             codes, texts = _distinct(np.ascontiguousarray(matrix[:, begin:end]))
-            parts = [text.decode(errors="replace").strip() for text in texts]
-            if sign and parts != [sign]:
-                return None
-            if not all(parts) or any(" " in part for part in parts):
+            if sign and [text.decode(errors="replace").strip() for text in texts] != [sign]:
                 return None
             if not sign:
                 name = next(names)
-                found[name] = _decoded(codes, [self._value(name, part) for part in parts])
+                meant = list(map(self._meanings[name].__getitem__, texts))
+                parts = [each for each in meant if not isinstance(each, _NoPart)]
+                if len(parts) < len(meant):
+                    return None
+                found[name] = _decoded(codes, parts)
         return found
-
-    def _value(self, name: str, text: str) -> Value | Absent | None:
-        """Return what the text of a field means."""
-        if (name, text) not in self._values:
-            if len(self._values) > _REMEMBERED:
-                self._values.clear()
-            self._values[name, text] = self._readers[name](text)
-        return self._values[name, text]
 
 
 def _distinct(matrix: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int32], list[bytes]]:
@@ -167,12 +185,18 @@ def _distinct(matrix: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int32], lis
 
 
 def _decoded(codes: npt.NDArray[np.int32], cells: Sequence[Value | Absent | None]) -> Decoded:
-    none = "" if any(isinstance(cell, str) for cell in cells) else 0
+    nowhere = np.zeros(len(cells), dtype=np.bool_)
+    values = [cell for cell in cells if not (cell is None or isinstance(cell, Absent))]
+    if len(values) == len(cells):
+        none: list[str | None] = [None] * len(cells)
+        present = everywhere(len(cells))
+        return Decoded(codes=codes, distinct=values, present=present, malformed=nowhere, bare=nowhere, reasons=none)
+    blank = "" if any(isinstance(cell, str) for cell in values) else 0
     return Decoded(
         codes=codes,
-        distinct=[none if cell is None or isinstance(cell, Absent) else cell for cell in cells],
+        distinct=[blank if cell is None or isinstance(cell, Absent) else cell for cell in cells],
         present=np.array([not (cell is None or isinstance(cell, Absent)) for cell in cells], dtype=np.bool_),
         malformed=np.array([cell is None for cell in cells], dtype=np.bool_),
-        bare=np.zeros(len(cells), dtype=np.bool_),
+        bare=nowhere,
         reasons=[cell.reason if isinstance(cell, Absent) else None for cell in cells],
     )

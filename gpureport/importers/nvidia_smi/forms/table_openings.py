@@ -62,20 +62,22 @@ def openings(frames: Frames) -> list[Opening]:
     stamps = {line: time for line, time in zip(texts.tolist(), times, strict=True) if time is not None}
     shapes = frames.shapes.tobytes()
     found: list[Opening] = []
+    stamp = -1
     for line in sorted(banners | stamps.keys()):
+        if stamp >= 0:
+            banner = line if line in banners and _joined(shapes[stamp + 1 : line]) else -1
+            driver = _driver(frames.raw(banner)) if banner >= 0 else None
+            found.append(Opening(line=stamp, time=stamps[stamp], stamp=stamp, banner=banner, driver=driver))
+            stamp = -1
+            if banner >= 0:
+                continue
         if line in stamps:
-            found.append(Opening(line=line, time=stamps[line], stamp=line))
-        elif found and found[-1].banner < 0 and _joined(shapes[found[-1].line + 1 : line]):
-            found[-1] = Opening(
-                line=found[-1].line,
-                time=found[-1].time,
-                stamp=found[-1].stamp,
-                banner=line,
-                driver=_driver(frames.raw(line)),
-            )
+            stamp = line
         else:
             last = found[-1] if found else NOWHERE
             found.append(_above(frames, line, max(last.line, last.banner) + 1))
+    if stamp >= 0:
+        found.append(Opening(line=stamp, time=stamps[stamp], stamp=stamp))
     return found
 
 

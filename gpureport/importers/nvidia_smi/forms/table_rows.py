@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gpureport.columns import BoolArray, IntArray, everywhere
+from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.assembly import Values, values
 from gpureport.importers.delimited.cells import Decoded
 from gpureport.importers.delimited.parts import LineKind, OddLine
@@ -115,6 +115,5 @@ class TableRows:
 def _blank_before(frames: Frames, lines: IntArray) -> BoolArray:
     """Return which lines hold nothing in their first two cells."""
     names, places, _ = frames.cells(lines)
-    pairs = zip(names.texts(), places.texts(), strict=True)
-    blank = [not name.strip() and not place.strip() for name, place in pairs]
-    return np.array(blank, dtype=np.bool_) if blank else everywhere(0)
+    blank: BoolArray = names.blank() & places.blank()
+    return blank

@@ -8,10 +8,11 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.ahead import ahead
 from gpureport.importers.assembly import Values
 from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.parts import LineKind, OddLine
-from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.delimited.pieces import Piece, long
 from gpureport.importers.nvidia_smi.forms import terminal
 from gpureport.importers.nvidia_smi.forms.frames import Frames, LineShape
 from gpureport.importers.nvidia_smi.forms.strays import stray
@@ -27,16 +28,19 @@ _WIDEST = 300
 """A line that is wider is none of a table."""
 _TAIL = 8
 """Lines at the end of a piece that may open a table."""
-LACKS = (
-    "Tables of nvidia-smi hold no SM clock, no clock event reasons, and power in whole watts: throttling cannot be "
-    "judged; record with --query-gpu."
-)
+_LACKING = "Tables of nvidia-smi hold no SM clock, no clock event reasons, and power in whole watts"
+LACKS = f"{_LACKING}: throttling cannot be judged; record with --query-gpu."
+LACKS_BESIDE = f"{_LACKING}: of throttling only the other rows of the log tell."
+"""Said instead where the log holds such rows."""
 INSTANCES = "MIG instances are listed, which are parts of a GPU: they are not read."
 ZONES = "Times above the tables name a zone: they are taken as written."
 WATCHED = (
     "The log holds what was drawn on a terminal, of which later screens are drawn in part only and cannot be read; "
     "record with nvidia-smi -l instead of watch."
 )
+
+
+_Stretch = tuple[Frames, list[Opening], int]
 
 
 class Tables:
@@ -60,20 +64,25 @@ class Tables:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield the rows of each piece, those of its last table with the next piece, into which it may go on."""
+        for stretch in ahead(self._stretches(log), _long):
+            yield from self._read(*stretch)
+
+    def _stretches(self, log: Iterable[Piece]) -> Iterator[_Stretch]:
+        """Yield lines that hold whole tables, what stands above these, and the number of the first line."""
         held, first = Frames.of(b""), 1
         for piece in log:
             data, number = self._plain(piece.data), piece.first_line + self._more
             if len(held) and number != first + len(held):
-                yield from self._read(held, openings(held), first)
+                yield held, openings(held), first
                 held = Frames.of(b"")
             first = first if len(held) else number
             self._more += data.count(b"\n") - piece.lines
             frames = Frames.of(held.data + data)
             found = openings(frames)
             end = len(frames) if piece.last else _whole(frames, found)
-            yield from self._read(frames.upto(end), [each for each in found if each.line < end], first)
+            yield frames.upto(end), [each for each in found if each.line < end], first
             held, first = frames.after(end), first + end
-        yield from self._read(held, openings(held), first)
+        yield held, openings(held), first
 
     def _plain(self, data: bytes) -> bytes:
         """Return text without what only a terminal understands, in lines that damage does not join."""
@@ -120,6 +129,12 @@ class Tables:
             absent=rows.absent(~rows.wrong),
             notes=tuple(note for note, holds in conditions.items() if holds) + rows.notes(),
         )
+
+
+def _long(stretch: _Stretch) -> bool:
+    """Return whether lines are so many that another thread is worth its while for the next ones."""
+    frames, _, _ = stretch
+    return long(frames.data)
 
 
 def _whole(frames: Frames, found: list[Opening]) -> int:

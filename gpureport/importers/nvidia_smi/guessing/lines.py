@@ -11,7 +11,7 @@ from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 _STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
 """The stamp as nvidia-smi writes it; other tools write dashes, or no milliseconds."""
 _OTHER_STAMP = re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?")
-_QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:%|MiB|W|MHz)")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)? (?:%|MiB|W|MHz|us)")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _WORDS = {"Active", "Not Active", "Enabled", "Disabled", "Default", "None", "Yes", "No"}
 _OWN = (grammar.UUID, grammar.BUS, grammar.MASK, grammar.STATE, grammar.MODEL)

@@ -6,7 +6,9 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.importers import Placement
+from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi.forms.dmon import Dmon
+from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.recording import Recording
 from tests.importers.accounts import absent, column, kept, lines, rejected, seconds
 from tests.importers.logs import read_text
@@ -223,6 +225,20 @@ def test_damaged_lines_are_named(tmp_path: Path) -> None:
         ("malformed timestamp", 1, 9),
         ("wrong number of cells", 3, 5),
     ]
+
+
+def test_lines_that_say_the_same_are_looked_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few kilobytes of a compressed log may hold a hundred thousand of them."""
+    looked: list[str] = []
+
+    def classify(_: QueryGpuDialect, line: str) -> LineKind:
+        looked.append(line)
+        return LineKind.REJECTED
+
+    monkeypatch.setattr(QueryGpuDialect, "classify", classify)
+    recording = read_text(tmp_path, dmon(10) + "    0   1   2\n" * 1000)
+    assert rejected(recording) == [("wrong number of cells", 1000, 13)]
+    assert looked.count("0   1   2") <= 2
 
 
 def test_a_cut_log_invents_nothing(tmp_path: Path) -> None:

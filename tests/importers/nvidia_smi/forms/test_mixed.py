@@ -12,11 +12,13 @@ from gpureport.importers.nvidia_smi.extraction import QueryGpuExtraction
 from gpureport.importers.nvidia_smi.forms import FORMS
 from gpureport.importers.nvidia_smi.forms.blocks import Blocks
 from gpureport.importers.nvidia_smi.forms.extraction import FormsExtraction
+from gpureport.importers.nvidia_smi.forms.tables import LACKS, LACKS_BESIDE
 from gpureport.importers.nvidia_smi.query_gpu import NvidiaSmi
 from gpureport.importers.raw import RawFile
 from tests.importers.accounts import START, column, kept, lines, rejected, seconds
 from tests.importers.logs import log, read, read_text, stamp
 from tests.importers.nvidia_smi.forms.monitors import clock, dmon, process_list
+from tests.importers.nvidia_smi.forms.outputs import asctime, gpu, loop, query
 
 PROSE = ["epoch 1: loss 0.71, 3.2 s", "", "Saving to /tmp/run", "[rank0] done"]
 RULE = "#" * 80
@@ -44,6 +46,38 @@ def test_each_block_goes_to_its_form(tmp_path: Path) -> None:
     assert seconds(recording)[:6] == [0, 1, 2, 3, 4, 60]
     assert column(recording, "gpu_processes")[-1] == 2
     assert recording.run.gpus[0].model == "NVIDIA L4"
+
+
+_GPU = "timestamp, gpu_name, gpu_bus_id, gpu_serial, gpu_uuid"
+
+
+@pytest.mark.parametrize(
+    ("header", "query"),
+    [
+        (f"{_GPU}, retired_pages.address, retired_pages.timestamp, retired_pages.cause", "retired-pages"),
+        (f"{_GPU}, remapped_rows.correctable, remapped_rows.pending", "remapped-rows"),
+        ("timestamp, uuid, remapped_rows.correctable, remapped_rows.pending", "gpu"),
+        (f"{_GPU}, memory [MHz], graphics [MHz]", "supported-clocks"),
+        (f"{_GPU}, pid, process_name, used_gpu_memory [MiB]", "compute-apps"),
+        (f"{_GPU}, pid, gpu_utilization [%], max_memory_usage [MiB], time [ms]", "accounted-apps"),
+    ],
+)
+def test_each_query_is_called_what_it_is(tmp_path: Path, header: str, query: str) -> None:
+    """A header tells which query of nvidia-smi wrote it."""
+    path = tmp_path / "gpu.log"
+    path.write_text(lines(*section("dmon -o DT", dmon(5)), *section("some query", header)))
+    reading = FormsExtraction(RawFile(path), Placement())
+    list(reading.batches())
+    assert f"nvidia-smi --query-{query}" in {block.form for block in reading.outcome().understanding.blocks}
+
+
+def test_what_tables_lack_other_rows_may_tell(tmp_path: Path) -> None:
+    """Throttling is said to be beyond judging only where no row of the log tells of it."""
+    tables = loop(5, gpus=1)
+    assert LACKS in read_text(tmp_path, tables).run.quality.notes
+    notes = read_text(tmp_path, tables + query([gpu(0)], asctime(30))).run.quality.notes
+    assert LACKS_BESIDE in notes
+    assert LACKS not in notes
 
 
 def test_blocks_may_stand_right_below_each_other(tmp_path: Path) -> None:

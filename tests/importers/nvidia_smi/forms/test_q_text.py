@@ -221,3 +221,24 @@ def test_a_cut_costs_one_document_at_most(tmp_path: Path, cut: int) -> None:
     for row in rows:
         other = expected[row["device"], row["timestamp"]]
         assert all(value is None or value == other[name] for name, value in row.items())
+
+
+def test_line_ends_that_were_made_twice(tmp_path: Path) -> None:
+    """A transfer that put a carriage return before those of a log changes no value."""
+    text = query_loop(4)
+    plain, again = read_text(tmp_path, text), read_text(tmp_path, text.replace("\n", "\r\r\n"))
+    assert again.series.equals(plain.series)
+    assert again.run.quality.continued == plain.run.quality.continued
+
+
+def test_a_log_appended_to_itself_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy is told by its values, whatever else stands in the pieces of the log that it comes in."""
+    documents = [
+        query([gpu(0, fan="N/A" if 20 < n < 23 else "30%", watts=f"{50 + n}W")], asctime(n)) for n in range(30)
+    ]
+    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (8000,))
+    text = "".join(documents)
+    recording = read_text(tmp_path, text * 2)
+    first = (text + text[: text.index("GPU 0")]).count("\n") + 1
+    assert rejected(recording) == [("duplicate segment", 30, first)]
+    assert len(recording.series) == 30

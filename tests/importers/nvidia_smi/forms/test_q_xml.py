@@ -144,6 +144,21 @@ def test_a_damaged_element_costs_itself_alone(tmp_path: Path, damage: tuple[str,
     assert [reason for reason, *_ in rejected(recording)] == ["torn line"]
 
 
+@pytest.mark.parametrize("indent", ["", "\n", "\n\t\t\t", "\n    "])
+def test_indentation_says_nothing(tmp_path: Path, indent: str) -> None:
+    """However its elements are laid out, a document says the same."""
+    text = document_loop(2)
+    assert read(tmp_path, text.replace("\n\t\t", indent)).series == read(tmp_path, text).series
+
+
+def test_an_element_declares_nothing(tmp_path: Path) -> None:
+    """A declaration within the element of a GPU is not well-formed, though it stands where one of its elements may."""
+    declared = "<!DOCTYPE uuid [<!ELEMENT uuid ANY>]>"
+    recording = read(tmp_path, document([gpu(0), gpu(1)]).replace("<uuid>", f"{declared}<uuid>", 1))
+    assert [device.id for device in recording.run.devices] == ["gpu:1"]
+    assert [reason for reason, *_ in rejected(recording)] == ["torn line"]
+
+
 BOMB = """<!DOCTYPE nvidia_smi_log [
 <!ENTITY a "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa">
 <!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">
