@@ -1,6 +1,7 @@
 """What two steps hold on a figure: both values, and how sure their difference is or why that cannot be told."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from gpureport.comparison import within
 from gpureport.comparison.contrasts import between_runs
@@ -12,6 +13,9 @@ from gpureport.comparison.work_evidence import of_work
 
 STEADY_SECONDS = 60.0
 """Steady time below which a run is no observation."""
+
+_BRIEF = f"A run counts from {STEADY_SECONDS:.0f} s of steady state on: leave out one that holds less, or run it again."
+"""Said of every run that has less, without its name."""
 
 UNEQUAL_WORK = "A total grows with the work done, and that both did the same work is not known."
 
@@ -30,7 +34,8 @@ def _mean(base: Step, step: Step, figure: Figure) -> Evidence:
         return told(base, step, figure, ABSENT)
     brief = _brief(runs, figure.metric, interval)
     if brief:
-        return told(base, step, figure, brief)
+        held = told(base, step, figure, brief)
+        return replace(held, general=_BRIEF) if held.reason == brief else held
     single = len(runs) == 2  # noqa: PLR2004 - one on each side
     estimate = within.mean(base.runs[0], step.runs[0], figure, interval) if single else None
     sides = _means(base.runs, figure.metric, interval), _means(step.runs, figure.metric, interval)

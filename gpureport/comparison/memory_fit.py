@@ -15,6 +15,7 @@ HEADROOM = pragmatic(
 """Share of the memory a job can get that must stay free."""
 
 _ABSENT = "Memory in use was not recorded of every GPU."
+_UNUSED = "No GPU memory was in use, so nothing tells which kinds would hold the job."
 _ADVANCE = "Memory was taken in advance, so its peak says nothing about what the job needs."
 _DOUBT = "Memory kept its first value, or was recorded for less than a minute: it may have been taken in advance."
 
@@ -80,7 +81,9 @@ def _fit(step: Step) -> MemoryFit:
     gpu_count = sum(len(run.analysis.run.gpus) for run in step.runs)
     # of equal peaks the name decides, so that the order of runs changes nothing
     most, run, device = min(peaks, key=lambda each: (-each[0], each), default=(None, None, None))
-    if any(one.preallocated for one in step.runs):
+    if most == 0:
+        reason = _UNUSED
+    elif any(one.preallocated for one in step.runs):
         reason = _ADVANCE
     elif most is None or len(peaks) < gpu_count:
         reason = _ABSENT

@@ -9,7 +9,7 @@ from gpureport.comparison.figures import Figure
 from gpureport.comparison.measures import measures
 from gpureport.comparison.steps import Plain, Step
 
-ABSENT = "It was not recorded in both steps."
+ABSENT = "It was not recorded in one of the two steps, or in both."
 NO_PRICE = "The price of a GPU-hour is not known for both steps."
 OTHER_WORK = "The two steps count their work in different units."
 SINGLE_FIGURE = (

@@ -20,6 +20,7 @@ from gpureport.report import (
     display,
     fate_lines,
     group_view,
+    numbered,
     open_findings,
     remaining,
     step_charts,
@@ -147,7 +148,8 @@ def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInp
     """Return every step against the one before, and where that is another one against the first."""
     first = comparison.steps[0].label
     since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
-    return tuple(_link(link, inputs, deltas) for link, deltas in zip(found, since, strict=True))
+    brief = step_figures.brief(comparison)
+    return tuple(_link(link, inputs, deltas, brief=brief) for link, deltas in zip(found, since, strict=True))
 
 
 def _remaining(
@@ -167,7 +169,8 @@ def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
 def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -> Iterator[str]:
     short = dict.fromkeys(step.label for link in found for step in link.brief)
     if short:
-        yield f"Less than a minute was recorded of {display.listing(list(short))}: too short to be set against another."
+        steps = numbered.listing(list(short))
+        yield f"Less than a minute was recorded of {steps}: too short to be set against another."
     if not any(link.comparable for link in found):
         return
     yield from verdict.change(comparison)[1]
@@ -201,20 +204,38 @@ def _margin(noise: MetricNoise, shown: Shown) -> str:
 
 def _since_first(comparison: Comparison) -> Iterator[Fact]:
     """Yield what may be said of each step after the second against the first; of the last the headline does."""
-    first = comparison.steps[0]
-    for step in comparison.steps[2:-1]:
-        judged = comparison.judged(first.label, step.label)
-        if judged is not None and judged.difference is not None:
-            shown = step_figures.shown(judged.metric, step.work_unit)
-            yield Fact(name=display.squeeze(display.clean(step.label), _VALUE), text=difference.sentence(judged, shown))
+    judged = [comparison.judged(comparison.steps[0].label, step.label) for step in comparison.steps[2:-1]]
+    held: dict[tuple[str, str], list[Delta]] = {}
+    for delta in filter(None, judged):
+        if delta.difference is not None:
+            # what keeps several steps from being judged is said once, of all of them
+            reason = delta.general_reason or delta.reason
+            held.setdefault((delta.metric, reason if delta.verdict is Verdict.CANNOT_JUDGE else delta.step), []).append(
+                delta
+            )
+    units = {step.label: step.work_unit for step in comparison.steps}
+    for (metric, reason), deltas in held.items():
+        shown = step_figures.shown(metric, units[deltas[0].step], brief=step_figures.brief(comparison))
+        if len(deltas) > 1:
+            yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown, reason))
+        else:
+            name = display.squeeze(display.clean(deltas[0].step), _VALUE)
+            yield Fact(name=name, text=difference.sentence(deltas[0], shown))
+
+
+def _withheld(deltas: Sequence[Delta], shown: Shown, reason: str) -> str:
+    """Return why several steps cannot be set against the first."""
+    names = numbered.listing([display.clean(delta.step) for delta in deltas])
+    why = display.sentence(reason)
+    return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
 
 
 def _doubts(link: Link) -> Iterator[Comparability]:
     return (check for check in link.comparability if check.comparable is False)
 
 
-def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta]) -> LinkView:
-    figures = step_table.compared(link.base, link.step, link.deltas)
+def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta], *, brief: bool) -> LinkView:
+    figures = step_table.compared(link.base, link.step, link.deltas, brief=brief)
     doubtful = {("hardware", check.check) for check in _doubts(link)}
     return LinkView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",

@@ -9,7 +9,7 @@ from gpureport.comparison.groups import Group, Mean, groups
 from gpureport.comparison.measures import COST_PER_WORK
 from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
-from gpureport.report import display, spending, step_figures
+from gpureport.report import display, numbered, spending, step_figures
 from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
@@ -144,8 +144,13 @@ def facts(steps: Sequence[Step]) -> Iterator[Fact]:
     batch = largest_batch(steps)
     if batch is not None:
         yield Fact(name="Batch size", text=_batch(batch))
-    for names, fit in _alike(memory_fits(steps)):
+    fits = memory_fits(steps)
+    for names, fit in _alike(fits):
         yield Fact(name="GPU kinds", text=f"{names}: {_fitting(fit)}")
+    # the table is the same for every step
+    unknown = max((len(fit.unknown) for fit in fits), default=0)
+    if unknown:
+        yield Fact(name="GPU kinds", text=f"Of {unknown} others the table does not know the memory.")
 
 
 def _alike(fits: Sequence[MemoryFit]) -> Iterator[tuple[str, MemoryFit]]:
@@ -155,7 +160,7 @@ def _alike(fits: Sequence[MemoryFit]) -> Iterator[tuple[str, MemoryFit]]:
         if fit.peak_bytes is not None:
             gathered.setdefault(_fitting(fit), []).append(fit)
     for same in gathered.values():
-        yield display.listing([display.clean(fit.step) for fit in same]), same[0]
+        yield numbered.listing([display.clean(fit.step) for fit in same]), same[0]
 
 
 def _fitting(fit: MemoryFit) -> str:
@@ -169,7 +174,7 @@ def _fitting(fit: MemoryFit) -> str:
     doubt = f" {fit.reason}" if fit.reason else ""
     return (
         f"the peak of {display.memory(fit.peak_bytes)} on one GPU {said}, with {display.percent(fit.headroom)} left "
-        f"free; of {len(fit.unknown)} other kinds the table does not know the memory.{doubt}"
+        f"free.{doubt}"
     )
 
 

@@ -1,14 +1,10 @@
 """Checklists of several runs: those with the same answers as one, with their runs named."""
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.report import display
+from gpureport.report import numbered
 from gpureport.report.model import CheckLine, Checklist
-
-_ENDING = re.compile(r"/?\d{1,9}$")
-_NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +17,7 @@ class Shared:
     @property
     def runs(self) -> str:
         """Its runs in words."""
-        return display.listing(list(_named(self.labels)))
+        return numbered.listing(self.labels)
 
 
 def shared(runs: Sequence[Checklist]) -> tuple[Shared, ...]:
@@ -30,31 +26,3 @@ def shared(runs: Sequence[Checklist]) -> tuple[Shared, ...]:
     for run in reversed(runs):
         held.setdefault(run.lines, []).insert(0, run.label)
     return tuple(Shared(labels=tuple(labels), lines=lines) for lines, labels in held.items())
-
-
-def _named(labels: Sequence[str]) -> Iterator[str]:
-    """Yield labels, those that are numbered one after the other as `name/1 to /3`."""
-    rest = list(labels)
-    while rest:
-        count = _consecutive(rest)
-        first, last = rest[0], rest[count - 1]
-        yield first if count == 1 else f"{first} to {_ending(last)}"
-        rest = rest[count:]
-
-
-def _consecutive(labels: Sequence[str]) -> int:
-    """Return how many labels at the beginning differ by a number that goes up by one."""
-    count = 1
-    while count < len(labels) and _follows(labels[count - 1], labels[count]):
-        count += 1
-    return count
-
-
-def _follows(before: str, after: str) -> bool:
-    one, other = _NUMBERED.fullmatch(before), _NUMBERED.fullmatch(after)
-    return bool(one and other and one[1] == other[1] and int(other[2]) == int(one[2]) + 1)
-
-
-def _ending(label: str) -> str:
-    """Return the number of a label, with the stroke before it."""
-    return str(_ENDING.findall(label)[-1])

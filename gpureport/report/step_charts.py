@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from gpureport.comparison.groups import Group, Mean, groups
 from gpureport.comparison.measures import PER_WORK
@@ -11,7 +12,6 @@ from gpureport.report import display, step_figures
 from gpureport.report.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.group_view import ends, utilisation_absent
 
-_HOUR = 3600.0
 _UTILISATION = "Mean GPU utilisation"
 _PERCENT = f"{display.GAP}%"
 
@@ -38,8 +38,9 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
     """Yield the figure that the chain is judged by, then utilisation."""
     steps = comparison.steps
     if comparison.primary == PER_WORK:
-        means = [_in_hours(per_work_mean(step)) for step in steps]
-        title = step_figures.shown(PER_WORK, steps[-1].work_unit).title
+        brief = step_figures.brief(comparison)
+        means = [_as_printed(per_work_mean(step), partial(step_figures.per_work, brief=brief)) for step in steps]
+        title = step_figures.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
         yield IntervalChart(title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.fine)))
     rows = tuple(_utilisation_rows(steps, groups(steps)))
     yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
@@ -62,11 +63,12 @@ def _percent(ratio: float) -> str:
     return f"{f'{ratio * 100:.1f}'.removesuffix('.0')}{_PERCENT}"
 
 
-def _in_hours(mean: Mean | None) -> Mean | None:
-    if mean is None or mean.interval is None:
-        return mean and replace(mean, value=mean.value / _HOUR)
-    low, high = mean.interval
-    return replace(mean, value=mean.value / _HOUR, interval=(low / _HOUR, high / _HOUR))
+def _as_printed(mean: Mean | None, value: Callable[[float], float]) -> Mean | None:
+    """Return a mean in the unit in which it is printed."""
+    if mean is None:
+        return None
+    interval = mean.interval and (value(mean.interval[0]), value(mean.interval[1]))
+    return replace(mean, value=value(mean.value), interval=interval)
 
 
 def _utilisation_rows(steps: Sequence[Step], found: Sequence[Group]) -> Iterator[IntervalRow]:

@@ -5,10 +5,13 @@ from dataclasses import replace
 from functools import partial
 
 from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE
+from gpureport.comparison.steps import Comparison
 from gpureport.report import display
 from gpureport.report.difference import Shown
 
 _HOUR = 3600.0
+_BRIEF = 36.0
+"""GPU-seconds below which hours have more zeros than digits: a hundredth of an hour."""
 LABEL = 24
 """Most characters of a name in a table for a terminal."""
 
@@ -59,16 +62,37 @@ SHOWN: dict[str, Shown] = {
 """By metric, in the order of columns."""
 
 
-def shown(metric: str, unit: str | None, currency: str = "") -> Shown:
+_SECONDS = Shown(title="GPU-seconds per {batch}", value=display.fine, change=display.finely_signed)
+"""GPU time per unit of work where all of it is brief."""
+
+
+def brief(comparison: Comparison) -> bool:
+    """Return whether GPU time per unit of work is printed in seconds: where that of every step is short for hours."""
+    deltas = [delta for delta in comparison.deltas if delta.metric == PER_WORK]
+    values = [
+        *(step.value(PER_WORK) for step in comparison.steps),
+        *(value for delta in deltas for value in (delta.before, delta.after)),
+    ]
+    known = [value for value in values if value is not None]
+    return bool(known) and max(known) < _BRIEF
+
+
+def per_work(seconds: float, *, brief: bool) -> float:
+    """Return GPU time per unit of work in the unit in which it is printed."""
+    return seconds if brief else seconds / _HOUR
+
+
+def shown(metric: str, unit: str | None, currency: str = "", *, brief: bool = False) -> Shown:
     """Return how a figure is printed.
 
     Args:
         metric: its name.
         unit: what work is counted in; None when not known.
         currency: what prices are stated in; empty when not known.
+        brief: whether GPU time per unit of work is printed in seconds, as `brief` tells.
     """
     units = {unit} if unit else set()
-    found = SHOWN[metric]
+    found = _SECONDS if brief and metric == PER_WORK else SHOWN[metric]
     if metric == COST_PER_WORK:
         value, change = (partial(_money, text=text, currency=currency) for text in (found.value, found.change))
         found = replace(found, value=value, change=change)

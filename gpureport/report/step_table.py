@@ -19,11 +19,12 @@ _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 def table(comparison: Comparison) -> Table:
     """Return one row a step: what may be said against the row above and the first row, then figures and changes."""
     steps = comparison.steps
-    figures = _beside(_figures(steps), [step.value for step in steps])
+    brief = step_figures.brief(comparison)
+    figures = _beside(_figures(steps, brief=brief), [step.value for step in steps])
     links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
-    title = _named(steps, (comparison.primary,))[comparison.primary]
+    title = _named(steps, (comparison.primary,), brief=brief)[comparison.primary]
     reasons = Gathered()
     rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
     for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
@@ -85,20 +86,21 @@ def _verdict(judged: Delta | None, shown: Shown | None = None) -> Cell:
     return Cell(text=judged.verdict.value, small=_small(judged, shown) if shown else "")
 
 
-def _figures(steps: Sequence[Step], aside: Collection[str] = ()) -> dict[str, Shown]:
+def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, brief: bool) -> dict[str, Shown]:
     """Return the figures to show of some steps, by name."""
     known = any(step.work_unit for step in steps)
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
     if all(run.gpu_hour_price is None for step in steps for run in step.runs):
         left_out.add(COST_PER_WORK)
-    return _named(steps, [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)])
+    metrics = [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)]
+    return _named(steps, metrics, brief=brief)
 
 
-def _named(steps: Sequence[Step], metrics: Iterable[str]) -> dict[str, Shown]:
+def _named(steps: Sequence[Step], metrics: Iterable[str], *, brief: bool) -> dict[str, Shown]:
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
     currency = spending.currency(_analyses(steps))
-    return {metric: step_figures.shown(metric, unit, currency) for metric in metrics}
+    return {metric: step_figures.shown(metric, unit, currency, brief=brief) for metric in metrics}
 
 
 def overview(comparison: Comparison) -> Table:
@@ -113,7 +115,8 @@ def overview(comparison: Comparison) -> Table:
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
             name = display.squeeze(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
-    figures = _beside(_figures(comparison.steps), [value for _, value in named])
+    brief = step_figures.brief(comparison)
+    figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
     note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
     if PER_WORK in figures:
@@ -158,11 +161,18 @@ def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping
     return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
 
 
-def compared(base: Step, step: Step, deltas: Sequence[Delta]) -> list[tuple[Shown, Delta]]:
-    """Return the figures of two steps in the order shown; of the clocks those that were recorded."""
+def compared(base: Step, step: Step, deltas: Sequence[Delta], *, brief: bool = False) -> list[tuple[Shown, Delta]]:
+    """Return the figures of two steps in the order shown; of the clocks those that were recorded.
+
+    Args:
+        base: the earlier step.
+        step: the later one.
+        deltas: their differences.
+        brief: whether GPU time per unit of work is printed in seconds.
+    """
     found = {delta.metric: delta for delta in deltas}
     aside = {metric for metric in _ASIDE if found[metric].whole.difference is not None or found[metric].interval}
-    return [(each, found[metric]) for metric, each in _figures((base, step), aside).items()]
+    return [(each, found[metric]) for metric, each in _figures((base, step), aside, brief=brief).items()]
 
 
 def differences(figures: Sequence[tuple[Shown, Delta]], steps: Sequence[Step] = ()) -> Table:

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import PER_WORK, idle_ratio
 from gpureport.comparison.steps import Comparison, Step
-from gpureport.report import display, gpu_time, loss, spending, terms, verdict
+from gpureport.report import display, gpu_time, loss, spending, step_figures, terms, verdict
 from gpureport.report.inputs import models
 from gpureport.report.model import Tile
-from gpureport.report.step_figures import batch
 from gpureport.report.verdict import Findings
 
 _HOUR = 3600.0
@@ -46,9 +45,9 @@ def _hours_tile(comparison: Comparison) -> Tile:
     gpus = models(step.analyses[0].run.gpus) or "no GPU"
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
-        label = f"GPU-hours per {batch({step.work_unit})}"
+        shown = step_figures.shown(PER_WORK, step.work_unit, brief=step_figures.brief(comparison))
         spent = loss.hours(held, len(step.analyses))
-        return Tile(label=label, value=display.fine(per_work / _HOUR), context=f"{spent} on {gpus}{_mean_of(step)}")
+        return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
     unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
     value = display.fine(held / _HOUR / len(step.analyses)) if held else unheld
     return Tile(label="GPU-hours", value=value, context=f"{gpus}{_mean_of(step)}; work done not given")

@@ -7,7 +7,19 @@ from operator import itemgetter
 
 from gpureport.comparison.measures import COST_PER_WORK, PER_WORK, SHORTEST_SECONDS, WORK_RATE, recorded_seconds
 from gpureport.comparison.steps import Comparison, Delta, Step, Verdict
-from gpureport.report import difference, display, gpu_time, left_out, loss, spending, step_figures, step_table
+from gpureport.recording import Run
+from gpureport.report import (
+    difference,
+    display,
+    folders,
+    gpu_time,
+    left_out,
+    loss,
+    numbered,
+    spending,
+    step_figures,
+    step_table,
+)
 from gpureport.report.model import Verdict as Result
 from gpureport.report.parts import FindingCard
 
@@ -67,7 +79,7 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     if not several or not sentence:
         sentence = lost
     if several and brief:
-        steps = display.listing([step.label for step in brief])
+        steps = numbered.listing([display.clean(step.label) for step in brief])
         details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
@@ -80,8 +92,9 @@ def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     if judged is None or judged.difference is None:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
-    sentence = difference.sentence(judged, step_figures.shown(judged.metric, last.work_unit))
-    besides = " ".join(_besides(others, last.work_unit))
+    brief = step_figures.brief(comparison)
+    sentence = difference.sentence(judged, step_figures.shown(judged.metric, last.work_unit, brief=brief))
+    besides = " ".join(_besides(others, last.work_unit, brief=brief))
     return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
 
 
@@ -93,10 +106,11 @@ def _same(other: Delta, judged: Delta) -> bool:
     return other.metric in {judged.metric, *said}
 
 
-def _besides(others: Sequence[Delta], unit: str | None) -> Iterator[str]:
+def _besides(others: Sequence[Delta], unit: str | None, *, brief: bool) -> Iterator[str]:
     """Yield the names of other figures that repetitions show to be worse or better."""
     for verdict in (Verdict.WORSE, Verdict.BETTER):
-        names = [step_figures.shown(delta.metric, unit).noun for delta in others if delta.verdict is verdict]
+        judged = [delta.metric for delta in others if delta.verdict is verdict]
+        names = [step_figures.shown(metric, unit, brief=brief).noun for metric in judged]
         if names:
             yield f"Besides, {verdict.value}: {display.listing(names)}."
 
@@ -105,8 +119,9 @@ def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
     """Yield how other figures moved, and what each step did."""
     last = comparison.steps[-1]
     told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
+    currency, brief = spending.currency(last.analyses), step_figures.brief(comparison)
     named = [
-        (delta, step_figures.shown(delta.metric, last.work_unit, spending.currency(last.analyses)))
+        (delta, step_figures.shown(delta.metric, last.work_unit, currency, brief=brief))
         for delta in others
         if (delta.verdict in told and not _repeats(delta, others))
         or (delta.metric == "idle_ratio" and delta.difference is not None)
@@ -150,7 +165,7 @@ def _steps(comparison: Comparison) -> str:
 def _alike(verdict: str, steps: Sequence[str]) -> str:
     """Return steps in a row of one verdict, many of them with the verdict said once."""
     many = len(steps) > 2  # noqa: PLR2004 - two are as short each by itself
-    return f"{display.listing(list(steps))}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
+    return f"{numbered.listing(steps)}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
 
 
 def untold(step: Step, findings: Findings) -> str:
@@ -233,7 +248,12 @@ def caution(comparison: Comparison) -> Iterator[str]:
     yield from filter(None, (step_table.allowance(comparison),))
 
 
+def _runs(step: Step) -> Iterator[Run]:
+    return (analysis.run for analysis in step.analyses)
+
+
 def single_runs(comparison: Comparison) -> Iterator[str]:
     """Yield what single runs cannot tell of steps."""
     if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
         yield "Each step is a single run: what is said of a pair need not hold when it is run again."
+        yield from filter(None, (folders.advice([run for step in comparison.steps for run in _runs(step)]),))

@@ -139,6 +139,29 @@ def test_verdicts_of_steps_are_on_the_page(browser: "Browser", steps_file: Path,
     page.close()
 
 
+def test_many_gpus_are_read_without_scrolling_sideways(browser: "Browser", tmp_path: Path) -> None:
+    """On a telephone each figure of each GPU has its name, three to a line; nothing speaks of headings to sort by."""
+    from gpureport.report import build, write  # noqa: PLC0415 - only when a browser is there
+    from tests.report import examples  # noqa: PLC0415 - as above
+
+    path = tmp_path / "report.html"
+    runs = [examples.pair(examples.run(name, gpus=8)) for name in "abcdef"]
+    write(build(runs, title=None, command="", gpu_hour_price=None, version="0"), path)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    page.goto(path.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    wide = "[...document.querySelectorAll('.scroll')].filter(box => box.scrollWidth > box.clientWidth).length"
+    assert page.evaluate(wide) == 0
+    row = page.locator("#gpus tbody tr").first
+    tops = [box["y"] for cell in row.locator("td").all() if (box := cell.bounding_box())]
+    assert len(tops) == row.locator("td").count()
+    assert len(set(tops)) == -(-len(tops) // 3)
+    name = page.evaluate("getComputedStyle(document.querySelector('#gpus td'), '::before').content")
+    assert name == '"Utilisation mean"'
+    assert not page.get_by_text("A heading sorts the table").first.is_visible()
+    page.close()
+
+
 @pytest.mark.parametrize(("width", "columns"), [(390, 1), (1200, 2)])
 def test_intervals_are_drawn_to_be_read(browser: "Browser", steps_file: Path, width: int, columns: int) -> None:
     """Charts of steps stand beside each other or below each other, inside the page, with letters of a size."""

@@ -376,4 +376,4 @@ def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path
     done = gpureport(command[0], "large", "small", *command[1:])
     assert (done.code, done.err.count("Traceback")) == (0, 0)
     page = (tmp_path / "steps.html").read_text() if "-o" in command else done.out
-    assert "GPU-hours per 1000 samples" in page.replace("\u00a0", " ").replace("\u202f", " ")
+    assert "GPU-seconds per 1000 samples" in page.replace("\u00a0", " ").replace("\u202f", " ")

@@ -21,6 +21,13 @@ def fits(*runs: SampledRun) -> tuple[MemoryFit, ...]:
     return memory_fits(list(steps_of(runs)))
 
 
+def test_no_memory_in_use_fits_no_kind() -> None:
+    """A peak of nothing would fit every kind, which says nothing of the job."""
+    (found,) = fits(sampled("idle", util=level(0, 300), memory=GROWING * 0))
+    assert (found.peak_bytes, found.kinds, found.unknown) == (0, (), ())
+    assert found.reason == "No GPU memory was in use, so nothing tells which kinds would hold the job."
+
+
 def test_the_worst_gpu_of_all_runs_decides() -> None:
     """20 GiB on one of three GPUs fit an L4 of 21.95 GiB; at 21.5 less than 5 % is left, and an RTX 3090 has more."""
     low = sampled("low", step="s", util=level(90, 300), memory=GROWING / 2)

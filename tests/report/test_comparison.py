@@ -5,8 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpureport.analysis.base import Phase
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import sampled_run
+from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report import comparison_json, comparison_text, comparison_view, difference, step_charts, step_figures
 from gpureport.report.comparison_view import ComparisonView
@@ -39,6 +41,13 @@ def busy(name: str, level: float, step: str | None = None) -> examples.Pair:
     info = examples.run(name, seconds=1200, step=step)
     scatter = np.random.default_rng(len(name) + ord(name[-1])).normal(0, 0.01, (2, 1201))
     return examples.recording(info, list(np.round(level + scatter, 2))), examples.analysis(info)
+
+
+def short_of_steady(name: str) -> examples.Pair:
+    """Return a run of more than a minute that holds less than one of steady state."""
+    info = examples.run(name, seconds=70, work=None)
+    settled = Phase(kind="steady", interval=Interval(info.started + 30_000_000, info.ended))
+    return examples.recording(info), replace(examples.analysis(info), phases=(settled,))
 
 
 def test_each_figure_has_before_after_difference_and_interval() -> None:
@@ -120,6 +129,31 @@ def test_single_runs_are_a_caution() -> None:
     assert words.count("Each step is a single run: what is said of a pair need not hold") == 1
     assert "better" not in words
     assert "worse" not in words
+
+
+def test_steps_held_back_by_one_reason_are_told_together() -> None:
+    """Neither steps that are too short nor those of too little steady state each fill a line of their own."""
+    brief = [examples.pair(examples.run(f"b/{k}", seconds=50, work=None)) for k in (1, 2, 3)]
+    short = [short_of_steady(f"c/{k}") for k in (1, 2)]
+    view = comparison_view.build([busy("a", 0.6), busy("b", 0.6), *brief, *short, busy("d", 0.6)])
+    since = "whether GPU utilisation changed since a cannot be judged."
+    brief_why = "Less than a minute was recorded, which is too short to set figures against each other."
+    short_why = "A run counts from 60 s of steady state on: leave out one that holds less, or run it again."
+    assert [(fact.name, fact.text.replace(GAP, " ")) for fact in view.since_first] == [
+        ("Cannot judge", f"b/1 to /3: {since} {brief_why}"),
+        ("Cannot judge", f"c/1 to /2: {since} {short_why}"),
+    ]
+    assert "Less than a minute was recorded of b/1 to /3: too short" in text(view)
+    assert "b/1 to /3, c/1 to /2 and d, cannot judge" in text(view)
+
+
+def test_what_the_gpu_table_lacks_is_said_once() -> None:
+    """Steps of different peaks fit different kinds, of one table."""
+    recorded, found = busy("b", 0.6)
+    small = tuple(replace(gpu, memory_peak_bytes=2**30) for gpu in found.statistics)
+    words = text(comparison_view.build([busy("a", 0.6), (recorded, replace(found, statistics=small)), busy("c", 0.6)]))
+    assert words.count("left free.") == 2
+    assert words.count("the table does not know the memory.") == 1
 
 
 def test_work_that_is_not_given_is_asked_for() -> None:

@@ -11,7 +11,7 @@ from gpureport.comparison.comparing import compare
 from gpureport.comparison.measures import PER_WORK
 from gpureport.comparison.step_means import per_work_mean
 from gpureport.recording import METRIC_TYPES, Work
-from gpureport.report import build, display, markdown, step_figures, step_table, terminal
+from gpureport.report import build, comparison_view, display, markdown, step_figures, step_table, terminal
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
@@ -28,9 +28,9 @@ def plain(text: str) -> str:
     return text.replace(GAP, " ")
 
 
-def busy(name: str, level: float, step: str, seconds: int = 900) -> examples.Pair:
-    """Return a run of two GPUs at a level of utilisation that did a thousand steps; a tenth of its time was idle."""
-    info = examples.run(name, seconds=seconds, step=step, work=Work(amount=1000, unit="steps"))
+def busy(name: str, level: float, step: str, seconds: int = 900, work: float = 1000) -> examples.Pair:
+    """Return a run of two GPUs at a level of utilisation that did so many steps; a tenth of its time was idle."""
+    info = examples.run(name, seconds=seconds, step=step, work=Work(amount=work, unit="steps"))
     scatter = np.random.default_rng(len(name) + ord(name[-1])).normal(0, 0.01, (2, seconds + 1))
     gap = examples.idle_gap("gpu:0", 100, 100 + seconds / 10)
     levels = list(np.round(np.clip(level + scatter, 0, 1), 2))
@@ -224,6 +224,42 @@ def test_a_chain_has_dots_with_intervals(repeated: Report) -> None:
         assert row.interval[0] < level < row.interval[1]
     assert plain(used.rows[0].text).startswith("60.5 % (")
     assert per_work.rows[0].value == pytest.approx(0.5017, abs=1e-4)
+
+
+def test_brief_gpu_time_per_unit_of_work_is_in_seconds() -> None:
+    """Where no step takes a hundredth of an hour, every table, tile, chart and sentence is in seconds."""
+    runs = [
+        busy(f"{step}{run}", level, step, SECONDS[step] + 3 * run, work=60_000)
+        for step, level in STEPS
+        for run in (0, 1)
+    ]
+    content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
+    title = "GPU-seconds per 1000 steps"
+    assert content.steps is not None
+    assert column(content.steps, title) == ["30.1", "23.4", "13.4"]
+    assert content.steps.rows[0].cells[content.steps.columns.index(title) - 1].value == pytest.approx(30.05)
+    assert (content.tiles[0].label, content.tiles[0].value) == (title, "13.4")
+    assert plain(content.verdict.sentence).startswith(
+        f"From old to new, {title} went from 30.0 to 13.4: better (-16.7, "
+    )
+    per_work = compared(content).charts[0]
+    assert per_work.title == title
+    assert per_work.rows[0].value == pytest.approx(30.05, abs=0.01)
+    assert [link.effects.rows[0].head.text for link in compared(content).links] == ["Steps a second"] * 2
+    assert all(title in [row.head.text for row in link.effects.rows] for link in compared(content).links)
+    view = comparison_view.build(runs)
+    assert view.sentence.startswith(f"From old to new, {title}")
+    assert view.steps is not None
+    assert title in view.steps.columns
+    assert "GPU-hours per 1000" not in terminal.render(content) + markdown.render(content)
+
+
+def test_one_long_step_keeps_all_in_hours() -> None:
+    """A column has one unit."""
+    runs = [busy("a", 0.6, "a", 900, work=1000), busy("b", 0.6, "b", 900, work=100_000)]
+    content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
+    assert content.steps is not None
+    assert column(content.steps, "GPU-hours per 1000 steps") == ["0.500", "0.00500"]
 
 
 def test_a_mean_per_unit_of_work_is_told_from_logarithms() -> None:
