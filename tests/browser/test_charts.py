@@ -45,11 +45,13 @@ def colours(page: "Page", canvas: str) -> int:
     """Return how many different colours a chart holds once it is painted."""
     return int(
         page.evaluate(
-            """selector => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+            """async selector => {
+                 const frame = () => new Promise(requestAnimationFrame);
+                 await frame().then(frame);
                  const canvas = document.querySelector(selector);
                  const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-                 done(new Set(new Uint32Array(data.buffer)).size);
-               })))""",
+                 return new Set(new Uint32Array(data.buffer)).size;
+               }""",
             canvas,
         )
     )
@@ -209,11 +211,12 @@ def test_figures_are_printed(page: "Page") -> None:
 def test_a_change_on_paper_waits_for_the_screen(page: "Page") -> None:
     """A drawing that is due while the charts are hidden for print fails nowhere, and is made when they show again."""
     page.emulate_media(media="print")
+    page.evaluate("document.querySelector('#chart0 canvas').width = 300")
     page.evaluate("onresize()")
-    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert colours(page, "#chart0 canvas") == 1
     page.emulate_media(media="screen")
     page.evaluate("onresize()")
-    page.wait_for_function("document.querySelector('canvas').width > 300")
+    assert colours(page, "#chart0 canvas") > 5
 
 
 def test_a_page_without_script_is_whole(browser: "Browser", page_file: Path) -> None:

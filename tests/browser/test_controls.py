@@ -41,12 +41,14 @@ def colour(page: "Page") -> tuple[str, str]:
 def busy(page: "Page") -> int:
     """Return the colour that a chart shows most, as a number."""
     found = page.evaluate(
-        """() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => {
+        """async () => {
+             const frame = () => new Promise(requestAnimationFrame);
+             await frame().then(frame);
              const canvas = document.querySelector('#chart0 canvas'), counts = new Map();
              const {data} = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
              for (const each of new Uint32Array(data.buffer)) if (each) counts.set(each, (counts.get(each) || 0) + 1);
-             done([...counts].sort((a, b) => b[1] - a[1])[0][0]);
-           })))"""
+             return [...counts].sort((a, b) => b[1] - a[1])[0][0];
+           }"""
     )
     return int(found)
 
