@@ -1,4 +1,4 @@
-"""Which runs make which step: by their labels, by a param or tag, by their kind of GPU, or as a file says."""
+"""Which runs make which step: by their labels, a param or tag, their kind of GPU or folder, or as a file says."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,18 +20,22 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-class By(click.ParamType[tuple[str, str]]):
-    """`step`, `gpu`, `param:KEY` or `tag:KEY`."""
+_CHAIN = ("step", "folder")
+_WITHOUT_KEY = (*_CHAIN, "gpu")
 
-    name = "step|gpu|param:KEY|tag:KEY"
+
+class By(click.ParamType[tuple[str, str]]):
+    """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`."""
+
+    name = "step|folder|gpu|param:KEY|tag:KEY"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
         """Take what is read and its key apart."""
         if isinstance(value, tuple):
             return value
         kind, _, key = str(value).partition(":")
-        if (kind, bool(key)) not in {("step", False), ("gpu", False), ("param", True), ("tag", True)}:
-            self.fail(f"{value!r} is none of step, gpu, param:KEY and tag:KEY", param, ctx)
+        if kind not in {"param", "tag"} if key else kind not in _WITHOUT_KEY:
+            self.fail(f"{value!r} is none of step, folder, gpu, param:KEY and tag:KEY", param, ctx)
         return kind, key
 
 
@@ -40,7 +44,7 @@ class StepOptions:
     """What makes runs a step.
 
     Attributes:
-        by: `step`, `gpu`, `param` or `tag`, and the key of the latter two.
+        by: `step`, `folder`, `gpu`, `param` or `tag`, and the key of the latter two.
         steps: file that says which runs make which step.
     """
 
@@ -57,7 +61,7 @@ class StepOptions:
     def grouped(self) -> str:
         """What makes runs groups beside each other; empty where they are steps of a chain."""
         kind, key = self.by
-        return "" if kind == "step" else key or kind
+        return "" if kind in _CHAIN else key or kind
 
 
 def step_options(command: Command) -> Command:
@@ -92,11 +96,13 @@ def recordings(
 
     Raises:
         UsageError: when there is neither, or both.
-        SettingsError: when a run lacks the param or tag, or steps are named twice over.
+        SettingsError: when a run lacks the param or tag or lies in no folder that tells, or steps are named twice over.
     """
     if (chain.steps is None) == (not source):
         msg = "name the runs, or a file of steps with --steps, and not both"
         raise click.UsageError(msg, click.get_current_context())
+    if options.anonymise and chain.by == ("folder", ""):
+        raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
         return _labelled(sources.recordings(source, options, tolerant=tolerant, found=found), chain.by)
     if options.step:
@@ -113,7 +119,21 @@ def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Record
     kind, key = by
     if kind == "step":
         return list(found)
+    if kind == "folder":
+        return _in_folders(found)
     return [replace(one, run=replace(one.run, step=f"{key or kind}={_value(one.run, kind, key)}")) for one in found]
+
+
+def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
+    """Return the runs with the folders of their logs as steps: the first below those that all logs share."""
+    from gpureport.comparison.step_folders import step_folders  # noqa: PLC0415 - loads numpy
+
+    folders = step_folders([one.run for one in found])
+    for one, folder in zip(found, folders, strict=True):
+        if folder is None:
+            what = f"the log of run {one.run.name} lies in no folder beside those of others"
+            raise SettingsError("--by", what, "name a folder that holds one for each step")
+    return [replace(one, run=replace(one.run, step=folder)) for one, folder in zip(found, folders, strict=True)]
 
 
 def _value(run: "Run", kind: str, key: str) -> str:

@@ -1,6 +1,7 @@
 """`gpureport compare`: text, JSON, steps by label or param, and its exit codes."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -260,6 +261,21 @@ def test_steps_by_param_and_tag(gpureport: Program, two: Path) -> None:
     one = gpureport("compare", "a", "b", "--by", "tag:node")
     assert (one.code, one.out) == (2, "")
     assert "all 2 runs are of one tag 'node' (node=x)" in one.err
+
+
+def test_steps_by_folder(gpureport: Program, two: Path) -> None:
+    """--by folder makes a chain of the folders below what the logs share; a log in none is named."""
+    for name in ("slow/1", "slow/2", "fast/1"):
+        (two / "experiments" / name).mkdir(parents=True)
+        shutil.copy(two / "before.csv", two / "experiments" / name / "nvidia-smi.csv")
+    asked = ("compare", "experiments", "--by", "folder", "--format", "json")
+    steps = {step["label"]: len(step["runs"]) for step in json.loads(gpureport(*asked).out)["steps"]}
+    assert steps == {"fast": 1, "slow": 2}
+    shutil.copy(two / "before.csv", two / "experiments" / "before.csv")
+    assert gpureport(*asked).err.startswith("gpureport: --by: the log of run before lies in no folder beside ")
+    hidden = gpureport(*asked, "--anonymise")
+    assert (hidden.code, hidden.out) == (2, "")
+    assert hidden.err.startswith("gpureport: --by: --anonymise leaves no folder to tell runs by; ")
 
 
 def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
