@@ -1,10 +1,9 @@
 """What several steps together say: how work scales with GPUs, and what batch fits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import isfinite
-
-import numpy as np
 
 from gpureport.analysis import precision_params
 from gpureport.comparison.batch_size import batch_size
@@ -101,19 +100,30 @@ def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
     # a batch is one of all GPUs together: more of them take less of it each
     if len(peaks) < 2 or total is None or len({gpu_count(step) for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
         return None
-    sizes = np.array(sorted(peaks))
-    held = np.array([peaks[size] for size in sizes.tolist()], dtype=np.float64)
-    each, fixed = (float(value) for value in np.polyfit(sizes, held, 1))
-    reason = _doubtful(steps, each)
+    each, fixed = _line(peaks)
+    reason = _doubtful(steps, float(each))
+    free = total * (1 - Fraction(str(HEADROOM.value)))
     return BatchSize(
-        sizes=tuple(sizes.tolist()),
-        peaks=tuple(int(value) for value in held),
-        fixed_bytes=fixed,
-        bytes_each=each,
+        sizes=tuple(sorted(peaks)),
+        peaks=tuple(peaks[size] for size in sorted(peaks)),
+        fixed_bytes=float(fixed),
+        bytes_each=float(each),
         total_bytes=total,
-        max_batch=None if reason else int((total * (1 - HEADROOM.value) - fixed) // each),
+        max_batch=None if reason else int((free - fixed) // each),
         reason=reason,
     )
+
+
+def _line(points: Mapping[float, int]) -> tuple[Fraction, Fraction]:
+    """Return slope and intercept of the line of least squares.
+
+    Exact: whether one more fits must not hang on the last digit of a float, which differs between processors.
+    """
+    places = {Fraction(place): value for place, value in points.items()}
+    middle, mean = Fraction(sum(places)) / len(places), Fraction(sum(places.values()), len(places))
+    rise = sum(((place - middle) * value for place, value in places.items()), Fraction())
+    slope = rise / sum(((place - middle) * (place - middle) for place in places), Fraction())
+    return slope, mean - slope * middle
 
 
 def _recorded(steps: Sequence[Step]) -> Iterator[tuple[float, int, tuple[Device, ...]]]:
@@ -122,7 +132,7 @@ def _recorded(steps: Sequence[Step]) -> Iterator[tuple[float, int, tuple[Device,
         for analysis in step.analyses:
             size = batch_size(analysis.run)
             held = [device.memory_peak_bytes for device in analysis.statistics if device.memory_peak_bytes]
-            if size is not None and held:
+            if size is not None and isfinite(size) and held:
                 yield size, max(held), analysis.run.gpus
 
 

@@ -202,6 +202,17 @@ def test_the_largest_batch_that_fits() -> None:
     found = largest_batch(list(steps_of(runs)))
     assert found is not None
     assert (found.sizes, found.max_batch, found.reason) == ((8, 16, 32), 132, "")
+    huge = [
+        sampled(
+            size,
+            step=size,
+            util=level(90, 120),
+            memory=20.0,
+            params=[("per_device_train_batch_size", size), ("grad_accum", "1e300")],
+        )
+        for size in ("1e300", "2e300")
+    ]
+    assert largest_batch(list(steps_of(huge))) is None
     flat = [sampled(s, util=level(90, 120), memory=70.0, params=[("batch_size", s)]) for s in ("8", "16")]
     held = largest_batch(list(steps_of(flat)))
     assert held is not None
