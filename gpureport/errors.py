@@ -30,6 +30,10 @@ class SourceError(GpureportError):
         super().__init__(where, what, hint)
         self.aside = aside
 
+    def at(self, where: str) -> "SourceError":
+        """Return the same of a file under the name a person gave it."""
+        return SourceError(where, self.what, self.hint, self.aside)
+
 
 class StoreError(GpureportError):
     """The store is missing, damaged, or written by a newer version."""

@@ -10,7 +10,7 @@ from gpureport import hash_ahead
 from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
 from gpureport.cli.options import SourceOptions, source_options
-from gpureport.cli.text import fitted, printable
+from gpureport.cli.text import complain, fitted, printable
 from gpureport.cli.verbosity import Verbosity, current
 from gpureport.errors import SettingsError, SourceError, StoreError
 
@@ -54,7 +54,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
-            click.echo(f"gpureport: {printable(str(error))}", err=True)
+            complain(str(error), error.aside)
             continue
         # told to be quiet, it still says which run it is
         for line in lines if current() > Verbosity.QUIET else lines[:1]:

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from gpureport import __version__
-from gpureport.cli.text import printable
+from gpureport.cli.text import complain
 from gpureport.cli.verbosity import FLAGS, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
@@ -153,7 +153,5 @@ def _trace(*, debug: bool) -> None:
 
 def _fail(message: str, code: int, aside: str = "") -> NoReturn:
     """Say why it ended, with lines to save below where there are any, and end."""
-    click.echo(f"gpureport: {printable(' '.join(message.split()))}", err=True)
-    for line in aside.splitlines():
-        click.echo(printable(line), err=True)
+    complain(message, aside)
     sys.exit(code)

@@ -5,6 +5,8 @@ import shutil
 import sys
 import textwrap
 
+import click
+
 _TABLE = re.compile(r"\S {2,}\S")
 """Cells that stand below others."""
 _NARROW = 40
@@ -14,6 +16,13 @@ def printable(text: str) -> str:
     """Return text on one line, without characters that would steer a terminal."""
     spaced = (" " if character.isspace() else character for character in text)
     return "".join(character for character in spaced if character.isprintable())
+
+
+def complain(message: str, aside: str = "") -> None:
+    """Say on standard error what went wrong, on one line, with lines to save below where there are any."""
+    click.echo(f"gpureport: {printable(' '.join(message.split()))}", err=True)
+    for line in aside.splitlines():
+        click.echo(printable(line), err=True)
 
 
 def fitted(line: str) -> str:

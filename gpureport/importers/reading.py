@@ -176,7 +176,7 @@ class Reading:
             try:
                 read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
             except SourceError as error:
-                raise SourceError(each.locator, error.what, error.hint) from error
+                raise error.at(each.locator) from error
             if read.dated:
                 time_bases.check([self._inputs[0], each], [base, read.outcome], self._placement.tz)
             self._refuse(read.outcome, each.locator)
@@ -192,7 +192,7 @@ class Reading:
             yield from extraction.batches()
         except SourceError as error:
             # a pipe is read from a spool whose name means nothing to a person
-            raise SourceError(locator or error.where, error.what, error.hint) from error
+            raise error.at(locator or error.where) from error
         self._refuse(extraction.outcome(), locator or self._inputs[0].locator)
 
     def _refuse(self, outcome: Outcome, where: str) -> None:
@@ -320,7 +320,7 @@ def _located(settle: Callable[[], None], locator: str) -> None:
     try:
         settle()
     except SourceError as error:
-        raise SourceError(locator, error.what, error.hint) from error
+        raise error.at(locator) from error
 
 
 def _apart(outcomes: Sequence[Outcome]) -> int | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
+from gpureport.importers import prefixed
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
 from gpureport.importers.delimited import compression
 from gpureport.importers.delimited.pieces import head as text_head
@@ -189,6 +190,8 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
     if not first and name.startswith("nvstats"):
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
+    if before := prefixed.prefix(head_text(head)):
+        return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", prefixed.HINT)
     what = f"not a known log (it begins {first!r})" if first else "not a text log"
     from gpureport.importers.mapped.suggestion import Suggestion, suggestion  # noqa: PLC0415 - most are known
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from gpureport.importers import quantities
 from gpureport.importers.mapped.tolerant import quantity, written_unit
@@ -11,6 +12,15 @@ from gpureport.importers.moments import epoch, iso
 from gpureport.metrics import BY_NAME, Scope
 
 _TIME = re.compile(r"time|date|timestamp|datetime|ts|time_?stamp|epoch|unix_?time", re.IGNORECASE)
+_WRITTEN = (
+    *(
+        f"{date} {time}"
+        for date in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y")
+        for time in ("%H:%M:%S", "%H:%M:%S.%f", "%I:%M:%S %p")
+    ),
+    "%a %b %d %H:%M:%S %Y",
+)
+"""Times as spreadsheets and `date` write them; without seconds, rows cannot be told apart."""
 _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
 _NUMBERED = re.compile(r"(?:gpu|gpu[ _]?(?:id|idx|index)|index|device(?:[ _]id)?|card)", re.IGNORECASE)
 _HOST = re.compile(r"cpu|ram|host|system|(?<![a-z])sys|mem_?total|mem_?used|swap", re.IGNORECASE)
@@ -71,15 +81,23 @@ class Guess:
     sure: bool = False
 
 
-def time_format(heading: str, cell: str) -> str | None:
-    """Return the format of a time, None when the column holds none that is known."""
-    if not _TIME.search(heading):
-        return None
-    if iso(cell) is not None:
-        return ISO
-    number = quantities.number(cell)
-    fitting = [unit for unit in ("s", "ms", "us", "ns") if _is_now(number, unit)] if number else []
-    return f"epoch_{fitting[0]}" if fitting else None
+def time_formats(heading: str, cells: Sequence[str]) -> list[str]:
+    """Return the formats that a column of times may have, the likeliest first; none where none is known."""
+    if not cells or not _TIME.search(heading):
+        return []
+    if iso(cells[0]) is not None:
+        return [ISO]
+    if number := quantities.number(cells[0]):
+        return [f"epoch_{unit}" for unit in ("s", "ms", "us", "ns") if _is_now(number, unit)][:1]
+    return [pattern for pattern in _WRITTEN if all(_is_written(cell, pattern) for cell in cells)]
+
+
+def _is_written(cell: str, pattern: str) -> bool:
+    try:
+        datetime.strptime(cell, pattern)  # noqa: DTZ007 - only whether it can be read
+    except ValueError:
+        return False
+    return True
 
 
 def _is_now(number: float, unit: str) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpureport.importers import quantities
 from gpureport.importers.csv_lines import cells
-from gpureport.importers.mapped.guesses import Guess, guess, names_gpu, numbers_gpus, time_format
+from gpureport.importers.mapped.guesses import Guess, guess, names_gpu, numbers_gpus, time_formats
 from gpureport.importers.mapped.table import DELIMITERS
 from gpureport.importers.mapped.tolerant import pointed
 from gpureport.metrics import BY_NAME, Scope
@@ -100,7 +100,7 @@ def _suggested(sample: _Sample) -> Suggestion:
 def _lines(sample: _Sample) -> Iterator[str]:
     """Yield the lines of the map."""
     yield "# Correct this, save it as map.toml, and give --map map.toml. What no line names is not read."
-    times = {place: form for place, heading in enumerate(sample.header) if (form := _time(sample, place, heading))}
+    times = {place: forms for place, heading in enumerate(sample.header) if (forms := _times(sample, place, heading))}
     time = next(iter(times), None)
     if time is None:
         yield "# No time was found: name it below, or leave [time] out and give --interval."
@@ -109,7 +109,8 @@ def _lines(sample: _Sample) -> Iterator[str]:
     else:
         yield "[time]"
         yield f"column = {_quoted(sample.header[time])}  # {_examples(sample, time)}"
-        yield f"format = {_quoted(times[time])}"
+        likeliest, *others = map(_quoted, times[time])
+        yield f"format = {likeliest}" + (f"  # or {', '.join(others)}" if others else "")
     numbered = next(
         (place for place, name in enumerate(sample.header) if numbers_gpus(name, sample.column(place))), None
     )
@@ -122,8 +123,8 @@ def _lines(sample: _Sample) -> Iterator[str]:
             yield from _column(sample, place, heading, by_row=numbered is not None, filled=filled)
 
 
-def _time(sample: _Sample, place: int, heading: str) -> str | None:
-    return time_format(heading, sample.read(place)[0])
+def _times(sample: _Sample, place: int, heading: str) -> list[str]:
+    return time_formats(heading, sample.column(place)) or time_formats(heading, sample.read(place)[:1])
 
 
 def _column(

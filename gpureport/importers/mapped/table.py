@@ -7,11 +7,11 @@ from typing import ClassVar
 
 from gpureport.errors import SourceError
 from gpureport.importers import quantities
-from gpureport.importers.base import Placement
+from gpureport.importers.base import HEAD_BYTES, Placement
 from gpureport.importers.chunks import Chunk, FormExtraction
 from gpureport.importers.csv_lines import cells
 from gpureport.importers.delimited.parts import LineKind
-from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.delimited.pieces import Piece, head, head_text
 from gpureport.importers.gathering import Gathering
 from gpureport.importers.mapped.tolerant import pointed, quantity
 from gpureport.importers.mapping import EPOCHS, ISO, MappedColumn, Mapping
@@ -45,9 +45,18 @@ class Mapped:
         """
         mapping = placement.map
         if mapping is None:
-            raise SourceError(str(file.path), "nothing says what its columns are", "give --map map.toml")
+            raise _unmapped(file)
 
         return FormExtraction(file, placement, partial(MappedForm, mapping))
+
+
+def _unmapped(file: RawFile) -> SourceError:
+    """Return that a table needs a map, with one to start from where its headings tell something."""
+    from gpureport.importers.mapped.suggestion import suggestion  # noqa: PLC0415 - only where a map is missing
+
+    found = suggestion(head_text(head(file.again(), HEAD_BYTES)))
+    hint = "save what stands below as map.toml, correct it, give --map" if found.text else "give --map map.toml"
+    return SourceError(str(file.path), "nothing says what its columns are", hint, found.text)
 
 
 class MappedForm:

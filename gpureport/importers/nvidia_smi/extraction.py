@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +57,8 @@ _ROLES = {
     fields.CLOCK_EVENTS: Role.CLOCK_EVENTS,
 }
 _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
+_SHOWN = 24
+"""Letters of a line that a message bears."""
 _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 
@@ -191,6 +194,9 @@ class QueryGpuExtraction:
         if set(self._tally.rejected) == {NOT_SELECTED}:
             held = ", ".join(map(str, self._devices.indices))
             return "it holds none of the GPUs selected", f"--gpus can name {held}"
+        unread, line = self._tally.rejected.get(f"{MALFORMED} timestamp", (0, 0))
+        if 2 * unread > sum(rows for rows, _ in self._tally.rejected.values()):
+            return self._unstamped(line)
         if self._tally.lines == self._tally.headers:
             return "it holds a header and no row", "record again, and stop nvidia-smi with Ctrl-C or SIGTERM"
         ((header, row), lines), *_ = self._tally.misaligned.most_common(1) or [((0, 0), 0)]
@@ -203,6 +209,12 @@ class QueryGpuExtraction:
         if self._tally.lines > 1:
             what = f"none of its {self._tally.lines} lines is a row that can be used"
         return what + (f" ({reasons})" if reasons else ""), _RECORD
+
+    def _unstamped(self, line: int) -> tuple[str, str]:
+        """Return that time stamps cannot be read, with the line of the first, and what to do."""
+        text = next(islice(every_line(self._file), line - 1, None), "").strip()[:_SHOWN]
+        what = f"its time stamps are none that nvidia-smi writes (line {line} begins {text!r})"
+        return what, "--source-kind mapped prints a map in which their format can be said"
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""

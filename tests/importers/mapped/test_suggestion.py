@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
 from gpureport.importers import Labels, Placement, Reading, find
-from gpureport.importers.mapped.guesses import guess
+from gpureport.importers.mapped.guesses import guess, time_formats
 from gpureport.importers.mapped.suggestion import suggestion
 from gpureport.importers.mapping import read as read_map
 from tests.importers import neighbours
@@ -144,3 +144,28 @@ def test_a_spreadsheet_with_decimal_commas_is_told_as_the_table_it_was_made_of(t
 def _without_cells(mapping: str) -> list[str]:
     """Return the lines of a map without what they show of the cells."""
     return [line.partition("  # ")[0] for line in mapping.splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("cells", "formats"),
+    [
+        (["2026-03-14T09:26:53Z"], ["iso"]),
+        (["1773478800.123", "1773478801.123"], ["epoch_s"]),
+        (["14.03.2026 09:26:53", "1.4.2026 09:26:53"], ["%d.%m.%Y %H:%M:%S"]),
+        (["3/4/2026 9:26:53", "3/14/2026 9:26:53"], ["%m/%d/%Y %H:%M:%S"]),
+        (["03/04/2026 12:26:53 PM"], ["%m/%d/%Y %I:%M:%S %p", "%d/%m/%Y %I:%M:%S %p"]),
+        (["Sat Mar 14 09:26:53 2026"], ["%a %b %d %H:%M:%S %Y"]),
+        (["3/14/2026 9:26", "3/14/2026 9:26"], []),
+        (["soon"], []),
+        ([], []),
+    ],
+)
+def test_formats_of_a_time_are_told_by_all_its_cells(cells: list[str], formats: list[str]) -> None:
+    """Both where the order of day and month is open; none where rows of a minute could not be told apart."""
+    assert time_formats("timestamp", cells) == formats
+
+
+def test_the_order_of_day_and_month_is_left_to_the_reader(tmp_path: Path) -> None:
+    """The other one stands beside it."""
+    found = suggested(tmp_path, "when_time,gpu0 util %\n03/04/2026 09:26:53,50\n03/04/2026 09:26:54,51\n")
+    assert 'format = "%m/%d/%Y %H:%M:%S"  # or "%d/%m/%Y %H:%M:%S"' in found

@@ -161,12 +161,16 @@ def test_the_map_is_part_of_the_identity(tmp_path: Path) -> None:
 
 
 def test_without_a_map_nothing_is_read(tmp_path: Path) -> None:
-    """The kind alone tells nothing."""
+    """The kind alone tells nothing; a map to start from is given where the headings tell what they are."""
     path = tmp_path / "table.csv"
     path.write_text(neighbours.wrapper_csv(2))
     (inputs,) = find(path, kind="mapped")
-    with pytest.raises(SourceError, match=r"nothing says what its columns are; give --map map\.toml"):
+    with pytest.raises(SourceError, match=r"nothing says what its columns are; save what stands below") as refused:
         Reading(inputs, Placement(), Labels()).recording()
+    assert 'metric = "gpu_power_watts"' in refused.value.aside
+    path.write_text("a,b\n1,2\n")
+    with pytest.raises(SourceError, match=r"nothing says what its columns are; give --map map\.toml"):
+        Reading(find(path, kind="mapped")[0], Placement(), Labels()).recording()
 
 
 @pytest.mark.parametrize(
