@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from os.path import commonpath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from gpureport.importers.merging import Merged
     from gpureport.importers.source_read import SourceRead
     from gpureport.importers.training import Training
+
+T = TypeVar("T")
 
 _LOG_AND_HOST = 2
 IMPORTER_VERSION = "6"
@@ -151,7 +154,7 @@ class Reading:
         hosts: list[list[pa.Table]] = []
         for each, file in zip(self._inputs, self._files, strict=True):
             placement = self._placement if not self._extractions else self._beside()
-            batches = self._read(each.importer.extract(file, placement), each.locator)
+            batches = self._read(_located(partial(each.importer.extract, file, placement), each.locator), each.locator)
             if each is self._inputs[0] or len(self._inputs) <= _LOG_AND_HOST:
                 yield from batches
             else:
@@ -191,7 +194,6 @@ class Reading:
         try:
             yield from extraction.batches()
         except SourceError as error:
-            # a pipe is read from a spool whose name means nothing to a person
             raise error.at(locator or error.where) from error
         self._refuse(extraction.outcome(), locator or self._inputs[0].locator)
 
@@ -316,9 +318,10 @@ def _place(device: Device) -> tuple[bool, str, int]:
     return device.scope is Scope.HOST, device.node or "", device.index or 0
 
 
-def _located(settle: Callable[[], None], locator: str) -> None:
+def _located(work: Callable[[], T], locator: str) -> T:
+    """Return what some work on a file yields; a pipe is read from a spool, whose name means nothing to a person."""
     try:
-        settle()
+        return work()
     except SourceError as error:
         raise error.at(locator) from error
 

@@ -159,6 +159,9 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
     assert (run["run"]["name"], run["quality"]["rows_kept"]) == ("standard input", 60)
     done = subprocess.run(command, input="timestamp, uuid\n", cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stderr.startswith("gpureport: -: it holds a header and no row")
+    unmapped = [*command, "--source-kind", "mapped"]
+    done = subprocess.run(unmapped, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stderr.startswith("gpureport: -: nothing says what its columns are; ")
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(
         [*command[:4], "pipe", *command[5:]], cwd=tmp_path, stdout=subprocess.PIPE, text=True
