@@ -15,8 +15,8 @@ async function inflate(id) {
  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Each sample stands for the time half-way to its neighbours, less beside a gap.
-function cells(bytes, {count, origin, unit, interval, gap}) {
+// Each sample stands for the time half-way to its neighbours, less beside a gap; some stretches have a pace of their own.
+function cells(bytes, {count, origin, unit, interval, gap, slow}) {
  const times = new Float64Array(count), start = times.slice(), end = times.slice();
  for (let row = 0, at = 0, ticks = 0; row < count; row++) {
   let size = 1, byte;
@@ -24,10 +24,14 @@ function cells(bytes, {count, origin, unit, interval, gap}) {
   while (byte > 127);
   times[row] = origin + ticks * unit;
  }
- const side = apart => apart <= gap ? min(apart / 2, interval * 1.25) : interval / 2;
+ const paces = slow.toReversed();
+ const side = (low, high) => {
+  const [, , every, far] = paces.find(([from, to]) => from - unit <= low && high <= to + unit) ?? [0, 0, interval, gap];
+  return high - low <= far ? min((high - low) / 2, every * 1.25) : every / 2;
+ };
  for (let row = 0; row < count; row++) {
-  start[row] = times[row] - side(times[row] - times[row - 1]);
-  end[row] = times[row] + side(times[row + 1] - times[row]);
+  start[row] = times[row] - side(times[row - 1], times[row]);
+  end[row] = times[row] + side(times[row], times[row + 1]);
  }
  return {start, end};
 }

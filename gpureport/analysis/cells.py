@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gpureport import columns
+from gpureport import columns, paces
 from gpureport.analysis import refresh
 from gpureport.analysis.refresh import Refresh
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
+from gpureport.paces import Pace
 from gpureport.quality import gap_seconds
 from gpureport.recording import Device, Recording
 
@@ -33,14 +34,15 @@ class Cells:
     """Samples of one device, each with the time nearest to it.
 
     A sample owns the time half-way to its neighbours, at most 1.25 intervals a side, half an interval beside a
-    log gap and at both ends. Samples with equal stamps share one cell. Where all stamps are equal, as with a single
-    sample, no distance between samples is known and cells have no width.
+    log gap and at both ends; where the log changes its pace, by the interval of that stretch. Samples with equal
+    stamps share one cell. Where all stamps are equal, as with a single sample, no distance between samples is known
+    and cells have no width.
 
     Attributes:
         device: the device.
         series: its rows.
         times: stamps in microseconds, never decreasing, equal ones possible.
-        interval: median seconds between different stamps; 1 with fewer than two.
+        pace: how far apart different stamps are; 1 s with fewer than two.
         start: beginning of each cell in microseconds, for values read at a moment.
         end: end of each cell.
         gap_rows: rows that follow a log gap.
@@ -51,7 +53,7 @@ class Cells:
     device: Device
     series: "pa.Table"
     times: IntArray
-    interval: float
+    pace: Pace
     start: IntArray
     end: IntArray
     gap_rows: IntArray
@@ -69,6 +71,11 @@ class Cells:
     def __len__(self) -> int:
         """Return the number of samples."""
         return len(self.times)
+
+    @property
+    def interval(self) -> float:
+        """Median seconds between different stamps, where the log changes its pace those of most of the time."""
+        return self.pace.interval
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what is made of this device alone, the same that was made for a key before; not to be written to."""
@@ -208,26 +215,29 @@ class Cells:
         return slice(int(first), int(stop))
 
 
-def sides(times: IntArray, interval: float, *, bridged: bool = False) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def sides(times: IntArray, pace: Pace, *, bridged: bool = False) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
 
     Args:
         times: stamps in microseconds, never decreasing.
-        interval: median seconds between them.
+        pace: how far apart they are.
         bridged: whether samples own all the time between them that is no log gap, however far it is.
     """
     steps = np.diff(times)
-    edge, cap = round(interval * 5e5), round(interval * _CAP * 1e6)
+    intervals = np.full(len(steps), pace.interval)
+    longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
+    for stretch in pace.slow:
+        rows = paces.inside(times, stretch)
+        intervals[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
+    edge, cap = (np.rint(intervals * share * 1e6).astype(np.int64) for share in (0.5, _CAP))
     far = np.flatnonzero(steps > 2 * cap)
-    wide = steps[far] > gap_seconds(interval) * 1e6
+    wide = steps[far] > longest[far]
     gaps, pauses = far[wide], far[~wide]
     half = steps >> 1
-    left, right = np.full((2, len(times)), edge, dtype=np.int64)
-    right[:-1], left[1:] = half, steps - half
+    left, right = np.append(edge[:1], steps - half), np.append(half, edge[-1:])
     if not bridged:
-        right[pauses] = left[pauses + 1] = cap
-    right[gaps] = edge
-    left[gaps + 1] = edge
+        right[pauses] = left[pauses + 1] = cap[pauses]
+    right[gaps] = left[gaps + 1] = edge[gaps]
     return left, right, gaps + 1, pauses + 1
 
 
@@ -238,20 +248,17 @@ def cells_of(recording: Recording, device: Device) -> Cells:
 
 def _cells(device: Device, series: "pa.Table", window: Interval) -> Cells:
     times = columns.integers(series.column("timestamp"))
-    steps = np.diff(times)
-    moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
-    # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = columns.lower_median(moved) / 1e6 if len(moved) else _LONE_SECONDS
-    if len(moved) == 0:
+    pace = paces.of(times)
+    if pace is None:
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = pause_rows = np.zeros(0, dtype=np.int64)
     else:
-        left, right, gap_rows, pause_rows = sides(times, interval)
+        left, right, gap_rows, pause_rows = sides(times, pace)
     return Cells(
         device=device,
         series=series,
         times=times,
-        interval=interval,
+        pace=pace or Pace(_LONE_SECONDS),
         start=times - left,
         end=times + right,
         gap_rows=gap_rows,

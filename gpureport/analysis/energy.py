@@ -38,7 +38,7 @@ def integral(cells: Cells) -> PowerIntegral | None:
     if cells.whole(_POWER) and not len(cells.pause_rows):
         return PowerIntegral(joules=float(power @ inside), seconds=float(inside.sum()), bridged_seconds=0.0)
     rows = np.flatnonzero(cells.known(_POWER))
-    left, right, _, _ = sides(cells.times[rows], cells.interval, bridged=True)
+    left, right, _, _ = sides(cells.times[rows], cells.pace, bridged=True)
     widths = (left + right) / 1e6
     beyond = (owned - inside)[rows]
     # nothing is taken from what a sample owns: stretches of rows without a value may leave it more than its sides

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport import gpus
-from gpureport.analysis import idle_runs, wording
+from gpureport.analysis import idle_runs, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import CLOCKS
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.refresh import RESOLVED
-from gpureport.findings import Finding
+from gpureport.findings import Finding, Interval
 
 _SHORT_ENERGY_SECONDS = 60.0
 """Recorded time below which an energy compares with no other: sensors that see a quarter of the time need many of their
@@ -24,7 +24,7 @@ _THROTTLES = ("thermal_throttle", "hw_throttle")
 def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return what this recording cannot show, one sentence each."""
     known = [cells for cells in context.gpus().values() if cells.seconds.sum() > 0]
-    return (*_sampling(known), *_refresh(known), *_energy(known), *_clocks(context, findings))
+    return (*_sampling(known), *_paces(known), *_refresh(known), *_energy(known), *_clocks(context, findings))
 
 
 def _sampling(known: Sequence[Cells]) -> Iterator[str]:
@@ -42,6 +42,30 @@ def _sampling(known: Sequence[Cells]) -> Iterator[str]:
         yield (
             f"With {sampled}, each utilisation value is a sample of at most 1 s: waits that recur faster than the "
             "sampling show in the mean only."
+        )
+
+
+def _paces(known: Sequence[Cells]) -> Iterator[str]:
+    """Say for how long samples are farther apart than elsewhere, or that they are nearer."""
+    denser = next((cells for cells in known if cells.pace.denser is not None), None)
+    if denser is not None and denser.pace.denser is not None:
+        yield (
+            f"Samples are {wording.duration(denser.interval)} apart for most of the time and "
+            f"{wording.duration(denser.pace.denser)} in the rest: nothing is looked for there that the others would "
+            "not show."
+        )
+    changing = [cells for cells in known if cells.pace.slow]
+    if changing:
+        stretches = [each for cells in changing for each in cells.pace.slow]
+        apart = " or ".join(wording.duration(each) for each in sorted({each.interval for each in stretches}))
+        seconds = max(
+            intervals.total_seconds(intervals.spans(Interval(each.start, each.end) for each in cells.pace.slow))
+            for cells in changing
+        )
+        yield (
+            f"For {wording.duration(seconds)} samples are {apart} apart instead of "
+            f"{wording.duration(changing[0].interval)}: each stands for the time to its neighbours there, and idle "
+            "gaps are looked for in the rest alone."
         )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpureport import paces
 from gpureport.columns import IntArray
 from gpureport.quality import ClockStep, LogGap, gap_seconds
 
@@ -74,10 +75,11 @@ class Clock:
 
     def gaps(self) -> tuple[LogGap, ...]:
         """Return the stretches without samples, judged by the interval of the whole log."""
-        limit = gap_seconds(self.interval or 0.0) * 1e6
-        return tuple(
-            LogGap(device=self.device, start=start, end=end) for start, end in self._long if end - start > limit
-        )
+        interval = self.interval or 0.0
+        far = np.array(self._long, np.int64).reshape(-1, 2)
+        far = far[far[:, 1] - far[:, 0] > gap_seconds(interval) * 1e6]
+        found = far[~paces.usual(far, interval)]
+        return tuple(LogGap(device=self.device, start=start, end=end) for start, end in found.tolist())
 
     def bunched(self) -> bool:
         """Return whether rows come in bunches.

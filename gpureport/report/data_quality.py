@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
+from gpureport import columns, paces
 from gpureport.analysis.base import Pauses
 from gpureport.quality import LogGap, Quality
-from gpureport.recording import Run
 from gpureport.report import display, events, readings, terms
 from gpureport.report.inputs import LABEL, RunInput, clock_note, models, moment
 from gpureport.report.model import RunQuality
@@ -39,7 +39,7 @@ def _facts(run: RunInput) -> Iterator[Fact]:
         if pairs:
             text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
             yield Fact(name=name, text=display.shorten(text, _LONGEST))
-    yield Fact(name="Sampling", text=_sampling(info))
+    yield Fact(name="Sampling", text=_sampling(run))
     yield Fact(name="Readings", text=readings.in_words(run))
     untimed = data.synthetic_time
     covered = display.optional(run.analysis.coverage_ratio, _coverage)
@@ -63,10 +63,23 @@ def _recorded(run: RunInput) -> str:
     return f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; {length}"
 
 
-def _sampling(info: Run) -> str:
+def _sampling(run: RunInput) -> str:
+    info = run.run
     if info.interval is None:
         return "one sample of each device" if len(info.devices) > 1 else "one sample in all"
-    return f"one sample of each {'GPU' if info.gpus else 'host'} every {display.duration(info.interval)}"
+    usual = display.duration(info.interval)
+    others = ", ".join(dict.fromkeys(other for each in _intervals(run) if (other := display.duration(each)) != usual))
+    said = f"one sample of each {'GPU' if info.gpus else 'host'} every {usual}"
+    return f"{said}, in part every {others}" if others else said
+
+
+def _intervals(run: RunInput) -> tuple[float, ...]:
+    """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
+    device = next(iter(run.run.gpus or run.run.hosts), None)
+    pace = paces.of(columns.integers(run.recording.of(device.id)["timestamp"])) if device else None
+    if pace is None or not (pace.slow or pace.denser):
+        return ()
+    return tuple(sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)}))
 
 
 def _coverage(ratio: float) -> str:

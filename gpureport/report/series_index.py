@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpureport.findings import Severity
+from gpureport.paces import SlowStretch
 from gpureport.quality import gap_seconds
 from gpureport.recording import Run
 from gpureport.report import display, plotted
@@ -79,6 +80,7 @@ def of_device(info: Run, name: str, device: DeviceSeries, packed: Packed, bucket
         "origin": (int(device.times[0]) - info.started) / 1e6 if len(device.times) else 0.0,
         "interval": bucket or cells.interval,
         "gap": bucket or gap_seconds(cells.interval),
+        "slow": [] if bucket else [_slow(each, info.started) for each in cells.pace.slow],
         "shift": cells.shift / 1e6,
         "metrics": list(device.metrics),
         "blob": name,
@@ -87,6 +89,12 @@ def of_device(info: Run, name: str, device: DeviceSeries, packed: Packed, bucket
         "unit": packed.unit / 1e6,
         "count": len(device.times),
     }
+
+
+def _slow(stretch: SlowStretch, started: int) -> tuple[float, float, float, float]:
+    """Return where samples are farther apart than elsewhere, in seconds of the run, how far, and how far for a gap."""
+    begin, end = ((at - started) / 1e6 for at in (stretch.start, stretch.end))
+    return begin, end, stretch.interval, gap_seconds(stretch.interval)
 
 
 def of_metric(metric: Plotted, found: Scale, highest: float) -> dict[str, Any]:

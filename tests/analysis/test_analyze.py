@@ -103,6 +103,20 @@ def test_kinds_that_lack_their_metrics_are_not_judged() -> None:
     assert analysis.phases == ()
 
 
+def test_a_change_of_pace_is_said() -> None:
+    """Where idle gaps are not looked for, and what all is taken for where most of the time is sampled seldom."""
+    first = [*range(600), *range(600, 900, 10), *range(900, 1200)]
+    most = [*range(600), *range(600, 1800, 10)]
+    part, seldom = (analyze(recording(util=steps((97, len(times))), times=times)) for times in (first, most))
+    assert any(said.startswith("For 5 min samples are 10 s apart instead of 1 s") for said in part.limits)
+    assert any(said.startswith("Samples are 10 s apart for most of the time and 1 s in") for said in seldom.limits)
+    for analysis in (part, seldom):
+        assert analysis.coverage_ratio == 1.0
+        assert not any(finding.kind == "log_gap" for finding in analysis.findings)
+    steady = analyze(recording(util=steps((97, 600))))
+    assert not any(" apart " in said for said in steady.limits)
+
+
 def test_what_sampling_cannot_show_is_said() -> None:
     """The shortest visible gap grows with the interval."""
     fine = analyze(recording(util=steps((97, 60))))

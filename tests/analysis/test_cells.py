@@ -32,6 +32,24 @@ def test_a_log_gap_belongs_to_nobody() -> None:
     assert float(cells.seconds.sum()) == 6.0
 
 
+def test_a_slower_stretch_is_no_row_of_gaps() -> None:
+    """Where a log goes on at 10 s, its samples own the way to their neighbours; a real gap there stays one."""
+    times = [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)]
+    cells = cells_by_device(recording(util=steps((50, len(times))), times=times))["gpu:0"]
+    assert (cells.interval, [each.interval for each in cells.pace.slow]) == (1.0, [10.0])
+    assert cells.gaps == (Interval(at(200), at(500)),)
+    assert cells.seconds[100:103].tolist() == [5.5, 10.0, 10.0]
+    assert float(cells.seconds.sum()) == 900 - 300 + 10
+
+
+def test_a_log_may_end_in_a_slower_stretch() -> None:
+    """Its last sample owns half of the longer interval."""
+    times = [*range(300), *range(300, 450, 10)]
+    cells = cells_by_device(recording(util=steps((50, len(times))), times=times))["gpu:0"]
+    assert (cells.interval, cells.pace.denser) == (1.0, None)
+    assert cells.seconds[[0, -1]].tolist() == [1.0, 10.0]
+
+
 def test_samples_with_equal_stamps_share_one_cell() -> None:
     """A repeated stamp adds no time."""
     cells = cells_by_device(recording(util=steps((50, 5)), times=[0, 1, 1, 2, 3]))["gpu:0"]

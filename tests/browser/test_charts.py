@@ -101,6 +101,23 @@ def test_hover_tells_values_and_crosses_every_chart(page: "Page") -> None:
     assert not page.locator("#tip").is_visible()
 
 
+def test_a_slower_stretch_is_drawn_whole(browser: "Browser", tmp_path: Path) -> None:
+    """Where a log goes on at 10 s, each sample stands for the time to its neighbours, in the charts too."""
+    from gpureport.analysis import analyze  # noqa: PLC0415 - only when a browser is there
+    from gpureport.report import build, write  # noqa: PLC0415 - as above
+    from tests import builders  # noqa: PLC0415 - as above
+
+    times = [*range(300), *range(300, 600, 10), *range(600, 901)]
+    recorded = builders.recording(util=builders.steps((90, len(times))), times=times)
+    path = tmp_path / "report.html"
+    write(build([(recorded, analyze(recorded))], title=None, command="", gpu_hour_price=None, version="0"), path)
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    opened(page, path.as_uri())
+    page.mouse.move(*over(page, "#chart0 canvas", 454.5 / 900, 20))
+    assert "GPU utilisation: 90 %" in page.locator("#tip").inner_text()
+    page.close()
+
+
 def test_click_on_a_row_shows_its_metrics(page: "Page") -> None:
     """Below the run it belongs to."""
     page.mouse.click(*over(page, "#chart0 canvas", 0.5, 50))

@@ -3,6 +3,7 @@
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import pytest
 
 from gpureport.columns import IntArray
 from gpureport.importers import zones
@@ -53,6 +54,16 @@ def test_a_long_silence_is_a_gap() -> None:
     clock = Clock("gpu:0")
     clock.read(seconds(*range(10), 12, *range(13, 20), 40, 41))
     assert [(gap.start, gap.end) for gap in clock.gaps()] == [(19 * SECOND, 40 * SECOND)]
+
+
+@pytest.mark.parametrize("piece", [7, 1000])
+def test_a_slower_stretch_is_no_row_of_gaps(piece: int) -> None:
+    """Ten silences in a row with a row between them are another pace, however the log is cut; a longer one is a gap."""
+    clock = Clock("gpu:0")
+    times = seconds(*range(200), *range(200, 320, 10), *range(700, 820, 10), *range(820, 900))
+    for begin in range(0, len(times), piece):
+        clock.read(times[begin : begin + piece])
+    assert [(gap.start, gap.end) for gap in clock.gaps()] == [(310 * SECOND, 700 * SECOND)]
 
 
 def test_equal_stamps_are_counted() -> None:

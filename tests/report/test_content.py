@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from gpureport.analysis import analyze
 from gpureport.analysis.base import Analysis, Pauses
 from gpureport.findings import Severity
 from gpureport.quality import LogGap
@@ -11,6 +12,7 @@ from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
+from tests import builders
 from tests.report import examples
 
 GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))
@@ -274,6 +276,15 @@ def test_no_gpu_was_recorded() -> None:
     assert content.verdict.sentence == "No GPU was recorded, so nothing can be said about GPU time."
     assert [tile.value for tile in content.tiles[:3]] == ["not recorded"] * 3
     assert content.gpu_time == ()
+
+
+def test_a_log_that_changes_its_pace() -> None:
+    """The row of data quality names each interval, not only that of most rows."""
+    recorded = builders.recording(util=[50.0] * 330, times=[*range(300), *range(300, 600, 10)])
+    recorded = replace(recorded, run=replace(recorded.run, interval=1.0))
+    facts = {fact.name: plain(fact.text) for fact in report((recorded, analyze(recorded))).quality[0].facts}
+    assert facts["Sampling"] == "one sample of each GPU every 1 s, in part every 10 s"
+    assert facts["Longest gap"] == "no gap"
 
 
 def test_a_single_sample() -> None:

@@ -1,0 +1,119 @@
+"""How far apart the samples of a device are, where a log changes its pace as well."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import BoolArray, IntArray
+from gpureport.quality import gap_seconds
+
+_FEWEST = 10
+"""Distances in a row, each long enough for a log gap, from which on they are a pace (pragmatic: a collector that hangs
+ten times does not each time write a single sample in between)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowStretch:
+    """A stretch of a log in which samples are so far apart that elsewhere it would be full of gaps.
+
+    Attributes:
+        start: its first sample, in microseconds.
+        end: its last sample.
+        interval: median seconds between its samples.
+    """
+
+    start: int
+    end: int
+    interval: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How far apart samples are.
+
+    Attributes:
+        interval: median seconds between different stamps, of the part that takes most of the time.
+        slow: where they are much farther apart; a stretch inside another comes after it.
+        denser: median seconds between those of the rest, where most of the time is sampled much more slowly.
+    """
+
+    interval: float
+    slow: tuple[SlowStretch, ...] = ()
+    denser: float | None = None
+
+
+def of(times: IntArray) -> Pace | None:
+    """Return how far apart samples are, None without two different stamps.
+
+    Args:
+        times: stamps in microseconds, never decreasing.
+    """
+    steps = np.diff(times)
+    moved = steps if steps.min(initial=1) > 0 else steps[steps > 0]
+    if not len(moved):
+        return None
+    # the lower middle one, as importers take: a mean of two may be no distance of the log at all
+    interval = columns.lower_median(moved) / 1e6
+    slow = slower(times, interval)
+    if slow:
+        apart = [steps[inside(times, each)] for each in slow]
+        near = np.concatenate(
+            [each[(each > 0) & ~_gap(each, own.interval)] for each, own in zip(apart, slow, strict=True)]
+        )
+        if near.sum() > moved[~_gap(moved, interval)].sum():
+            most = columns.lower_median(near) / 1e6
+            return Pace(most, slower(times, most), denser=interval)
+    return Pace(interval, slow)
+
+
+def slower(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:
+    """Return the stretches in which samples keep being farther apart than a log gap at this interval.
+
+    Args:
+        times: stamps in microseconds, never decreasing.
+        interval: seconds between the others.
+    """
+    far = _gap(np.diff(times), interval)
+    if np.count_nonzero(far) < _FEWEST:
+        return ()
+    times = times[np.append(np.True_, np.diff(times) > 0)]
+    steps = np.diff(times)
+    ends = np.flatnonzero(np.diff(_gap(steps, interval), prepend=False, append=False))
+    found: list[SlowStretch] = []
+    for begin, end in ends.reshape(-1, 2).tolist():
+        if end - begin < _FEWEST:
+            continue
+        own = columns.lower_median(steps[begin:end]) / 1e6
+        if np.count_nonzero(~_gap(steps[begin:end], own)) >= _FEWEST:
+            found.append(SlowStretch(int(times[begin]), int(times[end]), own))
+            found.extend(slower(times[begin : end + 1], own))
+    return tuple(found)
+
+
+def usual(far: IntArray, interval: float) -> BoolArray:
+    """Return which distances are those of a stretch in which samples keep being far apart, and no gaps.
+
+    Args:
+        far: first and second sample of each distance that is long enough for a gap, in order, one a row.
+        interval: seconds between the others.
+    """
+    found = np.zeros(len(far), dtype=np.bool_)
+    begins = np.flatnonzero(np.append(np.True_, far[1:, 0] != far[:-1, 1])) if len(far) else np.zeros(0, np.int64)
+    ends = np.append(begins[1:], len(far))
+    for begin, end in np.stack([begins, ends[: len(begins)]], axis=1)[ends[: len(begins)] - begins >= _FEWEST].tolist():
+        times = np.append(far[begin:end, 0], far[end - 1, 1])
+        for stretch in slower(times, interval):
+            rows = inside(times, stretch)
+            found[begin:end][rows] = ~_gap(np.diff(times)[rows], stretch.interval)
+    return found
+
+
+def inside(times: IntArray, stretch: SlowStretch) -> slice:
+    """Return the distances between samples that lie in a stretch, by the sample before each."""
+    first = int(np.searchsorted(times, stretch.start, side="left"))
+    return slice(first, int(np.searchsorted(times, stretch.end, side="right")) - 1)
+
+
+def _gap(steps: IntArray, interval: float) -> BoolArray:
+    return steps > gap_seconds(interval) * 1e6
