@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport import columns, paces
 from gpureport.analysis.base import Pauses
 from gpureport.quality import LogGap, Quality
 from gpureport.report import display, events, readings, terms
@@ -67,19 +66,7 @@ def _sampling(run: RunInput) -> str:
     info = run.run
     if info.interval is None:
         return "one sample of each device" if len(info.devices) > 1 else "one sample in all"
-    usual = display.duration(info.interval)
-    others = ", ".join(dict.fromkeys(other for each in _intervals(run) if (other := display.duration(each)) != usual))
-    said = f"one sample of each {'GPU' if info.gpus else 'host'} every {usual}"
-    return f"{said}, in part every {others}" if others else said
-
-
-def _intervals(run: RunInput) -> tuple[float, ...]:
-    """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
-    device = next(iter(run.run.gpus or run.run.hosts), None)
-    pace = paces.of(columns.integers(run.recording.of(device.id)["timestamp"])) if device else None
-    if pace is None or not (pace.slow or pace.denser):
-        return ()
-    return tuple(sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)}))
+    return f"one sample of each {'GPU' if info.gpus else 'host'} {readings.every(run)}"
 
 
 def _coverage(ratio: float) -> str:

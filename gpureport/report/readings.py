@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from gpureport import columns, paces
 from gpureport.analysis.base import MetricSummary
 from gpureport.report import display
 from gpureport.report.inputs import RunInput
@@ -25,6 +26,22 @@ def in_words(run: RunInput) -> str:
     if not told:
         return f"{display.plural(rows, 'row')}, each a reading of its own; {_unseen(run.run.interval)}"
     return f"{display.plural(rows, 'row')}; {'; '.join(told)}"
+
+
+def every(run: RunInput) -> str:
+    """Return how often a run with two samples or more was sampled: `every 1 s, in part every 10 s`."""
+    usual = display.duration(run.run.interval or 0.0)
+    others = [other for seconds in _others(run) if (other := display.duration(seconds)) != usual]
+    return f"every {usual}{', in part every ' if others else ''}{', '.join(dict.fromkeys(others))}"
+
+
+def _others(run: RunInput) -> list[float]:
+    """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
+    device = next(iter(run.run.gpus or run.run.hosts), None)
+    pace = paces.of(columns.integers(run.recording.of(device.id)["timestamp"])) if device else None
+    if pace is None or not (pace.slow or pace.denser):
+        return []
+    return sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)})
 
 
 def _unseen(interval: float | None) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis.cells import Cells, cells_of
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
-from gpureport.report import display, events
+from gpureport.report import display, events, readings
 from gpureport.report.inputs import RunInput, clock_note, device_name, moment
 from gpureport.report.parts import FindingCard, Mark, Timeline, TimelineStrip
 
@@ -106,7 +106,7 @@ def _caption(run: RunInput) -> str:
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    return f"one sample every {display.duration(run.run.interval)}; {start}"
+    return f"one sample {readings.every(run)}; {start}"
 
 
 def _absent(run: RunInput) -> str:
