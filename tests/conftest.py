@@ -1,6 +1,14 @@
-"""Options every test may use."""
+"""Options every test may use, and what runs beside what."""
+
+from collections.abc import Generator
+from contextlib import nullcontext
 
 import pytest
+
+from tests.alone import beside_others
+
+_LONG = ("tracker", "browser", "producers", "packaging", "stress")
+"""Marks of tests with real parts, which take longest."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -10,6 +18,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite expected files and generated pages from what the code gives now; review the diff",
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let tests with real parts begin, so that at the end no process waits for another one's."""
+    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in _LONG))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Keep tests that measure time apart from those of other processes."""
+    several = hasattr(item.config, "workerinput")
+    alone = item.get_closest_marker("timed") is not None
+    with beside_others(alone=alone) if several else nullcontext():
+        return (yield)
 
 
 @pytest.fixture

@@ -166,6 +166,7 @@ def test_a_clock_that_is_often_set_back_is_no_second_writer(rows: int, every: fl
     np.testing.assert_allclose(np.diff(verdict.times), every * SECOND, atol=2)
 
 
+@pytest.mark.timed
 def test_many_recordings_in_reverse_order_take_no_time() -> None:
     """What is asked of the rows before each recording is not asked of every row."""
     count = 20_000

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from gpureport import columns
 from gpureport.importers.assembly import Values
@@ -104,6 +105,7 @@ def test_columns_of_one_name_are_all_kept(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.timed
 def test_many_gpus_take_no_longer_each() -> None:
     """Names are looked up, not searched: ten thousand of them are told in one pass."""
     count = 10_000

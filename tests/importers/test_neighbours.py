@@ -129,6 +129,7 @@ def test_encodings_change_nothing(tmp_path: Path, form: str, encoding: str) -> N
     assert plain.series.equals(coded.series)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("form", ROWS)
 def test_a_hundred_kilobytes_take_less_than_a_second(tmp_path: Path, form: str) -> None:
     """Reading is linear in the size of the log, and fast enough."""

@@ -125,6 +125,7 @@ def test_what_is_no_log_is_not_searched_to_its_end(tmp_path: Path) -> None:
     assert "not a text log" in refused(path)
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("text", [b"," * 5_000_000, b"time,cpu," + b"mem_b," * 10_000, b"/," * 2_500_000])
 def test_a_line_without_end_takes_no_time(tmp_path: Path, text: bytes) -> None:
     """A few bytes that stand for a line of millions of cells are told by its beginning: it took 13 s."""

@@ -55,6 +55,7 @@ def test_more_lines_than_a_log_has_are_not_searched() -> None:
     assert b"late" not in thinned(b"\n" * (MOST_LINES + 5) + b"late")
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("name", _BOMBS)
 def test_what_a_small_file_stands_for_is_refused_soon(tmp_path: Path, name: str) -> None:
     """A few kilobytes that stand for megabytes of lines of no log are refused as quickly as others."""

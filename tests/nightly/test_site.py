@@ -186,6 +186,7 @@ def test_text_from_outside_is_only_text(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["site"]
 
 
+@pytest.mark.timed
 def test_a_year_is_small_and_quick(tmp_path: Path) -> None:
     """365 nights of twenty figures: an index under 300 KB, all pages in seconds, a detected change still linked."""
     history = year()

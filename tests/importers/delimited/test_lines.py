@@ -174,6 +174,7 @@ def test_a_delimiter_at_the_end_is_no_cell(tmp_path: Path, header: str) -> None:
     assert found.run.quality.accounted
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize("letters", ["x", "1", '"', "ab1,;-#", "\0x"])
 @pytest.mark.parametrize("header", [HEADER, "utilization.gpu [%]", "x"])
 def test_a_log_of_one_letter_a_line(tmp_path: Path, header: str, letters: str) -> None:

@@ -103,6 +103,7 @@ def test_stamps_as_a_spreadsheet_shows_them(texts: list[str], padded: bool) -> N
     assert found == expected
 
 
+@pytest.mark.timed
 def test_a_long_log_of_a_spreadsheet() -> None:
     """A column is read at once: row by row, 120,000 stamps took most of a minute."""
     texts = strings(

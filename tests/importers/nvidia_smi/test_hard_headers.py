@@ -151,6 +151,7 @@ def test_a_glued_header_of_as_many_columns_is_seen(tmp_path: Path) -> None:
     assert (percents(recording), column(recording, "gpu_temperature_celsius")) == ([10, 11, 12], [40, 41, 42])
 
 
+@pytest.mark.timed
 @pytest.mark.parametrize(
     "heading", ["a" + "_" * 60_000 + "!", "gpu_" * 20_000 + "?", "a [" * 20_000, "util ," * 20_000]
 )
