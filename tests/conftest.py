@@ -4,8 +4,13 @@ from collections.abc import Generator
 from contextlib import nullcontext
 
 import pytest
+from hypothesis import settings
 
 from tests.alone import beside_others
+
+settings.register_profile("side by side", deadline=None)
+# how long an example takes says nothing while other tests run
+settings.load_profile("side by side")
 
 _LONG = ("tracker", "browser", "producers", "packaging", "stress")
 """Marks of tests with real parts, which take longest."""

@@ -14,7 +14,7 @@ import pytest
 from gpureport.importers.base import Placement
 from tests.importers.host.series import LOCAL, Read, read
 
-pytestmark = [pytest.mark.producers, pytest.mark.timed]
+pytestmark = pytest.mark.producers
 SECONDS = 20
 _EDGE = 1_000_000
 _LOAD = """
