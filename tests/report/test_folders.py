@@ -36,13 +36,19 @@ def test_folders_of_several_runs_are_shown_as_steps() -> None:
         ["x/a.csv", "x/b.csv", "x/c.csv", "x/d.csv"],
         ["a/gpu.csv", "b/gpu.csv", "c/gpu.csv"],
         ["a/1.csv", "a/2.csv", "b/1.csv"],
-        ["s/mlruns#1", "s/mlruns#2", "t/mlruns#3", "t/mlruns#4"],
         ["-", "a/1.csv"],
     ],
 )
 def test_other_folders_suggest_nothing(locators: list[str]) -> None:
-    """One folder, none, one for each run, or a tracker's store."""
+    """One folder, none, or one for each run."""
     assert folders.advice(runs(*locators)) == ""
+
+
+def test_stores_of_a_tracker_suggest_nothing() -> None:
+    """They hold runs of many kinds, whatever folders they lie in."""
+    stores = runs("s/mlruns#1", "s/mlruns#2", "t/mlruns#3", "t/mlruns#4")
+    tracked = [replace(run, sources=(replace(run.sources[0], kind="mlflow"),)) for run in stores]
+    assert folders.advice(tracked) == ""
 
 
 def test_labelled_runs_are_steps_already() -> None:
