@@ -76,6 +76,16 @@ def test_a_change_is_told_with_its_night_size_and_params(tmp_path: Path) -> None
     assert pages[name].count(b"<circle") == 60
 
 
+def test_older_nights_are_folded_by_the_month(tmp_path: Path) -> None:
+    """Each under its first and last, none twice and none left out."""
+    page = build(tmp_path, year(100))["nights.html"].decode()
+    newest, *older = page.split("<details>")
+    assert [text.count('<th scope="row">') for text in (newest, *older)] == [31, 31, 31, 7]
+    assert f"<summary>{day(38)} to {day(68)}</summary>" in older[0]
+    assert all(page.count(f'<th scope="row">{day(number)}') == 1 for number in range(100))
+    assert "<details>" not in build(tmp_path / "few", year(31))["nights.html"].decode()
+
+
 def test_a_night_without_data_is_seen(tmp_path: Path) -> None:
     """It is a row with its reason on the index and on the page of nights, and a mark in the course."""
     history = changed(12)

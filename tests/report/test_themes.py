@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
@@ -106,6 +107,14 @@ def test_a_folder_is_checked_before_any_work(tmp_path: Path) -> None:
     (folder / "report.html").write_bytes(b"<p>\n<p>\xff")
     with pytest.raises(RenderError, match=r"report\.html:2: is not text as UTF-8"):
         themes.check(folder)
+
+
+def test_copies_of_what_is_shipped_are_a_theme(report: Report, tmp_path: Path) -> None:
+    """Where a person begins: each file as it is, checked and rendered to the same page."""
+    folder = tmp_path / "copies"
+    copytree(resources.folder("templates"), folder)
+    themes.check(folder)
+    assert html.render(report, folder) == html.render(report)
 
 
 def test_a_fault_of_ours_is_not_blamed_on_a_theme(tmp_path: Path) -> None:
