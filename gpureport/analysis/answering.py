@@ -1,5 +1,6 @@
 """What to record so that a question can be answered next time."""
 
+import math
 from collections.abc import Iterable
 
 from gpureport.analysis import wording
@@ -22,7 +23,11 @@ def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
     """Return that a recording, or what is said to be in it, is shorter than what a kind must last."""
-    covers = f"{what} only {wording.duration(covered)}" if covered > 0 else "the recording holds only one moment"
+    length = wording.duration(covered)
+    if length == wording.duration(needed):
+        # rounded to what is needed, it would deny itself
+        length = f"{math.floor(10 * covered) / 10:.1f} s"
+    covers = f"{what} only {length}" if covered > 0 else "the recording holds only one moment"
     return NotJudged(
         kind=kind,
         device=None,

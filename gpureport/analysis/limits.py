@@ -87,10 +87,12 @@ def _energy(known: Sequence[Cells]) -> Iterator[str]:
     if not metered:
         return
     brief = min(float(cells.seconds.sum()) for cells in known) < _SHORT_ENERGY_SECONDS
-    yield (
-        "Energy is the integral of sampled power, good to several per cent at best"
-        + ("; a recording of less than a minute does not give one to compare." if brief else ".")
-    )
+    yield "Energy is the integral of sampled power, good to several per cent at best."
+    if brief:
+        yield (
+            "A recording of less than a minute gives an energy to compare only together with repetitions that make up "
+            "the minute."
+        )
     yield from dict.fromkeys(said for cells in metered if (said := _sensor(cells.device.model)))
     if any(cells.gaps for cells in metered):
         counted = any(cells.recorded("gpu_energy_joules_total") for cells in metered)

@@ -33,6 +33,8 @@ NO_THROUGHPUT = (
     "The work done is not known, and shares alone can mislead: a run that got faster can show a larger idle share. "
     "Give the work done with --work N:UNIT."
 )
+_BOUNDS = ("Up to", "At least")
+"""How a loss in words begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,15 +72,17 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     """Return the sentence about the last step, and about the way there where there are several."""
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
-    brief = [step for step in (comparison.steps[0], last) if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
-    sentence, aside = change(comparison) if several and not brief else ("", ())
+    brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
+    apart = several and (comparison.steps[0] in brief or last in brief)
+    sentence, aside = change(comparison) if several and not apart else ("", ())
     lost = _loss(last, findings)
-    if sentence and lost.startswith(("Up to", "At least")):
-        lost = f"{lost[0].lower()}{lost[1:]}"
-    details = [*aside, f"In the last step: {lost}"] if sentence else []
-    if not several or not sentence:
+    if several:
+        # the figures are of one step of several, and who reads the head alone must know it
+        lost = f"In the last step: {display.uncapitalised(lost) if lost.startswith(_BOUNDS) else lost}"
+    details = [*aside, lost] if sentence else []
+    if not sentence:
         sentence = lost
-    if several and brief:
+    if apart:
         steps = numbered.listing([display.clean(step.label) for step in brief])
         details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
     details.extend(_details(comparison, findings))

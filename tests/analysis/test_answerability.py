@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import RULES, analyze, answerability
+from gpureport.analysis.answering import too_short
 from gpureport.analysis.selection import narrowed
 from gpureport.findings import Answer, Confidence, Finding, NotJudged, Outcome
 from gpureport.recording import Device, Run
@@ -118,3 +119,13 @@ def test_answers_follow_the_selection() -> None:
     """Only what was asked for is answered."""
     analysis = narrowed(analyze(recording(util=steps((97, 100)))), {"idle_gap", "log_gap"})
     assert [answer.kind for answer in analysis.answers] == ["idle_gap", "log_gap"]
+
+
+@pytest.mark.parametrize(
+    ("covered", "said"), [(59.56, "only 59.5 s"), (59.99, "only 59.9 s"), (59.4, "only 59 s"), (0.0, "only one moment")]
+)
+def test_what_is_a_little_too_short_is_not_rounded_to_what_is_needed(covered: float, said: str) -> None:
+    """Or it would cover what it is said to lack."""
+    missing = too_short("low_use", covered, 60.0)
+    assert missing.reason.endswith(said)
+    assert missing.recording == "a log of at least 1 min"

@@ -137,6 +137,16 @@ def test_a_short_step_is_not_compared() -> None:
     assert content.findings[0].status == "the last step cannot tell"
 
 
+def test_every_short_step_is_named_and_the_head_says_whose_loss_it_tells() -> None:
+    """Those between first and last as well, and that the figures are of the last."""
+    first = examples.pair(examples.run("a"))
+    short = [examples.pair(examples.run(name, seconds=30), idle=1.0) for name in ("b", "c")]
+    content = report(first, *((recording, brief((recording, analysis))) for recording, analysis in short))
+    told = "Steps are not set against each other: less than a minute was recorded of b and c."
+    assert told in content.verdict.details
+    assert sentence(content).startswith("In the last step: ")
+
+
 def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
     """No change from a figure to itself."""
     content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
