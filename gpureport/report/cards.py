@@ -26,29 +26,25 @@ _CONFIDENCES = list(Confidence)
 def cards(runs: Sequence[RunInput]) -> tuple[FindingCard, ...]:
     """Return the findings of all runs as cards: open ones first, then by lost GPU time.
 
-    What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs of
-    the step.
+    What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs: of
+    the last step, or of all earlier ones of which the last says the same.
     """
     last = runs[-1].step
     found = [group for position, run in enumerate(runs) for group in groups.groups(position, run)]
     families = [_family(group, found, runs, last) for group in found if not any(each.explains(group) for each in found)]
     families.sort(key=lambda family: min(_rank(card) for card in family))
-    return tuple(_numbered([family for alike in _repetitions(families, runs) for family in alike]))
+    return tuple(_numbered([family for alike in _repetitions(families) for family in alike]))
 
 
 def _repetitions(
-    families: Sequence[list[FindingCard]], runs: Sequence[RunInput]
+    families: Sequence[list[FindingCard]],
 ) -> Iterator[tuple[list[FindingCard], ...]]:
-    """Yield findings that stand for themselves with the same of other runs of their step, in the order of the first."""
+    """Yield findings that stand for themselves with the same of other runs, in the order of the first."""
     gathered: dict[tuple[object, ...], list[list[FindingCard]]] = {}
     for place, family in enumerate(families):
         card = family[0]
         alone = len(family) == 1
-        key = (
-            (runs[card.run_index].step, card.title, card.severity, card.status, card.recommendations)
-            if alone
-            else (place,)
-        )
+        key = (card.title, card.severity, card.status, card.recommendations) if alone else (place,)
         gathered.setdefault(key, []).append(family)
     for alike in gathered.values():
         # the same title twice in a run is of two roots

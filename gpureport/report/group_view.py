@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import isfinite
 
 from gpureport.comparison.across_runs import BatchSize, Scaling, largest_batch, scaling
-from gpureport.comparison.groups import Group, Mean, groups
+from gpureport.comparison.groups import Brief, Group, Mean, groups
 from gpureport.comparison.measures import COST_PER_WORK
 from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
@@ -103,11 +103,20 @@ def brief_note(found: Sequence[Group]) -> str:
     if not short:
         return ""
     steps = [f"{display.clean(label)} ({display.duration(brief.seconds)})" for label, brief in short]
+    named = display.listing(steps) if len(steps) <= _NAMED else _together(short)
     least = display.duration(short[0][1].least)
     return (
-        f"Too short to judge GPU utilisation, by the steady state of the shortest run: {display.listing(steps)}; a run "
-        f"counts from {least} on."
+        f"Too short to judge GPU utilisation, by the steady state of the shortest run: {named}; a run counts from "
+        f"{least} on."
     )
+
+
+def _together(short: Sequence[tuple[str, Brief]]) -> str:
+    """Return steps with the least and the most of their lengths."""
+    seconds = [brief.seconds for _, brief in short]
+    shortest, longest = display.duration(min(seconds)), display.duration(max(seconds))
+    length = shortest if shortest == longest else f"{shortest} to {longest}"
+    return f"{numbered.listing([display.clean(label) for label, _ in short])} ({length})"
 
 
 def _printed(mean: Mean) -> tuple[float, ...]:

@@ -11,7 +11,7 @@ from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
 from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 
 from gpureport.findings import Outcome, Practice
-from gpureport.report import display, figures, hover, same_answers, series, side_by_side, themes
+from gpureport.report import display, figures, hover, same_answers, same_facts, series, side_by_side, themes
 from gpureport.report.model import Report
 from gpureport.second_process import SecondProcess
 
@@ -88,7 +88,7 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str,
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
-    pages.filters |= {"together": side_by_side.together, "shared": same_answers.shared}
+    pages.filters |= {"together": side_by_side.together, "shared": same_answers.shared, "merged": same_facts.merged}
     style = cssmin(pages.get_template(STYLE).render())
     samples = series.embed(report.timeline, detail=detail)
     script = _script(pages) if samples else ""

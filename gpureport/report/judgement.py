@@ -11,6 +11,9 @@ from gpureport.report.model import Judgement, NotJudgedLine
 
 _COMMAND = re.compile(r"nvidia-smi --query-gpu=([\w.,]+)([^;]*)")
 _KEYS = {"timestamp", "index"}
+_QUANTITY = re.compile(r"\d[\d.]*\s(?:(?:h|min)(?:\s\d+\s(?:min|s))?|s|ms|%|samples?)(?!\w)")
+_AMOUNT = re.compile(r"(\d[\d.]*)\s(\w+|%)")
+_TIMES = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001}
 
 
 def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int, int]:
@@ -77,11 +80,35 @@ def _lines(runs: Sequence[RunInput]) -> Iterator[NotJudgedLine]:
                 (terms.prose(display.sentence(entry.reason)), display.clean(entry.recording)), {}
             )
             kinds.setdefault(terms.kind(display.clean(entry.kind)), []).append(_place(run, entry.device, len(runs)))
+    alike: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, list[str]]]] = {}
     for (reason, recording), kinds in gathered.items():
         places = dict.fromkeys(place for found in kinds.values() for place in found)
-        everywhere = set(places) == {run.label for run in runs}
-        where = "" if everywhere else _places(list(places))
-        yield NotJudgedLine(kinds=tuple(kinds), where=where, reason=reason, recording=recording)
+        alike.setdefault((_QUANTITY.sub("#", reason), recording, tuple(kinds)), []).append((reason, list(places)))
+    labels = {run.label for run in runs}
+    for (_, recording, together), told in alike.items():
+        places = dict.fromkeys(place for _, found in told for place in found)
+        where = "" if set(places) == labels else _places(list(places))
+        yield NotJudgedLine(
+            kinds=together, where=where, reason=_reason([said for said, _ in told]), recording=recording
+        )
+
+
+def _reason(reasons: Sequence[str]) -> str:
+    """Return reasons that differ in their quantities as one that holds the least and the most of each."""
+    ranges = iter([_range(found) for found in zip(*map(_QUANTITY.findall, reasons), strict=True)])
+    return _QUANTITY.sub(lambda _: next(ranges), reasons[0])
+
+
+def _range(quantities: Sequence[str]) -> str:
+    least, most = min(quantities, key=_size), max(quantities, key=_size)
+    if least == most:
+        return least
+    return f"{least.removesuffix('samples').rstrip()} to {most}" if most.endswith("samples") else f"{least} to {most}"
+
+
+def _size(quantity: str) -> float:
+    """Return a quantity as a number that orders it among others of its kind."""
+    return sum(float(number) * _TIMES.get(unit, 1.0) for number, unit in _AMOUNT.findall(quantity))
 
 
 def _place(run: RunInput, device: str | None, runs: int) -> str:

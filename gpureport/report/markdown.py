@@ -5,7 +5,7 @@ Text from logs is escaped, so that names cannot become markup.
 
 from collections.abc import Iterator
 
-from gpureport.report import display, side_by_side
+from gpureport.report import display, same_facts, side_by_side
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.markdown_parts import FINDINGS, KEPT, LAST, MIDDLE, Part, fitted
 from gpureport.report.markdown_text import code, grid, opening, safe
@@ -80,7 +80,7 @@ def _answered(report: Report) -> Iterator[str]:
 
 
 def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
-    """Yield stages, what held the clocks, and energy and cost, run by run, each with its name."""
+    """Yield stages and what held the clocks, run by run, and energy and cost, each with its name."""
     for run in report.stages:
         label = f", {safe(run.label)}" if len(report.quality) > 1 else ""
         yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", safe(run.table.note)]
@@ -91,10 +91,9 @@ def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
         label = f", {safe(clocks.label)}" if named else ""
         lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", safe(clocks.table.note)]
         yield f"what held the clocks{label}", lines
-    for spent in report.spending:
-        label = f", {safe(spent.label)}" if len(report.quality) > 1 else ""
-        facts = (f"- {safe(f'{fact.name}: {fact.text}')}" for fact in spent.facts)
-        yield f"energy and cost{label}", ["", f"## Energy and cost{label}", "", *facts]
+    if report.spending:
+        facts = (f"- {safe(f'{fact.name}: {fact.text}')}" for fact in same_facts.lines(report.spending))
+        yield "energy and cost", ["", "## Energy and cost", "", *facts]
 
 
 def _compared(part: ComparisonPart) -> Iterator[str]:

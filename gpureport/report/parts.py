@@ -133,7 +133,7 @@ class FindingCard:
         steps: what to do one by one, the most promising first.
         fingerprints: of the findings it gathers.
         lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
-        repeats: id of the card that says the same of another run of the step, and lost more; empty where none does.
+        repeats: id of the card that says the same of another run, and lost more; empty where none does.
     """
 
     id: str

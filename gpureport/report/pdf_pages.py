@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from io import BytesIO
 
-from gpureport.report import charts, fonts, interval_charts, side_by_side, strips
+from gpureport.report import charts, fonts, interval_charts, same_facts, side_by_side, strips
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.model import Report
 from gpureport.report.paper import INNER, PLAIN, QUIET, SMALL, STRONG, Hand, Paper, width
@@ -197,9 +197,9 @@ def _tables(paper: Paper, report: Report) -> None:
             _heading(paper, f"{name}, {run.label}")
             _table(paper, run.table)
             paper.write(run.table.note, QUIET)
-    for spent in report.spending:
-        _heading(paper, f"Energy and cost, {spent.label}")
-        _facts(paper, spent.facts)
+    if report.spending:
+        _heading(paper, "Energy and cost")
+        _facts(paper, same_facts.lines(report.spending))
 
 
 def _quality(paper: Paper, report: Report) -> None:

@@ -32,12 +32,12 @@ def priced(
 
 
 def spending(runs: Sequence[RunInput]) -> tuple[Spending, ...]:
-    """Return energy, cost and carbon of each run, one line without a price where none has any."""
+    """Return energy, cost and carbon of each run, with how to state a price where none has any."""
     unpriced = not any(run.analysis.cost and run.analysis.cost.gpus for run in runs)
     held = [Spending(label=run.label, facts=tuple(_facts(run))) for run in runs]
-    if unpriced and held:
+    if unpriced:
         hint = Fact(name="Cost", text=UNPRICED)
-        held[0] = replace(held[0], facts=(*held[0].facts, hint))
+        held = [replace(each, facts=(*each.facts, hint)) for each in held]
     return tuple(entry for entry in held if entry.facts)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report import display, gpu_time, side_by_side, text_advice, text_tables, text_timeline
+from gpureport.report import display, gpu_time, same_facts, side_by_side, text_advice, text_tables, text_timeline
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.lines import Line, Page, document
 from gpureport.report.model import NotJudgedLine, Report
@@ -190,9 +190,9 @@ def _clocks(report: Report, page: Page) -> Iterator[Line]:
 
 
 def _spending(report: Report, page: Page) -> Iterator[Line]:
-    for run in report.spending:
-        yield from page.heading("Energy and cost", run.label if len(report.quality) > 1 else "")
-        yield from text_tables.facts(run.facts, page)
+    if report.spending:
+        yield from page.heading("Energy and cost", "")
+        yield from text_tables.facts(same_facts.lines(report.spending), page)
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:

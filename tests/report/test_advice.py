@@ -183,4 +183,4 @@ def test_several_runs_have_a_matrix_and_a_checklist_each() -> None:
     assert [asked.label for asked in content.answers] == [asked.label for asked in content.checklists]
     assert len(content.answers) == 2
     page = html.render(content)
-    assert all(f"Every kind, {asked.label}" in page for asked in content.answers)
+    assert all(f"<summary>{asked.label}: {asked.summary}</summary>" in page for asked in content.answers)

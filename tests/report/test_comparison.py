@@ -196,6 +196,13 @@ def test_what_was_recorded_for_too_short_is_not_said_to_be_absent() -> None:
     assert [each["brief"] for each in found] == [None, None, {"run": "short", "seconds": 45.0, "least": 60.0}]
 
 
+def test_many_that_are_too_short_are_counted_together() -> None:
+    """Their names as a list of names, with the least and the most of their lengths."""
+    runs = [busy("a", 0.6), *(brief(f"short/{place}", 30 + place) for place in range(1, 7))]
+    view = comparison_view.build(runs)
+    assert "shortest run: short/1 to /6 (32 s to 37 s); a run counts from 1 min on." in text(view)
+
+
 def test_charts_tell_too_short_from_absent() -> None:
     """A row without a dot says which of the two it is."""
     measured = [sampled_run(*each) for each in (busy("a", 0.6), busy("b", 0.9), brief("short", 44))]

@@ -6,7 +6,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.base import Analysis, Pauses
-from gpureport.findings import Severity
+from gpureport.findings import NotJudged, Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
 from gpureport.report import build
@@ -260,6 +260,27 @@ def test_what_could_not_be_judged_is_grouped_by_reason() -> None:
     (line,) = report(examples.pair(examples.run(), (), examples.NOT_JUDGED)).judgement.lines
     assert line.kinds == ("Waiting for the CPU", "Waiting for storage")
     assert line.recording == "gpureport explain recording"
+
+
+def _short(name: str, reason: str) -> tuple[Recording, Analysis]:
+    missing = NotJudged(kind="low_use", device=None, reason=reason, recording="a log of at least 10 min")
+    return examples.pair(examples.run(name), (), (missing,))
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (("the job lasts only 52 s", "the job lasts only 1 min 5 s"), ["The job lasts only 52 s to 1 min 5 s"]),
+        (("19 samples, fewer than 20", "8 samples, fewer than 20"), ["8 to 19 samples, fewer than 20"]),
+        (("only 9.5 % of 2 min", "only 10 % of 2 min"), ["Only 9.5 % to 10 % of 2 min"]),
+        (("GPU 0 was lost", "GPU 1 was lost"), ["GPU 0 was lost", "GPU 1 was lost"]),
+    ],
+)
+def test_reasons_that_differ_in_a_quantity_are_one_line(reasons: tuple[str, str], said: list[str]) -> None:
+    """With the least and the most of it; a number that names something tells them apart."""
+    content = report(*(_short(name, reason) for name, reason in zip("ab", reasons, strict=True)))
+    assert [plain(line.reason) for line in content.judgement.lines] == said
+    assert [line.where for line in content.judgement.lines] == ([""] if len(said) == 1 else ["a", "b"])
 
 
 def test_times_have_an_offset_only_with_a_zone() -> None:

@@ -67,6 +67,16 @@ def test_findings_of_earlier_steps_say_what_became_of_them() -> None:
     ]
 
 
+def test_the_same_of_earlier_steps_is_told_briefly() -> None:
+    """Where the last step says the same of it, the step that lost most tells it for the others."""
+    content = chain((examples.idle_gap("gpu:0", 100, 130),), (examples.idle_gap("gpu:0", 100, 150),), GAPS[:1])
+    assert [(card.run, card.status, card.repeats) for card in content.findings] == [
+        ("8 workers", "open", ""),
+        ("bf16", "still found in the last step", ""),
+        ("baseline", "still found in the last step", "F2"),
+    ]
+
+
 def test_a_finding_that_could_not_be_judged_again_is_not_solved() -> None:
     """What the last step could not judge is not called gone."""
     first = examples.pair(examples.run("a"), (replace(GAPS[0], kind="cpu_bound"),))

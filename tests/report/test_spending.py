@@ -10,7 +10,7 @@ from gpureport.analysis import analyze
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices, Rate
 from gpureport.recording import Recording
-from gpureport.report import analysis_json, build, html, markdown, terminal
+from gpureport.report import analysis_json, build, html, markdown, same_facts, terminal
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
 from tests.builders import recording, steps
@@ -24,11 +24,11 @@ def hour(**series: Any) -> Recording:  # noqa: ANN401 - as the builder takes the
     return recording(util=steps((98, 1800), (0, 360), (98, 1441)), power=np.full(rows, 300.0), **series)
 
 
-def report(run: Recording, prices: Prices | None = None) -> Report:
-    """Return the report of a run."""
+def report(run: Recording, prices: Prices | None = None, *, copies: int = 1) -> Report:
+    """Return the report of a run, or of several like it."""
     analysis = analyze(run)
     analysis = replace(analysis, cost=cost(analysis, prices or Prices()))
-    return build([(run, analysis)], title=None, command="", gpu_hour_price=None, version="0")
+    return build([(run, analysis)] * copies, title=None, command="", gpu_hour_price=None, version="0")
 
 
 def facts(content: Report) -> dict[str, str]:
@@ -51,6 +51,7 @@ def test_one_line_says_how_to_state_a_price() -> None:
     said = facts(report(hour()))
     assert said["Cost"] == "no price is stated: give --gpu-hour-price PRICE, or [prices] in gpureport.toml"
     assert set(said) == {"Energy", "Cost"}
+    assert [fact.text for fact in same_facts.lines(report(hour(), copies=3).spending)] == list(said.values())
 
 
 def test_cost_energy_and_carbon_are_said_with_where_they_come_from() -> None:
