@@ -4,7 +4,6 @@ import gc
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -25,8 +24,6 @@ instead of 1.90 s, and of 201 600 rows .86 s instead of 1.21 s and 1.88 s instea
 
 JUDGING, DRAWING = "gpureport.cli.judging", "gpureport.report.interval_charts"
 """Modules for what it may be asked for, which take longest to import."""
-_WRITING = ("gpureport.report.builder", "gpureport.report.html")
-"""Modules that write the report once all is judged."""
 
 
 @dataclass(slots=True)
@@ -73,9 +70,6 @@ class Beside:
         self.read = {name: self._reader.submit(store.read, entry) for name, entry in found.items()}
         if not options.anonymise and options.window is None:
             self.stored = {entry.run.id: entry for entry in found.values()}
-        # it waits for these runs anyway
-        for module in _WRITING if self.draws else ():
-            import_module(module)
 
     def go_on(self, recordings: "Sequence[Recording]") -> None:
         """Start the process where runs turned out to be long; those that are not stored it can only draw."""
