@@ -9,30 +9,28 @@ const {axis, runs, margin, finest} = JSON.parse($('#series').textContent), strip
 let view = [0, axis], chosen, hot, left, frame = 0, version = 0;
 
 async function inflate(id) {
- const text = $('#' + id).textContent;
- const bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), l => l.charCodeAt());
- const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+ const text = $('#' + id).textContent,
+  bytes = Uint8Array.fromBase64?.(text) ?? Uint8Array.from(atob(text), l => l.charCodeAt()),
+  stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
  return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-// Each sample stands for the time half-way to its neighbours, less beside a gap; some stretches have a pace of their own.
-function cells(bytes, {count, origin, unit, interval, gap, slow}) {
+// Each sample stands for the time half-way to its neighbours, less beside a gap. A slow stretch has its own pace.
+function cells(bytes, {count, origin, unit, paces}) {
  const times = new Float64Array(count), start = times.slice(), end = times.slice();
- for (let row = 0, at = 0, ticks = 0; row < count; row++) {
+ for (let row = 0, at = 0, ticks = 0; row < count;) {
   let size = 1, byte;
   do ticks += ((byte = bytes[at++]) & 127) * size, size *= 128;
   while (byte > 127);
-  times[row] = origin + ticks * unit;
+  times[row++] = origin + ticks * unit;
  }
- const paces = slow.toReversed();
- const side = (low, high) => {
-  const [, , every, far] = paces.find(([from, to]) => from - unit <= low && high <= to + unit) ?? [0, 0, interval, gap];
-  return high - low <= far ? min((high - low) / 2, every * 1.25) : every / 2;
- };
- for (let row = 0; row < count; row++) {
-  start[row] = times[row] - side(times[row - 1], times[row]);
-  end[row] = times[row] + side(times[row], times[row + 1]);
- }
+ times.forEach((time, row) => {
+  const before = times[row - 1], [every, far] = paces.find(([, , from, to]) => from <= time && time <= to) ?? paces[0],
+   side = time - before <= far ? min((time - before) / 2, every * 1.25) : every / 2;
+  end[row - 1] = before + side;
+  start[row] = time - side;
+  end[row] = time + every / 2;
+ });
  return {start, end};
 }
 
@@ -48,9 +46,7 @@ async function unpack(run) {
    return {metric, device, low, mean, high, shift: metric.averaged ? device.shift : 0};
   });
  });
- run.strips.forEach((strip, number) => {
-  strips.push(Object.assign(strip, {run, number, of: run.devices[strip.device]}));
- });
+ run.strips.forEach((strip, number) => strips.push(Object.assign(strip, {run, number, of: run.devices[strip.device]})));
 }
 
 function after(list, time) {
@@ -236,9 +232,9 @@ function drawDetail(of) {
  const {run: {strips}, marks} = chosen, list = seriesOf(chosen);
  begin(of, list.length * ROW + 20, TITLE);
  list.forEach((series, position) => {
-  const {label, low, high} = series.metric, y = position * ROW + TITLE, [mean, least, most] = columns(series), at = [...mean.keys()];
-  const up = value => y + TALL * (1 - (value - low) / (high - low));
-  const bar = (from, to, x) => from <= to ? [left + x, up(to), 1, max(up(from) - up(to), 1)] : NOWHERE;
+  const {label, low, high} = series.metric, y = position * ROW + TITLE, [mean, least, most] = columns(series), at = [...mean.keys()],
+   up = value => y + TALL * (1 - (value - low) / (high - low)),
+   bar = (from, to, x) => from <= to ? [left + x, up(to), 1, max(up(from) - up(to), 1)] : NOWHERE;
   write(label, left, y - 8, 'ink', 'left', '600 11px');
   [high, low].forEach((end, row) => write(end, left - 6, y + 6 + row * (TALL - 11), 'soft', 'right'));
   stroke('line', 1, [[left + .5, y + .5, width - 1, TALL - 1]]);
@@ -305,8 +301,7 @@ function choose(strip) {
 
 // The stretches that a card marks, those of several GPUs at the same time as one: [start, end, whole, strip].
 function show(card) {
- const list = [];
- const marks = strips.flatMap(strip => strip.marks.flatMap(([id, , ...mark]) => id === card ? [[...mark, strip]] : []));
+ const list = [], marks = strips.flatMap(strip => strip.marks.flatMap(([id, , ...mark]) => id === card ? [[...mark, strip]] : []));
  for (const mark of marks.sort((a, b) => a[0] - b[0])) {
   const last = list.at(-1);
   if (!last || mark[0] > (last[0] + last[1]) / 2) list.push(mark);
@@ -318,8 +313,8 @@ function show(card) {
 }
 
 function step(by) {
- const {list, card} = hot, at = hot.at = (hot.at + by + list.length) % list.length, [start, end, whole, strip] = list[at];
- const room = max((end - start) * 1.5, 15 * strip.of.interval);
+ const {list, card} = hot, at = hot.at = (hot.at + by + list.length) % list.length, [start, end, whole, strip] = list[at],
+  room = max((end - start) * 1.5, 15 * strip.of.interval);
  stops.firstChild.textContent = `${card}: ${at + 1} of ${list.length}`;
  choose(strip);
  zoom(...whole ? [0, axis] : [start - room, end + room]);

@@ -73,28 +73,33 @@ def of_device(info: Run, name: str, device: DeviceSeries, packed: Packed, bucket
         bucket: seconds of a bucket; 0 is every sample.
     """
     cells = device.cells
+    unit = packed.unit / 1e6
+    # a stretch inside another comes before it
+    slow = () if bucket else reversed([_slow(each, info.started, unit) for each in cells.pace.slow])
     return {
         "name": display.squeeze(device_name(cells.device), _LABEL),
         "node": cells.device.node,
         "host": cells.device.index is None,
         "origin": (int(device.times[0]) - info.started) / 1e6 if len(device.times) else 0.0,
         "interval": bucket or cells.interval,
-        "gap": bucket or gap_seconds(cells.interval),
-        "slow": [] if bucket else [_slow(each, info.started) for each in cells.pace.slow],
+        "paces": [(bucket or cells.interval, bucket or gap_seconds(cells.interval)), *slow],
         "shift": cells.shift / 1e6,
         "metrics": list(device.metrics),
         "blob": name,
         "times": packed.times,
         "like": packed.like,
-        "unit": packed.unit / 1e6,
+        "unit": unit,
         "count": len(device.times),
     }
 
 
-def _slow(stretch: SlowStretch, started: int) -> tuple[float, float, float, float]:
-    """Return where samples are farther apart than elsewhere, in seconds of the run, how far, and how far for a gap."""
+def _slow(stretch: SlowStretch, started: int, unit: float) -> tuple[float, float, float, float]:
+    """Return how far apart samples are in a slow stretch, how far for a gap, and where it is in seconds of the run.
+
+    It is wider by what stamps are rounded to.
+    """
     begin, end = ((at - started) / 1e6 for at in (stretch.start, stretch.end))
-    return begin, end, stretch.interval, gap_seconds(stretch.interval)
+    return stretch.interval, gap_seconds(stretch.interval), begin - unit, end + unit
 
 
 def of_metric(metric: Plotted, found: Scale, highest: float) -> dict[str, Any]:
