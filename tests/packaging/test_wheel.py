@@ -1,5 +1,6 @@
 """The wheel carries what it needs and works away from the checkout."""
 
+import os
 import subprocess
 import sys
 import sysconfig
@@ -57,7 +58,8 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     """Run a command in a folder, cut off from the checkout."""
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    apart = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=folder, env=apart, capture_output=True, text=True, check=False)
 
 
 def test_wheel_holds_templates_and_samples(built: Built) -> None:
