@@ -2,10 +2,22 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from gpureport.report import numbered
-from gpureport.report.model import RunQuality, Spending
 from gpureport.report.parts import Fact
+
+
+class Labelled(Protocol):
+    """What is said of one run, or of one link between two steps."""
+
+    @property
+    def label(self) -> str:
+        """Its name."""
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Named statements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +36,7 @@ class Named:
     said: tuple[Said, ...]
 
 
-def merged(runs: Sequence[RunQuality | Spending]) -> tuple[Named, ...]:
+def merged(runs: Sequence[Labelled]) -> tuple[Named, ...]:
     """Return the statements of runs by their names, in the order in which they first stand."""
     held: dict[str, dict[str, list[str]]] = {}
     for run in runs:
@@ -36,7 +48,7 @@ def merged(runs: Sequence[RunQuality | Spending]) -> tuple[Named, ...]:
     )
 
 
-def lines(runs: Sequence[RunQuality | Spending]) -> tuple[Fact, ...]:
+def lines(runs: Sequence[Labelled]) -> tuple[Fact, ...]:
     """Return the statements of runs as lines, each with the runs that it holds for unless these are all."""
     return tuple(
         Fact(name=named.name, text=f"{said.runs}: {said.text}" if said.runs else said.text)

@@ -19,7 +19,7 @@ import typst
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
-from gpureport.report import display, figures, fonts, strips
+from gpureport.report import display, figures, fonts, said_once, strips
 from gpureport.report.model import Report
 from gpureport.report.parts import Timeline
 from gpureport.second_process import Answer, SecondProcess
@@ -126,6 +126,7 @@ def _write(
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
+        "once": asdict(said_once.of(report)),
         "figures": asdict(_figures(report, folder, drawing.result(), drawable)),
         "fonts": list(families),
         "missing": _told(fonts.absent(content, drawable)),
