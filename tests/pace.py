@@ -1,15 +1,11 @@
 """Limits on the time that a piece of work takes, which hold on a slow machine as on a quick one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from time import process_time
 
 _USUAL = 0.028
 """Seconds that the work below takes where the limits were set: the least of twelve times it was measured."""
-
-
-class TooSlowError(AssertionError):
-    """What was done took longer than it may."""
 
 
 @contextmanager
@@ -27,25 +23,7 @@ def within(seconds: float) -> Iterator[None]:
     yield
     taken = process_time() - start
     slower = max(before, _fixed(), _USUAL) / _USUAL
-    if taken >= seconds * slower:
-        msg = f"{taken:.2f} s of the processor, on a machine {slower:.1f} times as slow as usual"
-        raise TooSlowError(msg)
-
-
-def quickly(work: Callable[[], object], seconds: float) -> None:
-    """Do some work up to three times, and fail when it never takes as little as `within` asks for.
-
-    What several threads do side by side is slowed by others more than the fixed work is, and seldom three times.
-    """
-    for left in (2, 1, 0):
-        try:
-            with within(seconds):
-                work()
-        except TooSlowError:
-            if not left:
-                raise
-        else:
-            return
+    assert taken < seconds * slower, f"{taken:.2f} s of the processor, on a machine {slower:.1f} times as slow as usual"
 
 
 def _fixed() -> float:
