@@ -88,7 +88,12 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str,
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
-    pages.filters |= {"together": side_by_side.together, "shared": same_answers.shared, "merged": same_facts.merged}
+    pages.filters |= {
+        "together": side_by_side.together,
+        "shared": same_answers.shared,
+        "merged": same_facts.merged,
+        "notes": same_facts.notes,
+    }
     style = cssmin(pages.get_template(STYLE).render())
     samples = series.embed(report.timeline, detail=detail)
     script = _script(pages) if samples else ""

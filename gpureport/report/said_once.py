@@ -7,7 +7,7 @@ from gpureport.findings import Outcome
 from gpureport.report.comparison_parts import LinkView
 from gpureport.report.model import AnswerLine, Answers, Report
 from gpureport.report.parts import Fact
-from gpureport.report.same_facts import Named, merged
+from gpureport.report.same_facts import Named, Said, merged, notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class SaidOnce:
     Attributes:
         spending: energy and cost.
         quality: how much of the data could be used.
+        notes: what else a reader must know of it.
         answers: the kinds, by what became of them.
         verdicts: how sure each figure of a comparison is.
         recordings: whether both sides of a comparison were recorded alike.
@@ -32,6 +33,7 @@ class SaidOnce:
 
     spending: tuple[Named, ...]
     quality: tuple[Named, ...]
+    notes: tuple[Said, ...]
     answers: tuple[Named, ...]
     verdicts: tuple[Named, ...]
     recordings: tuple[Named, ...]
@@ -43,6 +45,7 @@ def of(report: Report) -> SaidOnce:
     return SaidOnce(
         spending=merged(report.spending),
         quality=merged(report.quality),
+        notes=notes(report.quality),
         answers=merged([_answers(run, report.answers) for run in report.answers]),
         verdicts=merged([Statements(label=link.label, facts=link.verdicts) for link in links]),
         recordings=merged([Statements(label=link.label, facts=tuple(_recordings(link))) for link in links]),

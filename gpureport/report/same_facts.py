@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpureport.report import numbered
+from gpureport.report.model import RunQuality
 from gpureport.report.parts import Fact
 
 
@@ -55,6 +56,15 @@ def lines(runs: Sequence[Labelled]) -> tuple[Fact, ...]:
         for named in merged(runs)
         for said in named.said
     )
+
+
+def notes(runs: Sequence[RunQuality]) -> tuple[Said, ...]:
+    """Return what else a reader must know of runs, in the order in which it first stands."""
+    held: dict[str, list[str]] = {}
+    for run in runs:
+        for note in dict.fromkeys(run.notes):
+            held.setdefault(note, []).append(run.label)
+    return tuple(_said(text, labels, len(runs)) for text, labels in held.items())
 
 
 def _said(text: str, labels: Sequence[str], runs: int) -> Said:

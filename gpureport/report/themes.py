@@ -23,7 +23,7 @@ from gpureport.errors import RenderError
 SHIPPED = "shipped"
 """Begins the name of a template that is to be the shipped one, whatever a person's folder holds."""
 
-FILTERS = ("term", "meaning", "together", "shared", "merged")
+FILTERS = ("term", "meaning", "together", "shared", "merged", "notes")
 """Filters that a page has besides those of Jinja."""
 
 _PICTURES = {

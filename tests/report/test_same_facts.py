@@ -1,8 +1,8 @@
 """Named statements of several runs, each said once."""
 
-from gpureport.report.model import Spending
+from gpureport.report.model import RunQuality, Spending
 from gpureport.report.parts import Fact
-from gpureport.report.same_facts import Named, Said, lines, merged
+from gpureport.report.same_facts import Named, Said, lines, merged, notes
 
 
 def spent(label: str, **facts: str) -> Spending:
@@ -30,3 +30,12 @@ def test_each_statement_keeps_its_runs() -> None:
         "b: 6 Wh",
     ]
     assert merged([spent("a", Energy="5 Wh")]) == (Named(name="Energy", said=(Said(runs="", text="5 Wh"),)),)
+
+
+def test_a_note_that_several_runs_have_stands_once() -> None:
+    """Without their names where all have it, and once where one has it twice."""
+    runs = [
+        RunQuality(label=label, facts=(), notes=held, events=(), more_events="")
+        for label, held in (("a/1", ("Cut.", "Cut.", "Repaired.")), ("a/2", ("Cut.",)), ("b", ("Cut.", "Repaired.")))
+    ]
+    assert notes(runs) == (Said(runs="", text="Cut."), Said(runs="a/1 and b", text="Repaired."))
