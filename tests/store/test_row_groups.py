@@ -21,11 +21,14 @@ SCHEMA = pa.schema(
     [
         pa.field("device", TEXT, nullable=False),
         pa.field("timestamp", pa.timestamp("us"), nullable=False),
+        pa.field("imputed", pa.bool_(), nullable=False),
         *(pa.field(f"ratio_{place}", pa.float32()) for place in range(20)),
         pa.field("bytes", pa.int64()),
         pa.field("bits", pa.uint64()),
         pa.field("hertz", pa.float64()),
         pa.field("flag", pa.bool_()),
+        pa.field("always", pa.bool_()),
+        pa.field("never", pa.bool_()),
         pa.field("stage", TEXT),
     ]
 )
@@ -41,8 +44,14 @@ OPTIONS: dict[str, Any] = {
 def table(device: str, rows: int, names: set[str]) -> pa.Table:
     """Return rows of a device in some of the columns; some cells hold nothing."""
     generator = random.Random(f"{device} {rows}")
-    values: dict[str, list[Any]] = {"device": [device] * rows, "timestamp": list(range(rows))}
-    for name in names:
+    values: dict[str, list[Any]] = {
+        "device": [device] * rows,
+        "timestamp": list(range(rows)),
+        # of one value in some row groups, and in others not
+        "imputed": [rows == MIXED and row % 7 == 0 for row in range(rows)],
+        **{name: [name == "always"] * rows for name in names & {"always", "never"}},
+    }
+    for name in names - {"always", "never"}:
         cells: list[Any] = [generator.choice([None, 1, 2, generator.randrange(2**20)]) for _ in range(rows)]
         kind = SCHEMA.field(name).type
         if pa.types.is_boolean(kind):
@@ -55,10 +64,11 @@ def table(device: str, rows: int, names: set[str]) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
+MIXED = 700
 PARTS = (
-    ("gpu:0", 1, {"ratio_0"}),
-    ("gpu:1", 700, {"ratio_0", "ratio_19", "bytes", "bits"}),
-    ("gpu:2", 70_000, {"flag", "stage", "hertz"}),
+    ("gpu:0", 1, {"ratio_0", "always"}),
+    ("gpu:1", MIXED, {"ratio_0", "ratio_19", "bytes", "bits", "never"}),
+    ("gpu:2", 70_000, {"flag", "stage", "hertz", "always", "never"}),
     ("host", 40, set[str]()),
 )
 
@@ -94,7 +104,8 @@ def test_other_readers_read_it(tmp_path: Path) -> None:
     own, arrows = tmp_path / "own.parquet", tmp_path / "arrows.parquet"
     parquet.write_table(written(own), arrows)
     assert pl.read_parquet(own).equals(pl.read_parquet(arrows))
-    counted = "select count(*), count(ratio_0), count(ratio_1), sum(bytes), count(stage), count(flag) from '{}'"
+    flags = ", ".join(f"count({name}), count_if({name})" for name in ("imputed", "flag", "always", "never"))
+    counted = f"select count(*), count(ratio_0), sum(bytes), count(stage), {flags} from '{{}}'"  # noqa: S608 - a test
     ducks = duckdb.connect()
     assert ducks.execute(counted.format(own)).fetchall() == ducks.execute(counted.format(arrows)).fetchall()
     chosen = f"select count(*) from '{own}' where device = 'gpu:1'"  # noqa: S608 - a test
@@ -122,13 +133,14 @@ def test_the_footer_says_where_everything_is(tmp_path: Path) -> None:
     assert all(end == start for (_, end), (start, _) in pairwise(spans))
 
 
-def test_a_flipped_bit_of_a_page_of_nulls_is_an_error(tmp_path: Path) -> None:
-    """The levels of a column without values are covered by a checksum like every other page."""
+@pytest.mark.parametrize("name", ["bytes", "always", "imputed"])
+def test_a_flipped_bit_of_a_page_written_here_is_an_error(tmp_path: Path, name: str) -> None:
+    """Columns without values, and flags that are the same in all rows, are covered by a checksum as every page is."""
     path = tmp_path / "own.parquet"
     written(path)
     metadata = parquet.read_metadata(path)
     content = bytearray(path.read_bytes())
-    chunk = metadata.row_group(2).column(SCHEMA.names.index("bytes"))
+    chunk = metadata.row_group(2).column(SCHEMA.names.index(name))
     content[chunk.data_page_offset + chunk.total_compressed_size - 2] ^= 1
     path.write_bytes(content)
     with pytest.raises(OSError, match="CRC"):
