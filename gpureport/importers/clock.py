@@ -1,7 +1,10 @@
 """The clock of one device: measured as it ticks."""
 
+from bisect import bisect_left
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import numpy as np
 
@@ -10,6 +13,8 @@ from gpureport.columns import IntArray
 from gpureport.quality import ClockStep, LogGap, gap_seconds
 
 _DISTINCT = 50_000
+_AT_ONCE = 8_192
+"""Rows of a device that are measured together: less of them cost about as much (pragmatic)."""
 _TOGETHER = 60_000
 _APART = 90_000
 _BUNCH = (1.9, 16.5)
@@ -26,25 +31,30 @@ class Clock:
     Attributes:
         device: device id.
         steps: backward steps, where the log has any.
-        duplicates: rows whose time equals that of the row before.
+        first: time of the first row, in microseconds; None before there is any.
+        last: time of the last one.
     """
 
     device: str
     steps: list[ClockStep] = field(default_factory=list)
-    duplicates: int = 0
     first: int | None = None
     last: int | None = None
+    _unmeasured: list[IntArray] = field(default_factory=list)
+    _repeated: int = 0
     _ticks: Counter[int] = field(default_factory=Counter)
     _long: list[tuple[int, int]] = field(default_factory=list)
 
     @property
     def interval(self) -> float | None:
         """Median of the positive differences between stamps, in seconds; None before there are any."""
-        if not self._ticks:
-            return None
-        ticks = np.array(sorted(self._ticks))
-        counts = np.cumsum([self._ticks[int(tick)] for tick in ticks])
-        return float(ticks[np.searchsorted(counts, (counts[-1] + 1) // 2)]) / 1e6
+        self._measure()
+        return self._usual()
+
+    @property
+    def duplicates(self) -> int:
+        """Rows whose time equals that of the row before."""
+        self._measure()
+        return self._repeated
 
     def read(self, times: IntArray) -> IntArray:
         """Return the times of the next rows in microseconds, never decreasing, and note what was seen.
@@ -56,22 +66,31 @@ class Clock:
             return times
         floor = times[0] if self.last is None else self.last
         times = np.maximum.accumulate(np.maximum(times, floor))
-        self._measure(times)
+        before = [] if self.last is None or self._unmeasured else [np.array([self.last])]
+        self._unmeasured += [*before, times]
+        self.first = int(times[0]) if self.first is None else self.first
+        self.last = int(times[-1])
+        if sum(map(len, self._unmeasured)) > _AT_ONCE:
+            self._measure()
         return times
 
-    def _measure(self, times: IntArray) -> None:
-        """Note intervals, duplicates and possible gaps."""
-        known = times if self.last is None else np.concatenate([np.array([self.last]), times])
-        ticks = np.diff(known)
-        self.duplicates += int((ticks == 0).sum())
+    def _measure(self) -> None:
+        """Note intervals, duplicates and possible gaps of the rows read since this was done last."""
+        if not self._unmeasured:
+            return
+        times = np.concatenate(self._unmeasured)
+        self._unmeasured = []
+        ticks = np.diff(times)
+        self._repeated += int((ticks == 0).sum())
         values, counts = np.unique(ticks[ticks > 0], return_counts=True)
         if len(self._ticks) + len(values) > _DISTINCT:
             values, counts = np.unique(np.repeat(values // 1000 * 1000, counts), return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
-        limit = gap_seconds(self.interval or 0.0) / 2 * 1e6
-        self._long += [(int(known[row]), int(known[row + 1])) for row in np.flatnonzero(ticks > limit)]
-        self.first = int(times[0]) if self.first is None else self.first
-        self.last = int(times[-1])
+        limit = gap_seconds(self._usual() or 0.0) / 2 * 1e6
+        self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
+
+    def _usual(self) -> float | None:
+        return _middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None
 
     def gaps(self) -> tuple[LogGap, ...]:
         """Return the stretches without samples, judged by the interval of the whole log."""
@@ -87,11 +106,15 @@ class Clock:
         Several GPUs that no column tells apart are written within some milliseconds, then nothing until the next
         tick: most differences are a small part of the long ones.
         """
-        ticks = np.array(list(self._ticks), dtype=np.int64)
-        counts = np.array(list(self._ticks.values()), dtype=np.int64)
-        close = int(counts[ticks <= _TOGETHER].sum()) + self.duplicates
-        apart = np.repeat(ticks[ticks > _TOGETHER], counts[ticks > _TOGETHER])
-        if len(apart) == 0 or np.median(apart) < _APART:
+        self._measure()
+        apart = sorted((tick, count) for tick, count in self._ticks.items() if tick > _TOGETHER)
+        if not apart or _middle(apart) < _APART:
             return False
-        together = (close + len(apart)) / len(apart)
-        return bool(_BUNCH[0] <= together <= _BUNCH[1])
+        rows = self._ticks.total() + self._repeated
+        return _BUNCH[0] <= rows / sum(count for _, count in apart) <= _BUNCH[1]
+
+
+def _middle(ticks: Sequence[tuple[int, int]]) -> int:
+    """Return the median of differences, each with how often it occurs, that rise; of two middle ones the lower."""
+    upto = list(accumulate(count for _, count in ticks))
+    return ticks[bisect_left(upto, (upto[-1] + 1) // 2)][0]
