@@ -4,7 +4,7 @@ pyarrow's own conversions import pandas wherever it is installed, which costs mo
 these few functions keep it out. Null becomes NaN on the way out of numeric columns and null again on the way in.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -219,3 +219,14 @@ def strings(texts: list[str]) -> "pa.Array[Any]":
 def categories(codes: IntArray, texts: list[str], where: BoolArray | None = None) -> "pa.Array[Any]":
     """Return an Arrow dictionary array: `texts[code]` for each code, null where `where` is false."""
     return pa.DictionaryArray.from_arrays(array(codes, pa.int32(), where), strings(texts))
+
+
+def category(text: str, length: int) -> "pa.Array[Any]":
+    """Return an Arrow dictionary array of one text for each of so many rows; all such arrays share their codes."""
+    codes = pa.Array.from_buffers(pa.int32(), length, [None, _zeros(max(length - 1, 1).bit_length())])
+    return pa.DictionaryArray.from_arrays(codes, strings([text]), safe=False)
+
+
+@cache
+def _zeros(bits: int) -> "pa.Buffer":
+    return pa.py_buffer(bytes(4 << bits))

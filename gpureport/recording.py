@@ -205,7 +205,7 @@ def in_time_order(table: "pa.Table", device: str | None = None) -> "pa.Table":
         table = table.take(columns.array(np.argsort(times, kind="stable"), pa.int64()))
     if device is not None:
         place = table.schema.get_field_index("device")
-        named = columns.categories(np.zeros(len(table), dtype=np.int64), [device])
+        named = columns.category(device, len(table))
         table = table.set_column(place, table.schema.field(place), pa.chunked_array([named]))
     return table
 

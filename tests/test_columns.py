@@ -49,6 +49,14 @@ def test_categories() -> None:
     assert column.to_pylist() == ["y", "x", None]
 
 
+@pytest.mark.parametrize("length", [0, 1, 2, 3, 1024, 1025])
+def test_a_category_is_one_text_in_all_rows(length: int) -> None:
+    """As many rows as are asked for, also where more of them share their codes."""
+    column = columns.category("gpu:0", length)
+    column.validate(full=True)
+    assert column.to_pylist() == ["gpu:0"] * length
+
+
 @pytest.mark.parametrize("kind", [pa.float32(), pa.float64(), pa.int64(), pa.uint64(), pa.bool_()])
 def test_one_value_takes_no_memory(kind: pa.DataType) -> None:
     """A column of one value reads as one value; with a null, or another value anywhere, it does not."""

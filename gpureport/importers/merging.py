@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
@@ -110,7 +109,7 @@ class Merged:
     def _fresh(self, batch: "pa.Table", names: dict[str, str], place: int) -> "pa.Table":
         """Return the rows of a batch that no log before held, under the device's name in the run."""
         name = names[_device(batch)]
-        codes = columns.categories(np.zeros(len(batch), dtype=np.int64), [name])
+        codes = columns.category(name, len(batch))
         renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)
         again = self._seams[name].again(renamed, place)
         if not again.any():

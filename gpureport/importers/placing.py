@@ -135,7 +135,7 @@ class Assembly:
             else:
                 whole = _table(times, sorted_data, slice(None)) if whole is None else whole
                 rows = whole.slice(start, end - start)
-            device = columns.categories(np.zeros(end - start, dtype=np.int32), [placed.ids[code]])
+            device = columns.category(placed.ids[code], end - start)
             yield rows.add_column(0, "device", device)
 
 

@@ -37,7 +37,7 @@ def table(
     rows = np.flatnonzero(held)
     rows = rows[np.argsort(times[rows], kind="stable")]
     arrays: dict[str, pa.Array[Any]] = {
-        "device": columns.categories(np.zeros(len(rows), dtype=np.int64), [device]),
+        "device": columns.category(device, len(rows)),
         "timestamp": columns.array(times[rows], pa.timestamp("us")),
         "imputed": columns.array(columns.same(False, len(rows)) if imputed is None else imputed[rows], pa.bool_()),  # noqa: FBT003 - the value, not a switch
     }

@@ -178,7 +178,7 @@ def _schema(recorded: Iterable[str]) -> "pa.Schema":
 def _identified(table: "pa.Table", run_id: str) -> "pa.Table":
     """Return a table with the id of its run, its columns in the order of the schema."""
     recorded = {name: table.column(name) for name in table.column_names}
-    recorded["run_id"] = pa.chunked_array([columns.categories(np.zeros(len(table), dtype=np.int64), [run_id])])
+    recorded["run_id"] = pa.chunked_array([columns.category(run_id, len(table))])
     schema = pa.schema([field for field in _schema(table.column_names) if field.name in recorded])
     return pa.Table.from_arrays([recorded[field.name] for field in schema], schema=schema)
 

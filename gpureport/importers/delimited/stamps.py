@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.delimited.day_first import WIDTHS, year_first
-from gpureport.importers.delimited.numbers import text_bytes
+from gpureport.importers.delimited.numbers import letters, text_bytes
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - stamps have no zone
 _MICROSECOND = timedelta(microseconds=1)
@@ -35,29 +35,31 @@ def _days(year: IntArray, month: IntArray, day: IntArray) -> IntArray:
     return (year // 400) * 146097 + era_year * 365 + era_year // 4 - era_year // 100 + day_of_year - 719468
 
 
-def _number(text: npt.NDArray[np.uint8], start: int, stop: int) -> tuple[IntArray, BoolArray]:
-    """Return the decimal number in columns start..stop of a character matrix, and where all are digits."""
-    value = np.zeros(len(text), dtype=np.int64)
-    good = np.ones(len(text), dtype=np.bool_)
-    for place in range(start, stop):
-        digit = text[:, place] - np.uint8(ord("0"))
-        good &= digit <= 9  # noqa: PLR2004 - a decimal digit
-        value = value * 10 + digit
+def _number(digits: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
+    """Return the decimal numbers whose letters are the columns of an array, and where all of these are digits."""
+    found = digits - np.uint8(ord("0"))
+    value = found[0].astype(np.int64)
+    for digit in found[1:]:
+        value *= 10
+        value += digit
+    good: BoolArray = np.all(found <= 9, axis=0)  # noqa: PLR2004 - a decimal digit
     return value, good
 
 
-def _one_of(column: npt.NDArray[np.uint8], characters: str) -> BoolArray:
-    return np.isin(column, np.frombuffer(characters.encode(), dtype=np.uint8))
+def _one_of(column: npt.NDArray[np.uint8], characters: tuple[str, str]) -> BoolArray:
+    one, other = characters
+    either: BoolArray = (column == ord(one)) | (column == ord(other))
+    return either
 
 
 def _minutes(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     """Parse `YYYY/MM/DD HH:MM`, with `-` and `T` allowed as separators, to microseconds."""
-    spans = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))
-    parts = [_number(text, *span) for span in spans]
+    text = np.ascontiguousarray(text[:, :_MINUTES].T)
+    parts = [_number(text[start:stop]) for start, stop in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16))]
     (year, month, day, hour, minute) = (part[0] for part in parts)
     good = np.logical_and.reduce([part[1] for part in parts])
-    good &= _one_of(text[:, 4], "/-") & (text[:, 7] == text[:, 4]) & _one_of(text[:, 10], " T")
-    good &= text[:, 13] == ord(":")
+    good &= _one_of(text[4], ("/", "-")) & (text[7] == text[4]) & _one_of(text[10], (" ", "T"))
+    good &= text[13] == ord(":")
     good &= (year >= 1970) & (month >= 1) & (month <= 12) & (day >= 1) & (hour < 24) & (minute < 60)  # noqa: PLR2004 - the calendar
     leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
     good &= day <= _MONTH_DAYS[np.clip(month, 0, 12)] - ((month == 2) & ~leap)  # noqa: PLR2004 - February
@@ -67,17 +69,20 @@ def _minutes(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
 def _fixed_width(text: npt.NDArray[np.uint8]) -> tuple[IntArray, BoolArray]:
     """Parse rows of one width: `YYYY/MM/DD HH:MM:SS[.ffffff]`; what is before the seconds once a minute."""
     words = np.ascontiguousarray(text[:, :_MINUTES]).view(np.uint64)
-    starts = np.flatnonzero(np.concatenate([[True], (words[1:] != words[:-1]).any(axis=1)]))
+    changes = words[1:] != words[:-1]
+    starts = np.flatnonzero(np.concatenate([[True], changes[:, 0] | changes[:, 1]]))
     counts = np.diff(np.append(starts, len(text)))
     minutes, good_minutes = _minutes(text[starts])
-    second, good = _number(text, _MINUTES + 1, _SECONDS)
-    good &= (second < 61) & (text[:, _MINUTES] == ord(":")) & np.repeat(good_minutes, counts)  # noqa: PLR2004 - a leap second
-    micros = second * 1_000_000
+    rest = np.ascontiguousarray(text[:, _MINUTES:].T)
+    micros, good = _number(rest[1:3])
+    good &= (micros < 61) & (rest[0] == ord(":")) & np.repeat(good_minutes, counts)  # noqa: PLR2004 - a leap second
+    micros *= 1_000_000
     if text.shape[1] > _SECONDS:
-        fraction, digits = _number(text, _SECONDS + 1, text.shape[1])
-        good &= digits & _one_of(text[:, _SECONDS], ".,")
+        fraction, digits = _number(rest[4:])
+        good &= digits & _one_of(rest[3], (".", ","))
         micros += fraction * 10 ** (_LONGEST - text.shape[1])
-    return micros + np.repeat(minutes, counts), good
+    micros += np.repeat(minutes, counts)
+    return micros, good
 
 
 def parse(texts: Any, *, day_first: bool = False) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
@@ -145,5 +150,4 @@ def _matrix(data: npt.NDArray[np.uint8], offsets: IntArray, rows: IntArray, widt
     """Return the characters of texts of one width, one text a row; a view where they are all texts there are."""
     if len(rows) == len(offsets) - 1:
         return data[offsets[0] : offsets[-1]].reshape(len(rows), width)
-    gathered: npt.NDArray[np.uint8] = data[offsets[rows][:, None] + np.arange(width)]
-    return gathered
+    return letters(data, offsets[rows], width).T

@@ -27,7 +27,7 @@ def table(blocks: Sequence[Block], device: str) -> "pa.Table":
     stages = list(dict.fromkeys(block.stage for block in blocks if block.stage is not None))
     codes = np.concatenate([np.full(len(each.times), _code(stages, each.stage)) for each in blocks])[order]
     keys = {
-        "device": columns.categories(np.zeros(len(times), dtype=np.int64), [device]),
+        "device": columns.category(device, len(times)),
         "timestamp": columns.array(times[order], pa.timestamp("us")),
         "stage": columns.categories(np.maximum(codes, 0), stages or [""], codes >= 0),
         "imputed": columns.array(np.concatenate([block.imputed for block in blocks])[order], pa.bool_()),
