@@ -54,12 +54,13 @@ def test_guessing_columns_loads_no_frames(tmp_path: Path) -> None:
     assert loaded("analyze", str(tmp_path / "gpu.log"), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
 
 
-@pytest.mark.parametrize(("given", "threads"), [(None, "1"), ("3", "3")])
-def test_small_products_need_no_threads(given: str | None, threads: str) -> None:
-    """NumPy's library multiplies with one thread, unless whoever calls the program says otherwise."""
+@pytest.mark.parametrize(("name", "ours"), [("OPENBLAS_NUM_THREADS", "1"), ("MIMALLOC_ALLOW_THP", "0")])
+@pytest.mark.parametrize("given", [None, "3"])
+def test_libraries_are_told_what_suits_small_work(name: str, ours: str, given: str | None) -> None:
+    """NumPy multiplies with one thread and Arrow takes small pages, unless whoever calls the program says otherwise."""
     code = "import os, sys; sys.argv = ['gpureport', '--version']\nfrom gpureport.cli import main\ntry: main()\n"
-    code += "finally: print(os.environ['OPENBLAS_NUM_THREADS'])"
-    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
-    environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    code += f"finally: print(os.environ[{name!r}])"
+    environment = {other: value for other, value in os.environ.items() if other != name}
+    environment |= {name: given} if given else {}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == threads
+    assert done.stdout.splitlines()[-1] == (given or ours)

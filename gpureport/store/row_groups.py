@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import pyarrow as pa
@@ -120,8 +120,7 @@ def _footer(whole: memoryview) -> Struct:
     return thrift.struct(bytes(whole[-_TAIL - _footer_length(whole) : -_TAIL]))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Page:
+class _Page(NamedTuple):
     """A page that is all of its column in a row group.
 
     Attributes:
@@ -135,8 +134,7 @@ class _Page:
     fields: bytes
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Column:
+class _Column(NamedTuple):
     """What is the same of a column in every row group.
 
     Attributes:

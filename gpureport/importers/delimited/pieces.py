@@ -9,8 +9,8 @@ import numpy as np
 from gpureport.importers.delimited import cleaning, compression, encoding
 from gpureport.importers.raw import BLOCK, Account, RawFile
 
-PIECE_BYTES = 4 * 2**20
-"""Size of a piece: larger ones are no faster and cost memory (measured 2, 4, 8, 16 and 64 MiB)."""
+PIECE_BYTES = 5 * 2**20
+"""Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
 _LONG = 2**20
 """Bytes that take a form some milliseconds, far more than a thread takes to wake up (pragmatic)."""
 _HEAD_BLOCKS = 256
