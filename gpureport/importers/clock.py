@@ -14,7 +14,7 @@ from gpureport.quality import ClockStep, LogGap, gap_seconds
 
 _DISTINCT = 50_000
 _AT_ONCE = 8_192
-"""Rows of a device that are measured together: less of them cost about as much (pragmatic)."""
+"""Rows of a device that are measured together: a few thousand cost about what a hundred do (pragmatic)."""
 _TOGETHER = 60_000
 _APART = 90_000
 _BUNCH = (1.9, 16.5)

@@ -66,6 +66,17 @@ def test_a_slower_stretch_is_no_row_of_gaps(piece: int) -> None:
     assert [(gap.start, gap.end) for gap in clock.gaps()] == [(310 * SECOND, 700 * SECOND)]
 
 
+@pytest.mark.parametrize("piece", [1, 7, 9000])
+def test_pieces_do_not_change_what_is_seen(piece: int) -> None:
+    """A silence behind the first row is a gap by the interval that shows later, also of a log read row by row."""
+    clock = Clock("gpu:0")
+    times = seconds(0, *range(600, 20_600), 20_599)
+    for begin in range(0, len(times), piece):
+        clock.read(times[begin : begin + piece])
+    assert [(gap.start, gap.end) for gap in clock.gaps()] == [(0, 600 * SECOND)]
+    assert (clock.duplicates, clock.interval) == (1, 1.0)
+
+
 def test_equal_stamps_are_counted() -> None:
     """Rows that share a stamp are duplicates, kept and counted."""
     clock = Clock("gpu:0")
