@@ -81,7 +81,7 @@ class QueryGpuExtraction:
         self._suspects = Suspects()
         self._strays = Strays()
         whole = file.size < PIECE_BYTES
-        self._places = places.Places(given=placement.gpus_per_tick, whole=whole, lost=lambda: self._tally.lost)
+        self._places = places.Places(given=placement.gpus_per_tick, whole=whole)
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._messages = Messages()
         self._events: list[OddLine] = []
@@ -117,6 +117,7 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
+            self._places.see(parsed.odd, parsed.layout)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._lacks(section.layout)
