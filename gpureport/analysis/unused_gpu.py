@@ -50,17 +50,15 @@ class UnusedGpu:
         """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
         working = self._working(context)
         job = job_window(context.recording.run, working.values())
+        others = [cells for device, cells in context.gpus().items() if device not in working]
+        unknown = [device for device, cells in context.gpus().items() if not cells.recorded(UTILISATION)]
         if job is None:
+            yield from (answering.absent(_KIND, device, UTILISATION) for device in unknown)
             return
-        unused: list[Cells] = []
-        for device, cells in context.gpus().items():
-            if device in working or not (context.active or self._is_empty(cells)):
-                continue
-            doubt = self._doubt(cells, job)
-            if doubt is None:
-                unused.append(cells)
-            else:
-                yield doubt
+        yield from (answering.absent(_KIND, device, UTILISATION) for device in unknown if device in working)
+        doubts = [(cells, self._doubt(cells, job)) for cells in others]
+        yield from (doubt for _, doubt in doubts if doubt is not None)
+        unused = [cells for cells, doubt in doubts if doubt is None]
         groups: dict[tuple[bool, bool], list[Cells]] = {}
         for cells in unused:
             taken = (_held(cells, job) or 0) >= self.context.value

@@ -158,8 +158,15 @@ def test_no_memory_tells_beside_a_gpu_that_holds_some() -> None:
     (finding,) = found(analyze(recording(memory=_eight()["memory"])), "unused_gpu")
     assert finding.devices == _SEVEN
     assert "while GPU 0 held memory for 4 min 5" in finding.summary
-    assert found(analyze(recording(memory=[_FEW_MIB, _FEW_MIB])), "unused_gpu") == []
-    assert found(analyze(recording(memory=[_HELD, _HELD])), "unused_gpu") == []
+
+
+@pytest.mark.parametrize("memory", [[_FEW_MIB, _FEW_MIB], [_HELD, _HELD]], ids=["none", "both"])
+def test_memory_of_all_or_none_tells_nothing(memory: list[FloatArray]) -> None:
+    """Without utilisation nobody knows which GPU worked."""
+    analysis = analyze(recording(memory=memory))
+    assert found(analysis, "unused_gpu") == []
+    (entry,) = unjudged(analysis, "unused_gpu")
+    assert "gpu_utilization_ratio" in entry.reason
 
 
 def test_stray_readings_of_a_gpu_without_memory_are_no_work() -> None:
