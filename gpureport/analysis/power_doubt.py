@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport import gpus
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
@@ -76,9 +75,8 @@ def _levels(times: IntArray, values: FloatArray) -> FloatArray:
 
 
 def _limit(cells: "Cells") -> float | None:
-    """Return the highest limit that was in force or that the board ships with, None where none is known."""
-    device, model = cells.device, gpus.find(cells.device.model)
-    table = model.power_limit_default_watts if model else None
+    """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
+    device = cells.device
     logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.recorded(name)]
-    stated = (device.power_limit_watts, device.power_limit_default_watts, table.value if table else None)
+    stated = (device.power_limit_watts, device.power_limit_default_watts)
     return max([*logged, *(value for value in stated if value is not None)], default=None)
