@@ -1,5 +1,7 @@
 """GPUs that never worked while others did."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -126,7 +128,7 @@ def test_a_handful_of_samples_is_not_judged(known: int) -> None:
     assert (entry.device, "tell what it did" in entry.reason) == ("gpu:1", True)
 
 
-def _eight(length: int = 300, util: float | None = 0.0) -> dict[str, list[FloatArray]]:
+def _eight(length: int = 300, util: float | None = 0.0) -> dict[str, Any]:
     """Return series of eight GPUs of which one works and the others hold 0 to 3 MiB."""
     none = np.full(length, np.nan if util is None else util)
     return {
