@@ -21,6 +21,12 @@ def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
     return NotJudged(kind=kind, device=device, reason=f"{names} {were} not recorded", recording=recording(metrics))
 
 
+def doubted(kind: str, device: str | None, metric: str) -> NotJudged:
+    """Return that a kind cannot be judged, since the readings of a metric cannot be right."""
+    reason = f"{metric} was recorded, but cannot be right"
+    return NotJudged(kind=kind, device=device, reason=reason, recording=recording([metric]))
+
+
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
     """Return that a recording, or what is said to be in it, is shorter than what a kind must last."""
     length = wording.duration(covered)

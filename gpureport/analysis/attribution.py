@@ -75,12 +75,18 @@ def gpu_time(
     cells, window = context.cells[device], context.whole
     start, end = cells.tiles(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
-    ledger = _Ledger(left=intervals.of_rows(start, end, cells.known(UTILISATION)))
+    never_used = _unused(findings, device, window)
+    told = cells.known(UTILISATION)
+    left = intervals.of_rows(start, end, told)
+    if not cells.recorded(UTILISATION):
+        # memory that nobody held tells it as well
+        left = intervals.intersection(intervals.of_rows(start, end, ~told), never_used)
+    ledger = _Ledger(left=left)
     unseen = intervals.difference(intervals.spans([window]), ledger.left)
     gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
-    ledger.take("unused", _unused(findings, device, window))
+    ledger.take("unused", never_used)
     resting = intervals.of_rows(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)
     waits = [(kind, ledger.claim(intervals.of_kinds(findings, device, {kind}))) for kind in waiting.KINDS]

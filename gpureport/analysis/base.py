@@ -97,6 +97,8 @@ class DeviceStatistics:
         energy_counter: what the driver's energy counter rose by, in joules; None where it was not read twice.
         energy_seconds: time of the run the integral covers.
         energy_bridged_seconds: the part of it that no sample owns, between samples too near for a log gap.
+        power_doubt: why power was recorded and cannot be right, as words on it, so that no energy is stated; empty
+            where nothing speaks against it.
     """
 
     device: str
@@ -109,6 +111,7 @@ class DeviceStatistics:
     energy_counter: CounterReading | None = None
     energy_seconds: float | None = None
     energy_bridged_seconds: float | None = None
+    power_doubt: str = ""
 
     def metric(self, name: str) -> MetricSummary | None:
         """Return the summary of one metric, None when it was not recorded."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from gpureport import columns, paces
-from gpureport.analysis import refresh
+from gpureport.analysis import power_doubt, refresh
 from gpureport.analysis.refresh import Refresh
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -146,18 +146,31 @@ class Cells:
         """Whether the metric holds any value for this device."""
         if metric not in self._recorded:
             known = metric in self.series.column_names and self.series.column(metric).null_count < len(self)
+            known = known and not self.doubt(metric)
             # most hold a value from the first row on
             self._recorded[metric] = known and not (np.isnan(self.values(metric)[0]) and not self.known(metric).any())
         return self._recorded[metric]
 
     def values(self, metric: str) -> FloatArray:
-        """Return a column as float64, NaN where it is null, all NaN when it was not recorded."""
+        """Return a column as float64, NaN where it is null, all NaN when it was not recorded or cannot be right."""
         if metric not in self._values:
-            known = metric in self.series.column_names
-            self._values[metric] = (
-                columns.floats(self.series.column(metric)) if known else columns.same(np.nan, len(self.times))
-            )
+            held = self._held(metric)
+            self._values[metric] = columns.same(np.nan, len(self.times)) if self.doubt(metric) else held
         return self._values[metric]
+
+    def _held(self, metric: str) -> FloatArray:
+        """Return a column as it was recorded."""
+        known = metric in self.series.column_names
+        return columns.floats(self.series.column(metric)) if known else columns.same(np.nan, len(self.times))
+
+    def doubt(self, metric: str) -> str:
+        """Return why readings of a metric cannot be right, as words on them; empty where nothing speaks against them.
+
+        What is doubted counts as not recorded.
+        """
+        if metric not in power_doubt.METRICS or metric not in self.series.column_names:
+            return ""
+        return self.kept(("doubt", metric), lambda: power_doubt.doubt(self, self._held(metric)))
 
     def refresh(self, metric: str) -> Refresh:
         """Return how often the metric was read anew."""

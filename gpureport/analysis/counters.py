@@ -5,14 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import intervals
+from gpureport.analysis import intervals, power_doubt
 from gpureport.analysis.base import CounterReading
 from gpureport.analysis.cells import Cells
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _LATE = 1.0
 """Seconds by which a counter may run ahead of the stamp of its row: it is read after, and refreshed in between."""
-MOST_WATTS = 2000.0
+MOST_WATTS = power_doubt.MOST.value
 """No board takes more power, so that an energy counter cannot rise faster."""
 
 

@@ -93,7 +93,9 @@ class HollowUtil:
         for device, cells in context.gpus().items():
             if scales[device] is not None or cells.recorded(hollow_rows.SM):
                 continue
-            if not cells.recorded(POWER):
+            if cells.doubt(POWER):
+                yield answering.doubted(_KIND, device, POWER)
+            elif not cells.recorded(POWER):
                 yield answering.absent(_KIND, device, POWER)
             else:
                 yield NotJudged(

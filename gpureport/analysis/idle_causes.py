@@ -10,6 +10,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.moments import Moments
 from gpureport.analysis.phases import UTILISATION
+from gpureport.analysis.power_scale import draws_as_at_work
 from gpureport.findings import Evidence, Interval, Threshold
 
 POWER = "gpu_power_watts"
@@ -73,7 +74,7 @@ def of_gaps(
         said: when the run said that it saved or ended an epoch.
         limits: from when on something is a cause.
     """
-    if device not in context.active:
+    if device not in context.active and not draws_as_at_work(context.cells[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _around(context, device)
     near = [each for each in said if _coincides(each, gaps, around.near, limits)]

@@ -24,7 +24,14 @@ _THROTTLES = ("thermal_throttle", "hw_throttle")
 def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return what this recording cannot show, one sentence each."""
     known = [cells for cells in context.gpus().values() if cells.seconds.sum() > 0]
-    return (*_sampling(known), *_paces(known), *_refresh(known), *_energy(known), *_clocks(context, findings))
+    return (
+        *_sampling(known),
+        *_paces(known),
+        *_refresh(known),
+        *_doubts(known),
+        *_energy(known),
+        *_clocks(context, findings),
+    )
 
 
 def _sampling(known: Sequence[Cells]) -> Iterator[str]:
@@ -80,6 +87,18 @@ def _refresh(known: Sequence[Cells]) -> Iterator[str]:
             source = "as its changes tell" if told else "at most, by NVIDIA's documents"
             often = f"The driver takes a new {name} reading every {period}, {source}"
             yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
+
+
+def _doubts(known: Sequence[Cells]) -> Iterator[str]:
+    """Say which power readings cannot be right."""
+    everybody = tuple(cells.device.id for cells in known)
+    alike: dict[str, list[str]] = {}
+    for cells in known:
+        if said := cells.doubt("gpu_power_watts"):
+            alike.setdefault(said, []).append(cells.device.id)
+    for said, devices in alike.items():
+        whose = wording.gpus(tuple(devices), everybody)
+        yield f"The power of {whose} {said}: energy and whatever rests on power are not stated."
 
 
 def _energy(known: Sequence[Cells]) -> Iterator[str]:

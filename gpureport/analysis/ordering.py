@@ -32,8 +32,10 @@ def unmet(rule: Rule, context: Context) -> Iterator[NotJudged]:
     missing = [group for group in rule.requires if not any(context.recorded(metric) for metric in group)]
     if not missing:
         return
+    absent = [group[0] for group in missing]
+    doubted = next((name for name in absent if any(one.doubt(name) for one in context.cells.values())), None)
     for kind in rule.kinds:
-        yield answering.absent(kind, None, *(group[0] for group in missing))
+        yield answering.absent(kind, None, *absent) if doubted is None else answering.doubted(kind, None, doubted)
 
 
 def merged(entries: Sequence[NotJudged], gpus: Collection[str]) -> tuple[NotJudged, ...]:

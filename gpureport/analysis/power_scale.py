@@ -7,7 +7,9 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import power_limit
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
+from gpureport.findings import Threshold
 
 POWER = "gpu_power_watts"
 _IDLE_QUANTILE = 0.02
@@ -15,6 +17,11 @@ _IDLE_QUANTILE = 0.02
 in an hour that share is a minute, which start-up alone lasts."""
 _IDLE_SHARE = 0.12
 """Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
+
+AT_WORK: Threshold = pragmatic(
+    0.4, "1", "of the way from idle power to the limit; held at high clocks, an idle L4 goes .34 of it"
+)
+"""Mean power above which a GPU was at work, whatever its utilisation says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,12 @@ def power_scale(cells: Cells) -> PowerScale | None:
     if not (room > 0).all():
         return None
     return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=middle, source=source)
+
+
+def draws_as_at_work(cells: Cells, limit: Threshold = AT_WORK) -> bool:
+    """Return whether a GPU drew the power of work in the mean; False where that is not known."""
+    scale = power_scale(cells)
+    return scale is not None and float(np.nanmean(scale.share)) > limit.value
 
 
 def _idle(cells: Cells, limit: float) -> float:

@@ -8,8 +8,9 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
+from gpureport.analysis import power_doubt
 from gpureport.analysis.base import StageStatistics
-from gpureport.analysis.cells import cells_by_device
+from gpureport.analysis.cells import Cells, cells_by_device
 from gpureport.analysis.statistics import statistics_of
 from gpureport.columns import IntArray
 from gpureport.recording import Recording
@@ -25,11 +26,19 @@ def stages_of(recording: Recording) -> Iterator[StageStatistics]:
     if not recording.run.stages or _COLUMN not in recording.series.column_names:
         return
     names, codes = _codes(recording)
+    whole = cells_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
         own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
-        cells = cells_by_device(own).values()
+        cells = [_doubted(one, whole[device]) for device, one in cells_by_device(own).items()]
         yield StageStatistics(stage=name, statistics=tuple(statistics_of(one) for one in cells if len(one)))
+
+
+def _doubted(part: Cells, whole: Cells) -> Cells:
+    """Return the rows of a stage, of which is doubted what is in the whole run."""
+    for metric in power_doubt.METRICS:
+        part.kept(("doubt", metric), lambda metric=metric: whole.doubt(metric))  # type: ignore[misc]  # bound early
+    return part
 
 
 def _codes(recording: Recording) -> tuple[list[str], IntArray]:

@@ -182,4 +182,5 @@ def statistics_of(cells: Cells) -> DeviceStatistics:
         energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
         observed_seconds=float(cells.seconds.sum()),
         energy_counter=counters.reading(cells, "gpu_energy_joules_total", counters.MOST_WATTS),
+        power_doubt=cells.doubt("gpu_power_watts"),
     )

@@ -9,11 +9,13 @@ import numpy as np
 from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.phases import ACTIVE, UTILISATION
+from gpureport.analysis.phases import ACTIVE, UTILISATION, job_window
+from gpureport.analysis.power_scale import AT_WORK, POWER, draws_as_at_work
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "unused_gpu"
+_MEMORY = "gpu_memory_used_bytes"
 _SEEN = 0.95
 """Share of the job that samples speak of, below which it is said how much."""
 _ADVICE = (
@@ -26,37 +28,87 @@ _ADVICE = (
 class UnusedGpu:
     """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute.
 
-    Time in log gaps is not counted as lost, and confidence is low with samples a minute or more apart.
+    A GPU on which nobody held memory is told by that: within half a minute, where its utilisation was not recorded, and
+    where stray readings look like work. One that nevertheless drew power or was used at times is not judged, nor is one
+    of which only a handful of samples tell. Time in log gaps is not counted as lost, and confidence is low with samples
+    a minute or more apart.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION, _MEMORY),)
     after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_used_bytes",)
+    wants: ClassVar[tuple[str, ...]] = (POWER,)
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
     shortest: Threshold = pragmatic(60.0, "s", "ranks start and stop seconds apart")
+    shortest_empty: Threshold = pragmatic(30.0, "s", "a rank holds memory seconds after it was started")
     context: Threshold = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+    empty: Threshold = pragmatic(2.0**25, "By", "an idle driver holds some MiB, the smallest context a hundred")
+    drawn: Threshold = AT_WORK
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
-        """Yield at most two findings: for the GPUs whose memory nobody held, and for the others that were not used."""
-        if context.window is None:
+        """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
+        working = self._working(context)
+        job = job_window(context.recording.run, working.values())
+        others = [cells for device, cells in context.gpus().items() if device not in working]
+        unknown = [device for device, cells in context.gpus().items() if not cells.recorded(UTILISATION)]
+        if job is None:
+            yield from (answering.absent(_KIND, device, UTILISATION) for device in unknown)
             return
-        idle = [cells for device, cells in context.gpus().items() if device not in context.active]
-        yield from (
-            answering.absent(_KIND, cells.device.id, UTILISATION) for cells in idle if not cells.recorded(UTILISATION)
-        )
-        known = [cells for cells in idle if cells.recorded(UTILISATION)]
-        if known and context.window.seconds < self.shortest.value:
-            yield answering.too_short(_KIND, context.window.seconds, self.shortest.value, "other GPUs worked for")
-            return
-        job = context.window
-        free = [cells for cells in known if (_held(cells, job) or 0) < self.context.value]
-        for group in (free, [cells for cells in known if cells not in free]):
-            if group:
-                yield self._finding(context, group, context.window)
+        yield from (answering.absent(_KIND, device, UTILISATION) for device in unknown if device in working)
+        doubts = [(cells, self._doubt(cells, job)) for cells in others]
+        yield from (doubt for _, doubt in doubts if doubt is not None)
+        unused = [cells for cells, doubt in doubts if doubt is None]
+        groups: dict[tuple[bool, bool], list[Cells]] = {}
+        for cells in unused:
+            taken = (_held(cells, job) or 0) >= self.context.value
+            groups.setdefault((taken, not cells.recorded(UTILISATION)), []).append(cells)
+        for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
+            yield self._finding(context, group, job, tuple(working))
 
-    def _finding(self, context: Context, group: Sequence[Cells], window: Interval) -> Finding:
+    def _working(self, context: Context) -> dict[str, Interval]:
+        """Return when each GPU worked, or held the memory of a process where its utilisation was not recorded."""
+        working = {}
+        for device, cells in context.gpus().items():
+            if device in context.active and not (self._is_empty(cells) and _mean(cells) <= ACTIVE.value):
+                working[device] = context.active[device]
+            elif not cells.recorded(UTILISATION):
+                rows = np.flatnonzero(cells.values(_MEMORY) >= self.context.value)
+                if len(rows):
+                    working[device] = Interval(int(cells.start[rows[0]]), int(cells.end[rows[-1]]))
+        return working
+
+    def _is_empty(self, cells: Cells) -> bool:
+        """Return whether nobody held memory of a GPU at any time, as some readings tell."""
+        used = cells.values(_MEMORY)
+        known = used[~np.isnan(used)]
+        return len(known) >= certainty.SURE_READINGS and float(known.max()) <= self.empty.value
+
+    def _doubt(self, cells: Cells, job: Interval) -> NotJudged | None:
+        """Return why nobody can say that a GPU was unused, None where nothing speaks against it."""
+        device, empty, recorded = cells.device.id, self._is_empty(cells), cells.recorded(UTILISATION)
+        if not recorded and not empty:
+            return answering.absent(_KIND, device, UTILISATION)
+        shortest = self.shortest_empty if empty else self.shortest
+        if job.seconds < shortest.value:
+            return answering.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
+        if recorded and _mean(cells) > ACTIVE.value:
+            return _worked(device, f"it was used at times, for {_mean(cells):.0%} in the mean")
+        if draws_as_at_work(cells, self.drawn):
+            return _worked(
+                device, f"it drew {np.nanmean(cells.values(POWER)):.0f} W in the mean, as a GPU at work does"
+            )
+        metric = UTILISATION if recorded else _MEMORY
+        rows = np.arange(len(cells))[cells.rows(job.start, job.end + 1)]
+        rows = rows[cells.known(metric)[rows]]
+        readings = cells.readings(metric, rows)
+        seconds = float(cells.seconds[rows].sum())
+        if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
+            told = f"{wording.times(readings, 'sample')} of it over {wording.duration(seconds)}"
+            return _worked(device, f"only {told} tell what it did while other GPUs worked")
+        return None
+
+    def _finding(self, context: Context, group: Sequence[Cells], window: Interval, working: Sequence[str]) -> Finding:
         names = tuple(cells.device.id for cells in group)
         everybody = tuple(context.gpus())
         peaks = [peak for cells in group if (peak := _held(cells, window)) is not None]
@@ -64,9 +116,12 @@ class UnusedGpu:
         taken = held is not None and held >= self.context.value
         parts = _sampled_parts(group, window)
         seen = sum(part.seconds for part in parts)
-        unsure = taken or len(peaks) < len(group)
-        readings = min(cells.readings(UTILISATION, cells.rows(window.start, window.end + 1)) for cells in group)
+        metric = UTILISATION if group[0].recorded(UTILISATION) else _MEMORY
+        unsure = taken or len(peaks) < len(group) or metric == _MEMORY
+        readings = min(cells.readings(metric, cells.rows(window.start, window.end + 1)) for cells in group)
         sure = certainty.by_readings(readings, max(cells.interval for cells in group))
+        worked = "worked" if set(working) & context.active.keys() else "held memory"
+        idle = "never worked" if metric == UTILISATION else f"never held more than {wording.size(held or 0)} of memory"
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -75,41 +130,56 @@ class UnusedGpu:
             intervals=parts,
             evidence=tuple(self._evidence(group, held, window.seconds)),
             lost_gpu_seconds=seen * len(group),
-            samples=sum(cells.readings(UTILISATION, slice(None)) for cells in group),
+            samples=sum(cells.readings(metric, slice(None)) for cells in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
-                f"{wording.sentence(wording.gpus(names, everybody))} never worked, "
-                f"while {wording.gpus(tuple(context.active), everybody)} worked for "
-                f"{wording.duration(window.seconds)}{_sampled(seen, window)}{_memory(held, taken=taken)}."
+                f"{wording.sentence(wording.gpus(names, everybody))} {idle}, "
+                f"while {wording.gpus(tuple(working), everybody)} {worked} for "
+                f"{wording.duration(window.seconds)}{_sampled(seen, window)}"
+                f"{_memory(held, taken=taken) if metric == UTILISATION else ''}."
             ),
             recommendation=_ADVICE,
         )
 
     def _evidence(self, group: Sequence[Cells], held: int | None, seconds: float) -> Iterator[Evidence]:
-        mean = max(float(np.nanmean(cells.values(UTILISATION))) for cells in group)
-        yield Evidence(
-            metric=UTILISATION,
-            statistic="mean",
-            observed=mean,
-            unit="1",
-            threshold=ACTIVE if mean <= ACTIVE.value else None,
-            relation="<=" if mean <= ACTIVE.value else "",
-        )
+        if group[0].recorded(UTILISATION):
+            mean = max(_mean(cells) for cells in group)
+            yield Evidence(
+                metric=UTILISATION, statistic="mean", observed=mean, unit="1", threshold=ACTIVE, relation="<="
+            )
         yield Evidence(
             metric="work of other GPUs",
             statistic="from the first to the last",
             observed=seconds,
             unit="s",
-            threshold=self.shortest,
+            threshold=self.shortest if seconds >= self.shortest.value else self.shortest_empty,
             relation=">=",
         )
         if held is not None:
-            yield Evidence(metric="gpu_memory_used_bytes", statistic="max", observed=held, unit="By")
+            limit = self.empty if held <= self.empty.value else None
+            yield Evidence(
+                metric=_MEMORY,
+                statistic="max",
+                observed=held,
+                unit="By",
+                threshold=limit,
+                relation="<=" if limit else "",
+            )
+
+
+def _mean(cells: Cells) -> float:
+    """Return the mean utilisation of a GPU that recorded any."""
+    return float(np.nanmean(cells.values(UTILISATION)))
+
+
+def _worked(device: str, reason: str) -> NotJudged:
+    """Return that a GPU cannot be said to be unused."""
+    return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
 
 
 def _held(cells: Cells, job: Interval) -> int | None:
     """Return the most memory in use while others worked, in bytes; None where none was recorded then."""
-    used = cells.values("gpu_memory_used_bytes")[cells.rows(job.start, job.end + 1)]
+    used = cells.values(_MEMORY)[cells.rows(job.start, job.end + 1)]
     known = used[~np.isnan(used)]
     return int(known.max()) if len(known) else None
 

@@ -1,6 +1,5 @@
 """Parsed rows to columns of the series, every line accounted for."""
 
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -84,14 +83,8 @@ class Tally:
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
-    _lost: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
-
-    @property
-    def lost(self) -> IntArray:
-        """Numbers of the lines that were rejected as a whole, rising."""
-        return np.unique(np.frombuffer(self._lost.tobytes(), dtype=np.int64))
 
     def add(self, parsed: Parsed) -> None:
         """Count the lines of one piece."""
@@ -120,7 +113,6 @@ class Tally:
         for line in lines:
             numbers.setdefault(line.reason, []).append(line.number)
         for reason, places in numbers.items():
-            self._lost.extend(places)
             self.reject(reason, len(places), min(places))
         self._keep(lines)
 

@@ -20,8 +20,9 @@ from gpureport.importers.devices import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Dev
 from gpureport.importers.placed import Placed
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.raw import RawFile
-from gpureport.importers.reasons import GPU_NOT_NAMED, NO_TIME
+from gpureport.importers.reasons import GPU_DAMAGED, GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.reasons import NOT_SELECTED as LEFT_OUT
+from gpureport.importers.suspects import Suspects
 from gpureport.importers.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.importers.understanding import Understanding
 from gpureport.metrics import BY_NAME
@@ -160,6 +161,7 @@ class FormExtraction:
         self._longest = longest
         self._tally = Tally()
         self._devices = Devices(placement.gpus)
+        self._suspects = Suspects()
         self._zone = zones.zone(placement.tz) if placement.tz else None
         self._assembly = Assembly(self._zone, self._survey)
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
@@ -212,9 +214,12 @@ class FormExtraction:
         times = np.zeros(len(part.numbers), dtype=np.int64) if part.times is None else part.times
         usable = self._dated(part)
         hosts = np.zeros(len(times), dtype=np.bool_) if part.hosts is None else part.hosts
-        codes, gpus = self._devices.assign(part.data, times, ~hosts if usable else hosts & ~hosts)
+        whole = ~hosts if usable else hosts & ~hosts
+        suspect = self._suspects.rows(part.data, times, whole)
+        codes, gpus = self._devices.assign(part.data, times, whole & ~suspect)
         if usable:
-            self._tally.drop(GPU_NOT_NAMED, part.numbers[(codes == NOT_NAMED) & ~hosts])
+            self._tally.drop(GPU_DAMAGED, part.numbers[suspect])
+            self._tally.drop(GPU_NOT_NAMED, part.numbers[(codes == NOT_NAMED) & ~hosts & ~suspect])
             self._tally.drop(LEFT_OUT, part.numbers[codes == NOT_SELECTED])
         else:
             self._tally.drop(NO_TIME, part.numbers)

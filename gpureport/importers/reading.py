@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOG_AND_HOST = 2
-IMPORTER_VERSION = "8"
+IMPORTER_VERSION = "9"
 """Raised whenever the same source would be read differently."""
 
 

@@ -14,6 +14,8 @@ BEFORE_HEADER = "before any header"
 UNUSABLE_HEADER = "header with"
 """Followed by what it lacks."""
 GPU_NOT_NAMED = "GPU not named"
+GPU_DAMAGED = "damaged name of a GPU"
+"""Index, uuid, address, serial number or name that a few rows have in place of those of another GPU."""
 NOT_SELECTED = "GPU not selected"
 """Rows of GPUs that were not asked for: no fault of the log."""
 OUT_OF_SEQUENCE = "stamp out of sequence"
@@ -63,6 +65,7 @@ REASONS = (
     BEFORE_HEADER,
     UNUSABLE_HEADER,
     GPU_NOT_NAMED,
+    GPU_DAMAGED,
     NOT_SELECTED,
     OUT_OF_SEQUENCE,
     WRONG_TICK,

@@ -145,6 +145,7 @@ def _statistics(statistics: DeviceStatistics) -> dict[str, Any]:
         "energy_joules": statistics.energy_joules,
         "energy_seconds": statistics.energy_seconds,
         "energy_bridged_seconds": statistics.energy_bridged_seconds,
+        "power_doubt": statistics.power_doubt or None,
         "energy_counter": _counter(statistics.energy_counter, "joules"),
         "observed_seconds": statistics.observed_seconds,
     }

@@ -104,6 +104,9 @@ def _energy(analysis: Analysis) -> Iterator[Fact]:
         anew = ", which started anew in between" if any(counter.restarts for counter in counters) else ""
         counted = display.energy(sum(counter.total for counter in counters))
         said.append(f"{counted} by the driver's counter{anew}{_of(counters, gpus)}{missed}")
+    doubted = [each.power_doubt for each in figures if each.power_doubt]
+    if doubted:
+        said.append(f"not stated where power cannot be right: it {doubted[0]}{_of(doubted, gpus)}")
     if said:
         yield Fact(name="Energy", text="; ".join(said))
 
@@ -155,7 +158,7 @@ def _prices(run: RunInput, stated: Cost) -> Iterator[str]:
 def _carbon(stated: Cost, intensity: float) -> str:
     source = f"{display.number(intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
     if stated.carbon_grams is None:
-        return f"not known: the energy of a GPU was not recorded; at {source}"
+        return f"not known: the energy of a GPU was not recorded, or is not stated; at {source}"
     grams = stated.carbon_grams
     mass = (
         f"{display.number(grams / _KILO)}{display.GAP}kg"

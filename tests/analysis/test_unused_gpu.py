@@ -1,5 +1,7 @@
 """GPUs that never worked while others did."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -92,3 +94,86 @@ def test_samples_far_apart_show_no_short_pauses() -> None:
     assert classes[1]["unused"] + classes[1]["no_samples"] == pytest.approx(
         36000, abs=1
     )  # less the window of a reading
+
+
+_FEW_MIB = np.full(300, 3 / 1024)
+
+
+def test_a_gpu_with_evidence_of_its_own_work_is_not_judged() -> None:
+    """Mean utilisation and power of a GPU at work, though it never works for three seconds on end."""
+    bursts = np.where(np.arange(300) % 2 == 0, 100.0, 12.0)
+    bursts[::3] = 0
+    run = recording(util=[_BUSY, bursts], power=[_HELD + 260, _HELD + 259])
+    assert found(analyze(run), "unused_gpu") == []
+    (entry,) = unjudged(analyze(run), "unused_gpu")
+    assert (entry.device, entry.reason[:21]) == ("gpu:1", "it was used at times,")
+
+
+def test_a_gpu_that_draws_the_power_of_work_is_not_judged() -> None:
+    """Whatever its utilisation says: 299 W of 400 are no idle GPU."""
+    run = recording(util=[_BUSY, _NEVER], power=[_HELD + 260, _HELD + 259])
+    assert found(analyze(run), "unused_gpu") == []
+    (entry,) = unjudged(analyze(run), "unused_gpu")
+    assert "it drew 299 W" in entry.reason
+
+
+@pytest.mark.parametrize("known", [1, 2, 4])
+def test_a_handful_of_samples_is_not_judged(known: int) -> None:
+    """Nobody knows what the GPU did in between, whatever they say."""
+    few = np.full(300, np.nan)
+    few[np.linspace(30, 290, known).astype(int)] = 0.0
+    run = recording(util=[_BUSY, few], memory=[_HELD, _HELD])
+    assert found(analyze(run), "unused_gpu") == []
+    (entry,) = unjudged(analyze(run), "unused_gpu")
+    assert (entry.device, "tell what it did" in entry.reason) == ("gpu:1", True)
+
+
+def _eight(length: int = 300, util: float | None = 0.0) -> dict[str, Any]:
+    """Return series of eight GPUs of which one works and the others hold 0 to 3 MiB."""
+    none = np.full(length, np.nan if util is None else util)
+    return {
+        "util": [steps((0, 5), (97, length - 5)), *[none] * 7],
+        "memory": [np.full(length, 40.0), *(np.full(length, gpu % 4 / 1024) for gpu in range(7))],
+    }
+
+
+_SEVEN = tuple(f"gpu:{gpu}" for gpu in range(1, 8))
+
+
+@pytest.mark.parametrize("length", [300, 50])
+def test_seven_of_eight_gpus_without_memory(length: int) -> None:
+    """The log may be shorter than a minute: a rank that was to come would hold memory."""
+    (finding,) = found(analyze(recording(**_eight(length))), "unused_gpu")
+    assert (finding.devices, finding.confidence) == (_SEVEN, Confidence.HIGH)
+    assert finding.lost_gpu_seconds == pytest.approx(7 * (length - 5), abs=14)
+
+
+def test_no_memory_tells_where_utilisation_was_not_recorded() -> None:
+    """As under MIG, or where the driver has none for these GPUs."""
+    (finding,) = found(analyze(recording(**_eight(util=None))), "unused_gpu")
+    assert (finding.devices, finding.confidence) == (_SEVEN, Confidence.MEDIUM)
+    assert "never held more than 3 MiB of memory, while GPU 0 worked for 4 min 5" in finding.summary
+
+
+def test_no_memory_tells_beside_a_gpu_that_holds_some() -> None:
+    """A log without utilisation knows who held memory."""
+    (finding,) = found(analyze(recording(memory=_eight()["memory"])), "unused_gpu")
+    assert finding.devices == _SEVEN
+    assert "while GPU 0 held memory for 4 min 5" in finding.summary
+
+
+@pytest.mark.parametrize("memory", [[_FEW_MIB, _FEW_MIB], [_HELD, _HELD]], ids=["none", "both"])
+def test_memory_of_all_or_none_tells_nothing(memory: list[FloatArray]) -> None:
+    """Without utilisation nobody knows which GPU worked."""
+    analysis = analyze(recording(memory=memory))
+    assert found(analysis, "unused_gpu") == []
+    (entry,) = unjudged(analysis, "unused_gpu")
+    assert "gpu_utilization_ratio" in entry.reason
+
+
+def test_stray_readings_of_a_gpu_without_memory_are_no_work() -> None:
+    """Some seconds of utilisation that nobody's memory stands behind, as a driver reports while it is loaded."""
+    stray = steps((0, 100), (40, 5), (0, 195))
+    (finding,) = found(analyze(recording(util=[_BUSY, stray], memory=[_HELD, _FEW_MIB])), "unused_gpu")
+    assert finding.devices == ("gpu:1",)
+    assert found(analyze(recording(util=[_BUSY, stray], memory=[_HELD, _HELD])), "unused_gpu") == []

@@ -31,6 +31,7 @@ from gpureport.importers.nvidia_smi.torn import Torn
 from gpureport.importers.placing import Assembly, Rows
 from gpureport.importers.raw import RawFile
 from gpureport.importers.reasons import (
+    GPU_DAMAGED,
     GPU_NOT_NAMED,
     MALFORMED,
     NOT_SELECTED,
@@ -40,6 +41,7 @@ from gpureport.importers.reasons import (
     WRONG_TICK,
 )
 from gpureport.importers.strays import Strays
+from gpureport.importers.suspects import Suspects
 from gpureport.importers.tick_times import UNUSED_INTERVAL, TickTimes
 from gpureport.importers.understanding import PLACE_IN_TICK, Role, Understanding
 from gpureport.importers.wording import counted
@@ -76,9 +78,10 @@ class QueryGpuExtraction:
         self._assembly = Assembly(self._zone, self._survey)
         self._machines = Machines(str(file.path))
         self._torn = Torn()
+        self._suspects = Suspects()
         self._strays = Strays()
         whole = file.size < PIECE_BYTES
-        self._places = places.Places(given=placement.gpus_per_tick, whole=whole, lost=lambda: self._tally.lost)
+        self._places = places.Places(given=placement.gpus_per_tick, whole=whole)
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
         self._messages = Messages()
         self._events: list[OddLine] = []
@@ -114,6 +117,7 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
+            self._places.see(parsed.odd, parsed.layout)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._lacks(section.layout)
@@ -165,6 +169,9 @@ class QueryGpuExtraction:
         whole = ~(torn | odd)
         unnamed = whole & _identity_cut(section)
         whole &= ~unnamed
+        suspect = self._suspects.rows(data, section.times, whole)
+        self._tally.drop(GPU_DAMAGED, section.numbers[suspect])
+        whole &= ~suspect
         codes, ids = self._devices.assign(data, section.times, whole)
         self._tally.drop(GPU_NOT_NAMED, section.numbers[unnamed | ((codes == NOT_NAMED) & whole)])
         self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])

@@ -36,7 +36,13 @@ _TITLE = re.compile(rf"[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADIN
 _TITLES = re.compile(rf"^{_TITLE.pattern}$", re.MULTILINE)
 _OTHERS = 10_000
 """Lines that are no header that are remembered; words come again as a rule."""
-_NOISE = re.compile(r"[-=+*#_ ]{3,}|#TYPE [\w.+]+|\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?")
+_CLOCK = r"\d\d:\d\d:\d\d"
+_DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
+_NOISE = re.compile(
+    rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
+    rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
+)
+"""Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

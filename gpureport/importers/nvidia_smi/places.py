@@ -1,6 +1,7 @@
 """Rows of a query log in which no column names a GPU: told apart by their place in the tick."""
 
-from collections.abc import Callable, Iterator
+from array import array
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, takewhile
@@ -9,7 +10,10 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.assembly import Values, columns_of
-from gpureport.importers.delimited.parts import Section
+from gpureport.importers.delimited import stamps
+from gpureport.importers.delimited.cells import Column
+from gpureport.importers.delimited.layout import STAMP, Layout
+from gpureport.importers.delimited.parts import LineKind, OddLine, Section
 from gpureport.importers.devices import IDENTITY
 from gpureport.importers.nvidia_smi.tick_positions import LEFT_OUT, TickPositions, along
 from gpureport.importers.nvidia_smi.ticks import Ticks, infer
@@ -33,17 +37,23 @@ class Places:
     Attributes:
         given: rows a tick as a person says, None when nobody does.
         whole: whether the first section is all of the log.
-        lost: returns the numbers of the lines rejected so far, rising; where rows are counted, each was a row.
         mixed: whether some rows come several at a time although the first ones did not.
         assumed: whether nothing could tell how many GPUs there are.
     """
 
     given: int | None
     whole: bool
-    lost: Callable[[], IntArray]
     mixed: bool = False
     assumed: bool = False
     _seen: list[tuple[Ticks, TickPositions]] = field(default_factory=list)
+    _damaged: "array[int]" = field(default_factory=lambda: array("q"))
+    """Numbers of the lines that were rows, and are rejected."""
+
+    def see(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
+        """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
+        if layout is not None:
+            rejected = (line for line in odd if line.kind is LineKind.REJECTED)
+            self._damaged.extend(line.number for line in rejected if _was_row(line.text, layout))
 
     def along(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
         """Yield the sections with the place of each row, None where columns name the GPUs or one GPU is logged.
@@ -76,10 +86,11 @@ class Places:
             yield from along(positions, sections, lambda section: section.times)
 
     def _counted(self, ticks: Ticks, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray]]:
-        """Yield sections whose rows are counted through, lines that were rejected among them."""
+        """Yield sections whose rows are counted through, damaged ones among them."""
         rows = 0
         for section in sections:
-            before = np.searchsorted(self.lost(), section.numbers)
+            damaged = np.unique(np.frombuffer(self._damaged.tobytes(), dtype=np.int64))
+            before = np.searchsorted(damaged, section.numbers)
             yield section, (rows + np.arange(len(section.numbers)) + before) % ticks.size
             rows += len(section.numbers)
 
@@ -123,6 +134,21 @@ def _named(section: Section) -> bool:
         if section.layout.columns[position].target in _NAMES and column.valid().any():
             return True
     return False
+
+
+def _was_row(text: str, layout: Layout) -> bool:
+    """Return whether a number or a time stamp stands in a line where the columns have one, beside other cells."""
+    cells = text.split(layout.delimiter)
+    if len(cells) == 1:
+        return False
+    return any(_holds(cell.strip(), column) for cell, column in zip(cells, layout.columns, strict=False))
+
+
+def _holds(cell: str, column: Column) -> bool:
+    """Return whether a cell is what its column holds, where that is not any text."""
+    if column.target == STAMP:
+        return stamps.STAMP.fullmatch(cell) is not None
+    return column.number is not None and column.read(cell.replace(column.decimal, ".")) is not None
 
 
 def _goes_on(section: Section, *, after: list[Section]) -> bool:

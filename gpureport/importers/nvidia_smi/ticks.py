@@ -20,7 +20,10 @@ _MOST = 32
 _FEWEST_TICKS = 3
 """Two ticks of one size are a coincidence (pragmatic)."""
 _ALIKE = 0.95
-"""Share of the ticks that must hold the same number of rows; genuine logs have 0.998 and more."""
+"""Share of the ticks that must hold the same number of rows to be sure; genuine logs have 0.998 and more."""
+_HALF = 0.5
+"""Share of the ticks that must hold the same number of rows at all, where the others lack some and hold no more: one
+GPU that is sampled in bursts has bursts of any length (pragmatic)."""
 _SILENCE = 4
 """The gap between ticks is at least this many times the largest gap inside one, else a stalled tick reads as two."""
 _TOGETHER = 60_000
@@ -71,7 +74,7 @@ def infer(times: IntArray, columns: Sequence[npt.NDArray[Any]] = (), *, whole: b
 def _by_gaps(times: IntArray, gaps: IntArray) -> Ticks | None:
     """Return the ticks that the gaps between stamps show, with the limit under which most of them are alike."""
     resolution = int(np.gcd.reduce(np.abs(times - times[0])))
-    limits = 1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length())
+    limits = np.rint(1000 * 2 ** np.arange(0, max(1, int(gaps.max()) // 1000).bit_length(), 0.5)).astype(np.int64)
     found = [shown for limit in limits.tolist() if (shown := _at(gaps, limit, resolution)) is not None]
     # of limits that part the rows equally well the largest bears the longest stall within a tick
     return max(reversed(found), key=lambda shown: shown[0])[1] if found else None
@@ -90,11 +93,13 @@ def _at(gaps: IntArray, limit: int, resolution: int) -> tuple[float, Ticks] | No
     sizes = np.diff(np.flatnonzero(np.concatenate([[True], apart])))
     size = int(np.bincount(sizes).argmax())
     alike = int((sizes == size).sum())
-    if not 1 < size <= _MOST or alike < _ALIKE * len(sizes):
+    more = int((sizes > size).sum())
+    if not 1 < size <= _MOST or alike < _HALF * len(sizes) or more > (1 - _ALIKE) * len(sizes):
         return None
     verb = "holds" if alike == 1 else "hold"
     evidence = f"{alike:,} of {counted(len(sizes), 'tick')} {verb} {size} rows"
-    return alike / len(sizes), Ticks(size=size, confidence="high", evidence=evidence, gap=limit)
+    sure: Literal["high", "low"] = "high" if alike >= _ALIKE * len(sizes) else "low"
+    return alike / len(sizes), Ticks(size=size, confidence=sure, evidence=evidence, gap=limit)
 
 
 def _copies(apart: BoolArray, columns: list[npt.NDArray[Any]]) -> bool:

@@ -1,5 +1,6 @@
 """GPUs that change their number, come late, are many, or are named by halves."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,57 @@ def test_a_log_without_stamps(tmp_path: Path) -> None:
     assert (kept(recording), recording.run.quality.synthetic_time) == (10, True)
     assert seconds(recording, "gpu:1", start=0) == [0, 0.5, 1, 1.5, 2]
     assert percents(recording, "gpu:1") == [10, 11, 12, 13, 14]
+
+
+@pytest.mark.parametrize(
+    ("date", "noise"),
+    [
+        ("Mon Apr 20 03:14:15 PM UTC 2026", True),
+        ("Mon 20 Apr 2026 15:14:15 CEST", True),
+        ("Mon Apr 20 15:14:15 2026", True),
+        ("step 120 of 900 at 03:14", False),
+        ("loss: 0.31, lr: 1e-4", False),
+    ],
+)
+def test_a_line_that_is_no_row_takes_no_place_in_the_tick(tmp_path: Path, date: str, noise: bool) -> None:  # noqa: FBT001 - pytest
+    """Rows of four GPUs are counted through; a date or a job's words above some of them turn nobody's place."""
+    rows = [f"{gpu}{tick % 10} %, {gpu + 1}000 MiB" for tick in range(40) for gpu in range(4)]
+    for tick in range(36, 0, -9):
+        rows.insert(4 * tick, date)
+    placement = Placement(interval=1.0, gpus_per_tick=4)
+    recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), placement)
+    for gpu in range(4):
+        assert set(column(recording, "gpu_memory_used_bytes", f"gpu:{gpu}")) == {(gpu + 1) * 1000 * 2**20}
+    assert recording.run.quality.noise == (4 if noise else 0)
+    assert recording.run.quality.accounted
+
+
+def test_a_damaged_row_keeps_its_place_in_the_tick(tmp_path: Path) -> None:
+    """What is left of it was a row."""
+    rows = [f"{gpu}{tick % 10} %, {gpu + 1}000 MiB" for tick in range(40) for gpu in range(4)]
+    rows[17] = "1\ufffd %, 2000 MiB"
+    placement = Placement(interval=1.0, gpus_per_tick=4)
+    recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), placement)
+    assert set(column(recording, "gpu_memory_used_bytes", "gpu:3")) == {4000 * 2**20}
+
+
+@pytest.mark.parametrize("every", [0.1, 0.25, 1.0])
+@pytest.mark.parametrize("lacking", [0.0, 0.03, 0.12])
+def test_four_gpus_without_an_index(tmp_path: Path, every: float, lacking: float) -> None:
+    """Ticks that jitter, rows that are missing, and dates between them: each GPU keeps its rows, and doubt is noted."""
+    chance, rows, second = random.Random(7), [], 0.0
+    for tick in range(300):
+        second += every * chance.uniform(0.95, 1.3)
+        gone = chance.randrange(4) if chance.random() < lacking else None
+        rows += ["Mon Apr 20 03:14:15 PM UTC 2026"] if tick % 40 == 0 else []
+        for gpu in range(4):
+            second += chance.uniform(0.001, 0.006)
+            rows += [f"{stamp(second)}, {chance.randint(80, 99)} %, {gpu + 1}000 MiB"] if gpu != gone else []
+    recording = read_text(tmp_path, lines("timestamp, utilization.gpu [%], memory.used [MiB]", *rows))
+    for gpu in range(4):
+        assert set(column(recording, "gpu_memory_used_bytes", f"gpu:{gpu}")) == {(gpu + 1) * 1000 * 2**20}
+    (note,) = recording.run.quality.notes
+    assert ("low confidence" if lacking > 0.05 else "high confidence") in note
 
 
 def test_a_windows_log_with_its_driver_model(tmp_path: Path) -> None:

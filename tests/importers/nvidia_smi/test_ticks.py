@@ -40,6 +40,32 @@ def test_some_ticks_may_lack_a_row() -> None:
     assert (found.size, found.evidence) == (3, "2,996 of 2,999 ticks hold 3 rows")
 
 
+def test_many_ticks_that_lack_a_row_lower_the_confidence() -> None:
+    """Distances still tell the ticks, and most of them how many GPUs there are."""
+    times = stamps(500, 4, inside=3, every=200)
+    chance = np.random.default_rng(2)
+    lacking = np.flatnonzero(chance.random(500) < 0.2) * 4 + 1
+    found = infer(np.delete(times, lacking), [np.delete(np.arange(2000) % 4, lacking)])
+    assert found is not None
+    assert (found.size, found.confidence) == (4, "low")
+
+
+def test_bursts_of_any_length_are_no_ticks() -> None:
+    """Where ticks hold more rows than usual as often as fewer, nobody knows how many GPUs there are."""
+    chance = np.random.default_rng(3)
+    lengths = chance.choice([2, 3, 4], 300, p=[0.2, 0.6, 0.2])
+    gaps = np.concatenate([np.append([500], np.full(length - 1, 4)) for length in lengths])
+    assert infer(np.cumsum(gaps).astype(np.int64) * 1000) is None
+
+
+@pytest.mark.parametrize("inside", [3, 12, 17, 22])
+def test_ticks_with_100_ms_and_more_between(inside: int) -> None:
+    """The limit lies between the distances, however it falls among powers of two."""
+    found = infer(stamps(100, 4, inside=inside, every=100 + 3 * inside))
+    assert found is not None
+    assert found.size == 4
+
+
 def test_the_limit_bears_a_stall_within_a_tick() -> None:
     """Rows that come 50 ms apart under load are of the tick they belong to, even where the head shows none."""
     found = infer(stamps(50, 2))
