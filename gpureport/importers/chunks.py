@@ -51,6 +51,7 @@ class Chunk:
         absent: cells without a value, by column as the source names it and reason.
         notes: what a reader must know, one sentence each; said once a log.
         hosts: which rows are the machine's and no GPU's; None where none is.
+        lost: `numbers` of rows that say of their GPU that it is lost, by what they say.
     """
 
     numbers: IntArray
@@ -62,6 +63,7 @@ class Chunk:
     absent: Mapping[tuple[str, str], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     hosts: BoolArray | None = None
+    lost: Mapping[str, IntArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from gpureport.importers.nvidia_smi import fields, places
 from gpureport.importers.nvidia_smi.beginning import beginning, every_line
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.machines import Machines
-from gpureport.importers.nvidia_smi.messages import Messages
+from gpureport.importers.nvidia_smi.messages import Messages, lost_rows
 from gpureport.importers.nvidia_smi.opening import Opening, opening
 from gpureport.importers.nvidia_smi.timeless import strange
 from gpureport.importers.nvidia_smi.torn import Torn
@@ -180,7 +180,7 @@ class QueryGpuExtraction:
 
     def _note(self, section: Section, devices: IntArray, ids: list[str], times: IntArray) -> None:
         """Note what happened up to the end of a section."""
-        self._messages.add_lost(section, devices, ids, times)
+        self._messages.add_lost(lost_rows(section), section.numbers, devices, ids, times)
         kept = devices >= 0
         before = [line for line in self._events if line.number < section.numbers[-1]]
         self._events = self._events[len(before) :]

@@ -15,6 +15,7 @@ from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.forms.aligned import CUT
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.messages import lost_rows
 from gpureport.importers.reasons import UNUSABLE_HEADER
 
 
@@ -68,6 +69,7 @@ class QueryCsv:
                 for position, decoded in section.columns.items()
                 for reason, cells in decoded.absences(every).items()
             },
+            lost=lost_rows(section),
         )
 
 
