@@ -2,7 +2,7 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
@@ -85,6 +85,7 @@ class Tally:
     notes: list[str] = field(default_factory=list)
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
     _lost: "array[int]" = field(default_factory=lambda: array("q"))
+    _torn: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
 
@@ -113,6 +114,7 @@ class Tally:
         self.noise += kinds[LineKind.NOISE]
         self.events += kinds[LineKind.EVENT]
         self._lose([line for line in told if line.kind is LineKind.REJECTED])
+        self._tear_off([line for line in told if line.kind is LineKind.TORN_OFF])
 
     def _lose(self, lines: Sequence[OddLine]) -> None:
         """Count and keep rejected lines."""
@@ -122,6 +124,12 @@ class Tally:
         for reason, places in numbers.items():
             self._lost.extend(places)
             self.reject(reason, len(places), min(places))
+        self._keep(lines)
+
+    def _tear_off(self, lines: Sequence[OddLine]) -> None:
+        """Keep the lines of which a part was left out, the other being a row: the part was a row as well."""
+        self._lost.extend(line.number for line in lines)
+        self._torn.extend(line.number for line in lines)
         self._keep(lines)
 
     def reject(self, reason: str, rows: int, line: int) -> None:
@@ -186,8 +194,15 @@ class Tally:
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
             coverage_ratio=coverage(clocks, gaps),
-            notes=(*self.notes, *notes),
+            notes=(*self.notes, *self._salvaged(), *notes),
         )
+
+    def _salvaged(self) -> Iterator[str]:
+        """Yield what a reader must know of the lines of which a part was left out."""
+        if self._torn:
+            many = len(self._torn) > 1
+            which = f"{len(self._torn)} torn lines, the first of them line" if many else "a torn line,"
+            yield f"A whole row was kept of {which} {min(self._torn)}; what stands before it is left out."
 
 
 def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:

@@ -16,6 +16,8 @@ class LineKind(StrEnum):
     NOISE = "noise"
     EVENT = "event"
     REJECTED = "rejected"
+    TORN_OFF = "torn off"
+    """What stands on one line with a row, before it: the line is counted for the row."""
 
 
 class Dialect(Protocol):

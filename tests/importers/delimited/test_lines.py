@@ -4,9 +4,11 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from gpureport.errors import SourceError
+from gpureport.importers import Labels, Placement, Reading, find
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
@@ -66,9 +68,27 @@ def test_an_index_after_nul_bytes_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_a_row_torn_onto_another_is_kept(tmp_path: Path) -> None:
-    """Of a line that begins with a part of another one, the whole row at its end is kept, the part rejected."""
-    account = quality(tmp_path, row(0), row(1)[:40] + row(2), row(3))
-    assert (account.rows_kept, reasons(account), account.lines) == (3, {"torn line": 1}, 5)
+    """Of a line that begins with a part of another one, the whole row at its end is kept, and counted once."""
+    for part in (row(1)[:40], row(1)[:12], "1", "NVIDIA L4, 9"):
+        account = quality(tmp_path, row(0), part + row(2), row(3))
+        assert (account.rows_kept, reasons(account), account.lines) == (3, {}, 4)
+        assert account.notes == ("A whole row was kept of a torn line, 3; what stands before it is left out.",)
+
+
+def test_a_part_left_out_stays_with_the_run(tmp_path: Path) -> None:
+    """What stands before a row that was kept of a torn line is not lost in silence."""
+    path = tmp_path / "gpu.csv"
+    path.write_text("\n".join([HEADER, row(0), row(1)[:40] + row(2), row(3), ""]))
+    (inputs,) = find(path)
+    reading = Reading(inputs, Placement(), Labels())
+    reading.recording()
+    assert row(1)[:40].encode() in pa.CompressedInputStream(pa.BufferReader(reading.rejects()), "zstd").read()
+
+
+def test_a_message_before_a_row_is_an_event(tmp_path: Path) -> None:
+    """A driver's message onto whose line a row was torn is counted besides the row."""
+    account = quality(tmp_path, row(0), "No devices were found" + row(2), row(3))
+    assert (account.rows_kept, account.events, account.lines) == (3, 1, 5)
 
 
 def test_a_last_cell_without_its_unit_is_torn(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def _others(piece: Piece, parsed: Parsed) -> Chunk:
         numbers=np.zeros(0, dtype=np.int64),
         times=None,
         data={},
-        lines=len(odd),
+        lines=sum(line.kind is not LineKind.TORN_OFF for line in odd),
         odd=sorted(odd, key=lambda line: line.number),
         notes=(CUT,) if parsed.cut else (),
     )
