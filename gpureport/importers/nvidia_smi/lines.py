@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpureport.importers.delimited.cells import Column
 from gpureport.importers.delimited.layout import Layout, cells, extra_name
@@ -47,11 +47,13 @@ class QueryGpuDialect:
         fractions: headings of which nobody can say whether they count in per cent; their columns stay text.
         grouped: whether dots part the thousands of numbers.
         instead: columns in place of those of a header that names another number of them.
+        absolute: whether time stamps are counts since 1970 or name their offset.
     """
 
     fractions: frozenset[str] = frozenset()
     grouped: bool = False
     instead: Layout | None = None
+    absolute: bool = False
 
     def header(self, line: str) -> Layout | None:
         """Return the columns a header declares: all cells are field names, at least one of them a known one."""
@@ -70,7 +72,7 @@ class QueryGpuDialect:
                 _text(heading) if heading in self.fractions else each
                 for heading, each in zip(headings, columns, strict=True)
             ]
-        found = arranged(columns, delimiter, line)
+        found = replace(arranged(columns, delimiter, line), absolute=self.absolute)
         return found.grouped() if self.grouped else found
 
     def classify(self, line: str) -> LineKind:

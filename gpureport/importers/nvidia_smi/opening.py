@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.delimited import stamps
+from gpureport.importers.delimited import absolute_stamps, stamps
 from gpureport.importers.delimited.cells import Column, absent
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import cells as split
@@ -79,6 +79,9 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
     lines = around_header(head)
     dialect = QueryGpuDialect(fractions=fractions(lines, whole))
     parted = _Head.of(lines, dialect)
+    if parted.header is not None and absolute_stamps.are_absolute(_stamps(parted.after, parted.header)):
+        dialect = replace(dialect, absolute=True)
+        parted = _Head.of(lines, dialect)
     if parted.header is not None and spreadsheet.grouped(lines, parted.header):
         dialect, parted = replace(dialect, grouped=True), replace(parted, header=parted.header.grouped())
     if names is not None:
@@ -87,12 +90,26 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
         found = _above(where, parted, parted.header)
     else:
         found = _guessed(where, lines, whole, dialect) if headerless(lines) else Opening()
+    layout = found.layout
+    if names is not None and layout is not None and absolute_stamps.are_absolute(_stamps(lines, layout)):
+        dialect, layout = replace(dialect, absolute=True), replace(layout, absolute=True)
+        instead = None if found.dialect.instead is None else layout
+        found = replace(found, layout=layout, dialect=replace(found.dialect, instead=instead))
     return replace(
         found,
         dialect=replace(dialect, instead=found.dialect.instead),
         notes=(*_notes(lines, dialect.fractions), *found.notes),
         stamped=any(header.stamp is not None for header in _headers(lines, dialect)),
     )
+
+
+def _stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
+    """Yield the time stamps of lines that have as many cells as a layout has columns."""
+    if layout.stamp is not None:
+        for line in lines:
+            cells = line.split(layout.delimiter)
+            if len(cells) == len(layout.columns):
+                yield cells[layout.stamp]
 
 
 def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
