@@ -102,15 +102,22 @@ def test_a_unit_is_drafted_where_no_other_can_be_meant(heading: str, cells: list
     found = guess(heading, numbers)
     if found.metric and found.unit:
         others = {"By": {"B", "MiB", "GiB"}, "W": {"W", "mW"}, "Hz": {"Hz", "kHz", "MHz", "GHz"}, "1": {"1", "%"}}
-        base = BY_NAME[found.metric].unit
-        low, high = _POSSIBLE[base]
+        metric = BY_NAME[found.metric]
+        low, high = _POSSIBLE["host" if metric.scope is Scope.HOST and metric.unit == "By" else metric.unit]
         most = max(map(float, numbers))
         assert low <= UNITS[found.unit].to_base(most) <= high
-        for unit in others.get(base, set()) - {found.unit}:
-            assert not low <= UNITS[unit].to_base(most) <= high or BY_NAME[found.metric].scope is Scope.HOST
+        for unit in others.get(metric.unit, set()) - {found.unit}:
+            assert metric.unit == "1" or not low <= UNITS[unit].to_base(most) <= high
 
 
-_POSSIBLE = {"By": (2.0**20, 2.0**43), "W": (3.0, 2_500.0), "Hz": (1e8, 2e10), "1": (0.0, 2.0), "Cel": (0.0, 130.0)}
+_POSSIBLE = {
+    "By": (2.0**20, 300 * 2.0**30),
+    "host": (2.0**28, 2.0**43),
+    "W": (3.0, 2_500.0),
+    "Hz": (1e8, 2e10),
+    "1": (0.01, 2.0),
+    "Cel": (0.0, 130.0),
+}
 
 
 def test_an_open_unit_is_to_be_filled_in(tmp_path: Path) -> None:
