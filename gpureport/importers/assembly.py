@@ -70,6 +70,10 @@ def columns_of(section: Section) -> dict[str, Values]:
     }
 
 
+_SHOWN, _EXAMPLES = 60, 3
+"""Letters of a cell, and how many cells, that a note shows."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts what became of every line."""
@@ -85,6 +89,7 @@ class Tally:
     notes: list[str] = field(default_factory=list)
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
     _lost: "array[int]" = field(default_factory=lambda: array("q"))
+    _unnamed: Counter[str] = field(default_factory=Counter)
     _torn: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
@@ -100,6 +105,7 @@ class Tally:
         for line in parsed.odd:
             if line.cells and parsed.layout is not None:
                 self.misaligned[len(parsed.layout.columns), line.cells] += 1
+        self._unnamed.update(parsed.unnamed)
         if parsed.cut:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
@@ -194,8 +200,15 @@ class Tally:
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
             coverage_ratio=coverage(clocks, gaps),
-            notes=(*self.notes, *self._salvaged(), *notes),
+            notes=(*self.notes, *self._salvaged(), *self._without_headings(), *notes),
         )
+
+    def _without_headings(self) -> Iterator[str]:
+        """Yield what a reader must know of cells that no heading names."""
+        if self._unnamed:
+            rows, texts = self._unnamed.total(), [text[:_SHOWN] for text, _ in self._unnamed.most_common(_EXAMPLES)]
+            holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
+            yield f"{holds} cells before the time stamp that no heading names ({'; '.join(texts)}): they are left out."
 
     def _salvaged(self) -> Iterator[str]:
         """Yield what a reader must know of the lines of which a part was left out."""

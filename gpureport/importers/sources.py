@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from gpureport.importers.delimited.pieces import head_text
 from gpureport.importers.raw import RawFile
 from gpureport.importers.registry import Registry
 from gpureport.importers.thinning import thinned
+from gpureport.importers.wording import columns_option
 
 if TYPE_CHECKING:
     from gpureport.importers.tracked import Tracker
@@ -49,6 +51,9 @@ _ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
 """How MLflow names its stores."""
 
 _LOOKED_AT = 4096
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
+_MOST_CELLS = 50
+"""Cells of a line of numbers that may be a query without its header."""
 _BINARY = 0.01
 """Share of characters of no text from which on a file is none."""
 
@@ -200,7 +205,16 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
         return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
+    if importers is IMPORTERS and (cells := _bare_cells(head)):
+        names = [f"column_{place + 1}" for place in range(cells)]
+        return SourceError(source, what, f"{_WANTED}, or where it is one without its header, {columns_option(names)}")
     return SourceError(source, what, _WANTED_BESIDE if importers is BESIDE else _WANTED)
+
+
+def _bare_cells(head: bytes) -> int:
+    """Return how many cells the first line has where all are numbers, with a unit or without; else 0."""
+    row = [cell.strip() for cell in head_text(head).partition("\n")[0].split(",")]
+    return len(row) if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)) else 0
 
 
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:

@@ -6,12 +6,13 @@ NUL bytes breaks a line in two, and what is left on either side is believed only
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.delimited.fragments import Fragment, fragments, row, torn_off, why
+from gpureport.importers.delimited.fragments import Fragment, before_stamp, fragments, row, torn_off, why
 from gpureport.importers.delimited.gathered import Gathered
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.line_table import LineTable
@@ -41,6 +42,7 @@ class Lines:
         self._tables = tables
         self._odd: list[OddLine] = []
         self._lines = 0
+        self._unnamed: Counter[str] = Counter()
         self._looked_at: dict[Layout | None, list[int]] = {}
         self._begins = _begins(None)
 
@@ -52,7 +54,9 @@ class Lines:
             line = self._until_header(table, line, rows)
         sections = tuple(rows.sections(self._table))
         odd = tuple(sorted(self._odd, key=lambda line: line.number))
-        return Parsed(layout=rows.layout, sections=sections, odd=odd, lines=self._lines, cut=table.cut)
+        return Parsed(
+            layout=rows.layout, sections=sections, odd=odd, lines=self._lines, cut=table.cut, unnamed=self._unnamed
+        )
 
     def _until_header(self, table: LineTable, begin: int, rows: Gathered) -> int:
         """Sort lines until a header changes the layout; return the line after it."""
@@ -119,8 +123,11 @@ class Lines:
             return self._reject(fragment, why(fragment, layout))
         whole = row(fragment, layout)
         if whole is not None:
+            before = before_stamp(fragment, layout)
+            if before:
+                self._unnamed[before] += 1
             rows.add_one(whole, fragment.number)
-            return whole
+            return None if before else whole
         rest = torn_off(fragment, layout)
         if rest is None:
             return self._reject(fragment, why(fragment, layout), layout.delimiter)

@@ -1,6 +1,7 @@
 """What a piece of a log turns into: sections of rows, and lines that are none."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -87,6 +88,7 @@ class Parsed:
         odd: its other non-empty lines.
         lines: number of its non-empty lines; a damaged line that is taken apart counts once a part.
         cut: whether the log ends inside its last line.
+        unnamed: what stands before the time stamps of rows without a heading, by number of rows.
     """
 
     layout: Layout | None
@@ -94,3 +96,4 @@ class Parsed:
     odd: tuple[OddLine, ...]
     lines: int
     cut: bool = False
+    unnamed: Mapping[str, int] = field(default_factory=dict)

@@ -29,7 +29,7 @@ XID = "NVRM: Xid ("
 """What stands in a line of the kernel's log that tells of an Xid error; recorders copy such lines between the rows."""
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
-_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%]*+[\])]?)"
+_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 """What every heading looks like: a word, and perhaps a unit."""
 _TITLE = re.compile(rf"[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+")
 """What every header looks like: most lines that are none are told by it, at a tenth of the cost."""
@@ -109,7 +109,8 @@ def _declared(headings: Sequence[str]) -> list[Column] | None:
         # any word is a heading
         return None
     own = _columns(headings, fields.column)
-    telling = any(map(about_gpus, headings)) or (own is not None and any(map(fields.telling, own)))
+    named = [each for heading in headings if (each := fields.column(heading)) is not None]
+    telling = any(map(about_gpus, headings)) or any(map(fields.telling, named))
     written = _columns(headings, column) if telling and len(headings) > 1 else None
     if written is not None and any(each.target in BY_NAME or each.target == fields.CLOCK_EVENTS for each in written):
         return written

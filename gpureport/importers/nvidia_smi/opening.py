@@ -15,7 +15,7 @@ from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guessing.lines import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.nvidia_smi.timeless import arranged
-from gpureport.importers.wording import counted
+from gpureport.importers.wording import columns_option, counted
 
 _UNUSED = "The log has a header: --columns was not used."
 
@@ -191,13 +191,12 @@ def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]
     delimiter, first = split(lines[0])
     rows = [cells for line in lines if len(cells := split(line)[1]) == len(first)]
     found = guess(rows)
-    shown = ",".join(found.headings)
     if found.ambiguous or found.confidence == "low":
         header = next(_headers(whole(), dialect), None)
         if header is not None and any(_fits(line, header) for line in lines):
             return _above(where, _Head(lines, header, ()), header)
         what = f"it has no header, and {'; '.join(found.ambiguous) or 'its cells tell no metric for sure'}"
-        raise SourceError(where, what, f"name its columns with --columns, perhaps {shown}")
+        raise SourceError(where, what, columns_option(found.headings))
     columns = [column for heading in found.headings if (column := fields.column(heading)) is not None]
     said = ", ".join(
         f"{heading} ({sure} confidence: {reason})"

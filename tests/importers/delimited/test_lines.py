@@ -102,6 +102,8 @@ def test_cells_before_the_stamp_are_left_out(tmp_path: Path) -> None:
     """Rows that grew by cells a wrapper puts in front are read from their stamp on."""
     account = quality(tmp_path, row(0), "eurlex4k,distilbert," + row(1), row(2))
     assert (account.rows_kept, reasons(account)) == (3, {})
+    note = "1 row holds cells before the time stamp that no heading names (eurlex4k,distilbert): they are left out."
+    assert account.notes == (note,)
 
 
 def test_cells_after_the_last_column_are_not_guessed(tmp_path: Path) -> None:
@@ -234,3 +236,31 @@ def test_a_piece_of_very_many_lines_is_parsed_in_parts() -> None:
     numbers = [number for part in parts for section in part.sections for number in section.numbers.tolist()]
     assert numbers == list(range(400_003, 404_003))
     assert [part.cut for part in parts] == [False] * (len(parts) - 1) + [True]
+
+
+@pytest.mark.parametrize(
+    ("header", "cell"),
+    [
+        (f"{HEADER}, label", "Größe"),
+        (f"{HEADER}, temperature.gpu", "50 °C"),
+        (f"{HEADER}, temp (°C)", "50"),
+        (f"{HEADER}, label", "a"),
+    ],
+    ids=["word", "degrees", "heading", "none"],
+)
+def test_letters_of_latin_1_are_read(tmp_path: Path, header: str, cell: str) -> None:
+    """A log of an older encoding is the log that it would be in UTF-8; a note says so."""
+    text = "\n".join([header, *(f"{row(second)}, {cell}" for second in range(20)), ""])
+    plain, other = read_text(tmp_path, text), read_text(tmp_path, text.encode("latin-1"))
+    assert other.series.equals(plain.series)
+    assert other.run.quality.rejected == ()
+    noted = [note for note in other.run.quality.notes if note.endswith("in Latin-1, not in UTF-8: read so.")]
+    assert len(noted) == (not text.isascii())
+
+
+def test_latin_1_among_utf_8(tmp_path: Path) -> None:
+    """A line of each encoding keeps its letters; damage stays what it is."""
+    rows = [f"{row(second)}, Größe".encode("latin-1" if second % 2 else "utf-8") for second in range(8)]
+    rows[5] = rows[5].replace(b"Gr", b"G\x01")
+    account = read_text(tmp_path, b"\n".join([f"{HEADER}, label".encode(), *rows, b""])).run.quality
+    assert (account.rows_kept, reasons(account)) == (7, {"not UTF-8 text": 1})
