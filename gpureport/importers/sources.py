@@ -245,7 +245,7 @@ def unrecognised(source: str | Path) -> list[Path]:
         return []
     known = {each.path for each in _recognised(folder, IMPORTERS)}
     if len(known) == 1:
-        known |= {each.path for each in _recognised(folder, BESIDE)}
+        known |= {each.path for each in _recognised(folder, BESIDE)} | set(_training(folder))
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
@@ -304,6 +304,30 @@ def training_logs(paths: Sequence[str | Path]) -> list[Given]:
             raise SourceError(path, "not a known training log", WANTED)
         found.append(Given(file, path))
     return found
+
+
+def training_beside(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
+    """Return the training logs that lie in the folder of a run's only log, as a host log does.
+
+    Args:
+        source: what a person named; beside a log that is named itself, nothing is looked for.
+        inputs: the log, and the files joined to it already.
+    """
+    folders = {each.path.parent for each in inputs}
+    if not Path(source).is_dir() or len(folders) != 1:
+        return []
+    (folder,) = folders
+    logs = {each.path for each in _recognised(folder, IMPORTERS)} | {each.path for each in inputs}
+    alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognised(folder, IMPORTERS))
+    return [Given(path, str(path), beside=True) for path in _training(folder) if path not in logs] if alone else []
+
+
+def _training(folder: Path) -> list[Path]:
+    """Return the files of a folder that are training logs by their content."""
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
+
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    return [path for path in files if TrainingLog().trains(_head(RawFile(path)))]
 
 
 def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None) -> list[Input]:
