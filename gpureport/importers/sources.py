@@ -180,7 +180,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = next((each for each in importers if each.kind == kind), None) if kind else _reader(file, head, importers)
-    packed = None if found else compression.archive(file)
+    packed = None if kind else compression.archive(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
     if found is None:
@@ -197,18 +197,28 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
     if before := prefixed.prefix(head_text(head)):
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", prefixed.HINT)
-    what = f"not a known log (it begins {first!r})" if first else "not a text log"
-    from gpureport.importers.mapped.suggestion import Suggestion, suggestion  # noqa: PLC0415 - most are known
+    from gpureport.importers.mistaken import mistaken  # noqa: PLC0415 - most are known
 
-    found = suggestion(head_text(head)) if first and importers is IMPORTERS else Suggestion()
+    if importers is IMPORTERS and first and (known := mistaken(head_text(head))):
+        return SourceError(source, *known)
+    what = f"not a known log (it begins {first!r})" if first else "not a text log"
+    if importers is BESIDE:
+        return SourceError(source, what, _WANTED_BESIDE)
+    return _unmapped(source, what, head) if first else SourceError(source, what, _WANTED)
+
+
+def _unmapped(source: str, what: str, head: bytes) -> SourceError:
+    """Return that a text is no known log, with a map or an option where it may be a table."""
+    from gpureport.importers.mapped.suggestion import suggestion  # noqa: PLC0415 - most are known
+
+    found = suggestion(head_text(head))
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
         return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
-    if importers is IMPORTERS and (cells := _bare_cells(head)):
-        names = [f"column_{place + 1}" for place in range(cells)]
-        return SourceError(source, what, f"{_WANTED}, or where it is one without its header, {columns_option(names)}")
-    return SourceError(source, what, _WANTED_BESIDE if importers is BESIDE else _WANTED)
+    names = [f"column_{place + 1}" for place in range(_bare_cells(head))]
+    without = f", or where it is one without its header, {columns_option(names)}" if names else ""
+    return SourceError(source, what, _WANTED + without)
 
 
 def _bare_cells(head: bytes) -> int:
@@ -222,7 +232,7 @@ def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
         if path.is_file() and not path.name.startswith("."):
             file, beside = RawFile(path), importers is BESIDE
             found = _reader(file, _head(file), importers)
-            if found is not None:
+            if found is not None and compression.archive(file) is None:
                 yield Input(path, found, str(path), beside)
 
 

@@ -188,8 +188,11 @@ def _readable(cell: str, column: Column) -> bool:
 def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
     from gpureport.importers.nvidia_smi.guess import guess  # noqa: PLC0415 - most logs have a header
 
-    delimiter, first = split(lines[0])
-    rows = [cells for line in lines if len(cells := split(line)[1]) == len(first)]
+    parted = [split(line) for line in lines]
+    usual = Counter(len(cells) for _, cells in parted if len(cells) > 1).most_common(1)
+    width = usual[0][0] if usual else 1
+    delimiter = next(each for each, cells in parted if len(cells) == width)
+    rows = [cells for _, cells in parted if len(cells) == width]
     found = guess(rows)
     if found.ambiguous or found.confidence == "low":
         header = next(_headers(whole(), dialect), None)
