@@ -56,8 +56,12 @@ def read(  # noqa: PLR0913 - each is given by name
             importers.TrackedReading(tracking.kind, run, *options, strict=False, joined=joined).recording()
             for run in meant
         ]
-    runs = [importers.together([source], host)] if as_one_run else importers.find(source, host)
-    return [importers.Reading(inputs, *options, as_one_run=as_one_run).recording() for inputs in runs]
+    if as_one_run:
+        return [importers.Reading(importers.together([source], host), *options, as_one_run=True).recording()]
+    return [
+        importers.Reading(inputs, *options, training=importers.training_beside(source, inputs)).recording()
+        for inputs in importers.find(source, host)
+    ]
 
 
 def analyze(recording: "Recording") -> "Analysis":

@@ -54,7 +54,7 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
-            complain(str(error), error.aside)
+            complain(str(error), error.aside, requested=error.requested)
             continue
         # told to be quiet, it still says which run it is
         for line in lines if current() > Verbosity.QUIET else lines[:1]:

@@ -103,8 +103,10 @@ def main(args: list[str] | None = None) -> None:
         _fail("interrupted", _INTERRUPTED)
     except GpureportError as error:
         _trace(debug=debug)
-        aside = error.aside if isinstance(error, SourceError) else ""
-        _fail(str(error), _SOURCE if isinstance(error, SourceError | StoreError) else _USAGE, aside)
+        if isinstance(error, SourceError):
+            complain(str(error), error.aside, requested=error.requested)
+            sys.exit(_SOURCE)
+        _fail(str(error), _SOURCE if isinstance(error, StoreError) else _USAGE)
     except BrokenPipeError:
         # whoever read our output has seen enough
         sys.stderr.close()
@@ -153,7 +155,7 @@ def _trace(*, debug: bool) -> None:
         traceback.print_exc()
 
 
-def _fail(message: str, code: int, aside: str = "") -> NoReturn:
-    """Say why it ended, with lines to save below where there are any, and end."""
-    complain(message, aside)
+def _fail(message: str, code: int) -> NoReturn:
+    """Say why it ended, and end."""
+    complain(message)
     sys.exit(code)

@@ -11,7 +11,7 @@ import click
 from gpureport.cli import left_out, progress
 from gpureport.cli.account import summary
 from gpureport.cli.text import printable
-from gpureport.cli.verbosity import detail
+from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -64,18 +64,25 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import Reading, find, together, training_logs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import Reading, find, together, training_beside, training_logs  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
         left_out.skipped(source, (*options.host, *options.training))
     if options.as_one_run:
-        runs = [together(sources, options.host, options.kind)]
+        runs = [("", together(sources, options.host, options.kind))]
     else:
-        runs = [inputs for source in sources for inputs in find(source, options.host, options.kind)]
-    given, one, strict = training_logs(options.training), options.as_one_run, options.strict
+        runs = [(source, inputs) for source in sources for inputs in find(source, options.host, options.kind)]
+    named, one, strict = training_logs(options.training), options.as_one_run, options.strict
     return [
-        Reading(each, options.placement(), options.labels(), strict=strict, as_one_run=one, training=given)
-        for each in runs
+        Reading(
+            each,
+            options.placement(),
+            options.labels(),
+            strict=strict,
+            as_one_run=one,
+            training=named or training_beside(source, each),
+        )
+        for source, each in runs
     ]
 
 
@@ -175,10 +182,23 @@ def _found(
     found: list[Recording] = []
     for source, own in options.each(sources):
         if names_source(source, own):
+            _tell_path_from_run(source, own)
             found += _read([source], own, tolerant=tolerant and not own.strict)
         else:
             found.append(_stored(source, own, stored.get(source)))
     return found
+
+
+def _tell_path_from_run(source: str, options: "SourceOptions") -> None:
+    """Say on standard error that a file or folder is read where a run of the store has the same name."""
+    if source == "-" or _looks_like_path(source) or not _exists(source):
+        return
+    try:
+        run = store(options).named(source).run
+    except StoreError:
+        return
+    kind = "folder" if Path(source).is_dir() else "file"
+    note(f"gpureport: {source}: the {kind} is read, not the stored run of this name; {run.id} names that run")
 
 
 def absent(source: str) -> bool:

@@ -16,6 +16,7 @@ from gpureport.importers.sources import (
     names_run,
     together,
     tracker,
+    training_beside,
     training_logs,
     unrecognised,
 )
@@ -47,6 +48,7 @@ __all__ = [
     "together",
     "told_apart",
     "tracker",
+    "training_beside",
     "training_logs",
     "unrecognised",
 ]

@@ -1,7 +1,8 @@
 """Parsed rows to columns of the series, every line accounted for."""
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import Any
@@ -69,6 +70,10 @@ def columns_of(section: Section) -> dict[str, Values]:
     }
 
 
+_SHOWN, _EXAMPLES = 60, 3
+"""Letters of a cell, and how many cells, that a note shows."""
+
+
 @dataclass(slots=True)
 class Tally:
     """Counts what became of every line."""
@@ -83,6 +88,8 @@ class Tally:
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
+    _unnamed: Counter[str] = field(default_factory=Counter)
+    _torn: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
 
@@ -92,6 +99,7 @@ class Tally:
         for line in parsed.odd:
             if line.cells and parsed.layout is not None:
                 self.misaligned[len(parsed.layout.columns), line.cells] += 1
+        self._unnamed.update(parsed.unnamed)
         if parsed.cut:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
@@ -106,6 +114,7 @@ class Tally:
         self.noise += kinds[LineKind.NOISE]
         self.events += kinds[LineKind.EVENT]
         self._lose([line for line in told if line.kind is LineKind.REJECTED])
+        self._tear_off([line for line in told if line.kind is LineKind.TORN_OFF])
 
     def _lose(self, lines: Sequence[OddLine]) -> None:
         """Count and keep rejected lines."""
@@ -114,6 +123,11 @@ class Tally:
             numbers.setdefault(line.reason, []).append(line.number)
         for reason, places in numbers.items():
             self.reject(reason, len(places), min(places))
+        self._keep(lines)
+
+    def _tear_off(self, lines: Sequence[OddLine]) -> None:
+        """Keep the lines of which a part was left out, the other being a row: the part was a row as well."""
+        self._torn.extend(line.number for line in lines)
         self._keep(lines)
 
     def reject(self, reason: str, rows: int, line: int) -> None:
@@ -178,8 +192,22 @@ class Tally:
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
             coverage_ratio=coverage(clocks, gaps),
-            notes=(*self.notes, *notes),
+            notes=(*self.notes, *self._salvaged(), *self._without_headings(), *notes),
         )
+
+    def _without_headings(self) -> Iterator[str]:
+        """Yield what a reader must know of cells that no heading names."""
+        if self._unnamed:
+            rows, texts = self._unnamed.total(), [text[:_SHOWN] for text, _ in self._unnamed.most_common(_EXAMPLES)]
+            holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
+            yield f"{holds} cells before the time stamp that no heading names ({'; '.join(texts)}): they are left out."
+
+    def _salvaged(self) -> Iterator[str]:
+        """Yield what a reader must know of the lines of which a part was left out."""
+        if self._torn:
+            many = len(self._torn) > 1
+            which = f"{len(self._torn)} torn lines, the first of them line" if many else "a torn line,"
+            yield f"A whole row was kept of {which} {min(self._torn)}; what stands before it is left out."
 
 
 def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:

@@ -187,7 +187,9 @@ class Given:
     Attributes:
         path: where it is read from.
         locator: what a person called it.
+        beside: whether it lies beside the log and nobody named it, so that the run does without it where it must.
     """
 
     path: Path
     locator: str
+    beside: bool = False

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gpureport.importers.plan import Plan
 
 _TEXTS = frozenset(ATTRIBUTES.values())
+NAMED = "record what names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 
 
@@ -52,6 +53,7 @@ class Chunk:
         absent: cells without a value, by column as the source names it and reason.
         notes: what a reader must know, one sentence each; said once a log.
         hosts: which rows are the machine's and no GPU's; None where none is.
+        lost: `numbers` of rows that say of their GPU that it is lost, by what they say.
     """
 
     numbers: IntArray
@@ -63,6 +65,7 @@ class Chunk:
     absent: Mapping[tuple[str, str], int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     hosts: BoolArray | None = None
+    lost: Mapping[str, IntArray] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +258,8 @@ class FormExtraction:
             return f"its rows ({self._form.name}) have no time", INTERVAL
         if set(rejected) == {LEFT_OUT}:
             return "it holds none of the GPUs selected", f"--gpus can name {', '.join(map(str, self._devices.indices))}"
+        if set(rejected) == {GPU_NOT_NAMED}:
+            return "no row names its GPU", NAMED
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
         return what, "record again, or give another log"

@@ -35,6 +35,8 @@ class Account:
         pairs: those that ended with a carriage return and a newline.
         returns: those that ended with a lone carriage return.
         delimiter: what parts the cells of its last rows; empty where it is no table.
+        latin: lines in Latin-1 among those in UTF-8.
+        joined: rows on several lines, as a quoted cell holds newlines.
         quoted: rows whose cells stood in quotes.
         trailing: whether bytes of something else follow a compressed log.
     """
@@ -51,6 +53,8 @@ class Account:
     pairs: int = 0
     returns: int = 0
     delimiter: str = ","
+    latin: int = 0
+    joined: int = 0
     quoted: int = 0
     trailing: bool = False
 
@@ -63,6 +67,10 @@ class Account:
             found.append("The compressed log is followed by other bytes: they are ignored.")
         if self.nul_bytes:
             found.append(f"{counted(self.nul_bytes, 'NUL byte')} in {counted(self.nul_runs, 'run')} skipped.")
+        if self.latin:
+            found.append(f"{counted(self.latin, 'line')} in Latin-1, not in UTF-8: read so.")
+        if self.joined:
+            found.append(f"{counted(self.joined, 'row')} on several lines, by newlines in quotes: each counted as one.")
         if self.long_lines:
             found.append(f"{counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
         return tuple(found)

@@ -72,6 +72,7 @@ class Reading:
         self._hosts: SideBySide | None = None
         self._trainings = [(each, RawFile(each.path)) for each in training]
         self._trained: list[Training] = []
+        self._unused: dict[str, str] = {}
         self.longer_name = ""
 
     @property
@@ -105,6 +106,7 @@ class Reading:
         return self._placed + tuple(
             Source(kind="training", locator=each.locator, sha256=file.sha256(), bytes=file.hashed)
             for each, file in self._trainings
+            if each.locator not in self._unused
         )
 
     @property
@@ -178,10 +180,13 @@ class Reading:
         for each, file in self._trainings:
             try:
                 read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
+                if read.dated:
+                    time_bases.check([self._inputs[0], each], [base, read.outcome], self._placement.tz)
             except SourceError as error:
-                raise error.at(each.locator) from error
-            if read.dated:
-                time_bases.check([self._inputs[0], each], [base, read.outcome], self._placement.tz)
+                if not each.beside:
+                    raise error.at(each.locator) from error
+                self._unused[each.locator] = f"{each.locator} beside the log is not used: {error.what}; {error.hint}."
+                continue
             self._refuse(read.outcome, each.locator)
             yield read
 
@@ -230,6 +235,7 @@ class Reading:
         if not self._merged:
             said = time_bases.notes(self._inputs, outcomes, self._placement.tz)
             quality = replace(quality, notes=(*quality.notes, *said))
+        quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
             id=self.run_id,
             name=self.name,

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from gpureport.importers.delimited.pieces import head_text
 from gpureport.importers.raw import RawFile
 from gpureport.importers.registry import Registry
 from gpureport.importers.thinning import thinned
+from gpureport.importers.wording import columns_option
 
 if TYPE_CHECKING:
     from gpureport.importers.tracked import Tracker
@@ -49,6 +51,9 @@ _ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
 """How MLflow names its stores."""
 
 _LOOKED_AT = 4096
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?: ?[%A-Za-z]+)?", re.ASCII)
+_MOST_CELLS = 50
+"""Cells of a line of numbers that may be a query without its header."""
 _BINARY = 0.01
 """Share of characters of no text from which on a file is none."""
 
@@ -175,7 +180,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = next((each for each in importers if each.kind == kind), None) if kind else _reader(file, head, importers)
-    packed = None if found else compression.archive(file)
+    packed = None if kind else compression.archive(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
     if found is None:
@@ -192,15 +197,34 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
     if before := prefixed.prefix(head_text(head)):
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", prefixed.HINT)
-    what = f"not a known log (it begins {first!r})" if first else "not a text log"
-    from gpureport.importers.mapped.suggestion import Suggestion, suggestion  # noqa: PLC0415 - most are known
+    from gpureport.importers.mistaken import mistaken  # noqa: PLC0415 - most are known
 
-    found = suggestion(head_text(head)) if first and importers is IMPORTERS else Suggestion()
+    if importers is IMPORTERS and first and (known := mistaken(head_text(head))):
+        return SourceError(source, *known)
+    what = f"not a known log (it begins {first!r})" if first else "not a text log"
+    if importers is BESIDE:
+        return SourceError(source, what, _WANTED_BESIDE)
+    return _unmapped(source, what, head) if first else SourceError(source, what, _WANTED)
+
+
+def _unmapped(source: str, what: str, head: bytes) -> SourceError:
+    """Return that a text is no known log, with a map or an option where it may be a table."""
+    from gpureport.importers.mapped.suggestion import suggestion  # noqa: PLC0415 - most are known
+
+    found = suggestion(head_text(head))
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
         return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
-    return SourceError(source, what, _WANTED_BESIDE if importers is BESIDE else _WANTED)
+    names = [f"column_{place + 1}" for place in range(_bare_cells(head))]
+    without = f", or where it is one without its header, {columns_option(names)}" if names else ""
+    return SourceError(source, what, _WANTED + without)
+
+
+def _bare_cells(head: bytes) -> int:
+    """Return how many cells the first line has where all are numbers, with a unit or without; else 0."""
+    row = [cell.strip() for cell in head_text(head).partition("\n")[0].split(",")]
+    return len(row) if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)) else 0
 
 
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
@@ -208,7 +232,7 @@ def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
         if path.is_file() and not path.name.startswith("."):
             file, beside = RawFile(path), importers is BESIDE
             found = _reader(file, _head(file), importers)
-            if found is not None:
+            if found is not None and compression.archive(file) is None:
                 yield Input(path, found, str(path), beside)
 
 
@@ -231,7 +255,7 @@ def unrecognised(source: str | Path) -> list[Path]:
         return []
     known = {each.path for each in _recognised(folder, IMPORTERS)}
     if len(known) == 1:
-        known |= {each.path for each in _recognised(folder, BESIDE)}
+        known |= {each.path for each in _recognised(folder, BESIDE)} | set(_training(folder))
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
@@ -290,6 +314,30 @@ def training_logs(paths: Sequence[str | Path]) -> list[Given]:
             raise SourceError(path, "not a known training log", WANTED)
         found.append(Given(file, path))
     return found
+
+
+def training_beside(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
+    """Return the training logs that lie in the folder of a run's only log, as a host log does.
+
+    Args:
+        source: what a person named; beside a log that is named itself, nothing is looked for.
+        inputs: the log, and the files joined to it already.
+    """
+    folders = {each.path.parent for each in inputs}
+    if not Path(source).is_dir() or len(folders) != 1:
+        return []
+    (folder,) = folders
+    logs = {each.path for each in _recognised(folder, IMPORTERS)} | {each.path for each in inputs}
+    alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognised(folder, IMPORTERS))
+    return [Given(path, str(path), beside=True) for path in _training(folder) if path not in logs] if alone else []
+
+
+def _training(folder: Path) -> list[Path]:
+    """Return the files of a folder that are training logs by their content."""
+    from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
+
+    files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
+    return [path for path in files if TrainingLog().trains(_head(RawFile(path)))]
 
 
 def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None) -> list[Input]:

@@ -1,5 +1,6 @@
 """Counts and lists in the notes and errors of importers."""
 
+import shlex
 from collections.abc import Sequence
 
 
@@ -12,3 +13,14 @@ def first(names: Sequence[str], most: int) -> str:
     """Return at most so many names, and how many more there are: `a, b, c and 2 more`."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
+
+
+def columns_option(headings: Sequence[str]) -> str:
+    """Return what to type for rows without a header: the option, and which of its names are still to be found.
+
+    Args:
+        headings: one for each cell; `column_3` stands for one that is not known.
+    """
+    unknown = [heading for heading in headings if heading.startswith("column_")]
+    line = f"name its columns: --columns {shlex.quote(','.join(headings))}"
+    return line + (f", with what --query-gpu asked for in place of {', '.join(unknown)}" if unknown else "")

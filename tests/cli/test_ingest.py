@@ -161,7 +161,7 @@ def test_standard_input_and_pipes(tmp_path: Path) -> None:
     assert done.stderr.startswith("gpureport: -: it holds a header and no row")
     unmapped = [*command, "--source-kind", "mapped"]
     done = subprocess.run(unmapped, input=text, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.stderr.startswith("gpureport: -: nothing says what its columns are; ")
+    assert done.stderr.startswith("gpureport: -: no map says what its columns are; ")
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(
         [*command[:4], "pipe", *command[5:]], cwd=tmp_path, stdout=subprocess.PIPE, text=True

@@ -31,19 +31,22 @@ def test_an_unknown_table_is_refused_with_a_map(wrapper: Path, gpureport: Progra
 
 
 def test_other_time_stamps_are_refused_with_the_way_to_a_map(wrapper: Path, gpureport: Program) -> None:
-    """A query whose stamps a script counted since 1970: each message says what to type, and it works."""
-    rows = (f"{1_773_478_800 + tick}.25,0,{50 + tick % 9}" for tick in range(30))
-    (wrapper / "epoch.csv").write_text("\n".join(("timestamp,index,utilization.gpu [%]", *rows, "")))
-    refused = gpureport("analyze", "epoch.csv")
+    """A query whose stamps a spreadsheet wrote: each message says what to type, and it works."""
+    rows = (f"03/14/2026 09:26:{tick:02d} AM,0,{50 + tick % 9}" for tick in range(30))
+    (wrapper / "sheet.csv").write_text("\n".join(("timestamp,index,utilization.gpu [%]", *rows, "")))
+    refused = gpureport("analyze", "sheet.csv")
     assert (refused.code, refused.out) == (3, "")
     assert refused.err == (
-        "gpureport: epoch.csv: its time stamps are none that nvidia-smi writes (line 2 begins '1773478800.25,0,50'); "
+        "gpureport: sheet.csv: its time stamps are none that nvidia-smi writes "
+        "(line 2 begins '03/14/2026 09:26:00 AM,0'); "
         "--source-kind mapped prints a map in which their format can be said\n"
     )
-    first, *rest = gpureport("ingest", "epoch.csv", "--source-kind", "mapped").err.splitlines()
-    assert first.startswith("gpureport: epoch.csv: nothing says what its columns are; save what stands below ")
-    Path("epoch.toml").write_text("\n".join(rest))
-    done = gpureport("ingest", "epoch.csv", "--map", "epoch.toml")
+    for command in ("ingest", "analyze"):
+        draft = gpureport(command, "sheet.csv", "--source-kind", "mapped")
+        wanted = "no map says what its columns are; save standard output as map.toml, correct it, give --map"
+        assert (draft.code, draft.err) == (3, f"gpureport: sheet.csv: {wanted}\n")
+        Path("sheet.toml").write_text(draft.out)
+    done = gpureport("ingest", "sheet.csv", "--map", "sheet.toml")
     assert (done.code, "31 lines = 30 rows kept + 0 rejected" in done.out) == (0, True)
 
 

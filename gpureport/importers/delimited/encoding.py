@@ -42,6 +42,35 @@ _HELD = 36
 """Bytes within which a change shows."""
 
 
+_LATIN = re.compile(rb"[\t\r -~]*+[\xa0-\xfd][\t\r -~\xa0-\xfd]*+")
+"""A line as Windows and Linux wrote it before UTF-8; damage leaves control characters, and the two highest bytes."""
+
+
+def latin(lines: bytes, account: Account) -> bytes:
+    """Return lines with those in UTF-8 that are Latin-1; the account counts them.
+
+    Bytes that are neither stay as they are: they are a matter of their line.
+    """
+    if lines.isascii():
+        return lines
+    try:
+        lines.decode()
+    except UnicodeDecodeError:
+        return b"\n".join(_line(each, account) for each in lines.split(b"\n"))
+    return lines
+
+
+def _line(raw: bytes, account: Account) -> bytes:
+    if raw.isascii() or not _LATIN.fullmatch(raw):
+        return raw
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        account.latin += 1
+        return raw.decode("latin-1").encode()
+    return raw
+
+
 def sniff(head: bytes) -> tuple[int, str]:
     """Return how many bytes a byte order mark takes, and the encoding the text begins with.
 

@@ -87,6 +87,15 @@ def row(fragment: Fragment, layout: Layout) -> str | None:
     return layout.delimiter.join(cells)
 
 
+def before_stamp(fragment: Fragment, layout: Layout) -> str:
+    """Return the cells before the time stamp of a row that `row` leaves out, empty where there are none."""
+    surplus = fragment.text.count(layout.delimiter) + 1 - len(layout.columns)
+    cells = fragment.text.split(layout.delimiter)
+    if surplus <= 0 or layout.stamp is None or _is_stamp(cells[layout.stamp]):
+        return ""
+    return layout.delimiter.join(cells[:surplus]).strip() if _is_stamp(cells[layout.stamp + surplus]) else ""
+
+
 def _is_stamp(cell: str) -> bool:
     return STAMP.fullmatch(cell.strip()) is not None
 

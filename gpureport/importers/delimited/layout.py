@@ -20,12 +20,14 @@ class Layout:
         delimiter: character between cells. With a semicolon the decimal sign is a comma and dates begin with the
             day, as spreadsheets write them where the comma is the decimal sign.
         header: the line that declares them, empty when none does.
+        absolute: whether time stamps are counts since 1970 or name their offset, so that they are UTC.
     """
 
     columns: tuple[Column, ...]
     stamp: int | None
     delimiter: str = ","
     header: str = field(default="", compare=False)
+    absolute: bool = False
 
     def holds(self, targets: Collection[str]) -> bool:
         """Return whether a column fills any of the targets."""

@@ -6,19 +6,20 @@ NUL bytes breaks a line in two, and what is left on either side is believed only
 
 import re
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
 
-from gpureport.columns import IntArray
-from gpureport.importers.delimited.fragments import Fragment, fragments, row, torn_off, why
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.delimited.fragments import Fragment, before_stamp, fragments, row, torn_off, why
 from gpureport.importers.delimited.gathered import Gathered
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.line_table import LineTable
 from gpureport.importers.delimited.parts import Dialect, LineKind, OddLine, Parsed, Section
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.delimited.tables import TableReader
-from gpureport.importers.reasons import NUL_BYTES, TORN, WRONG_CELLS
+from gpureport.importers.reasons import MALFORMED, NUL_BYTES, TORN, WRONG_CELLS
 
 _LONGEST = 4096
 """A line longer than this does not end in a header."""
@@ -41,6 +42,7 @@ class Lines:
         self._tables = tables
         self._odd: list[OddLine] = []
         self._lines = 0
+        self._unnamed: Counter[str] = Counter()
         self._looked_at: dict[Layout | None, list[int]] = {}
         self._begins = _begins(None)
 
@@ -52,7 +54,9 @@ class Lines:
             line = self._until_header(table, line, rows)
         sections = tuple(rows.sections(self._table))
         odd = tuple(sorted(self._odd, key=lambda line: line.number))
-        return Parsed(layout=rows.layout, sections=sections, odd=odd, lines=self._lines, cut=table.cut)
+        return Parsed(
+            layout=rows.layout, sections=sections, odd=odd, lines=self._lines, cut=table.cut, unnamed=self._unnamed
+        )
 
     def _until_header(self, table: LineTable, begin: int, rows: Gathered) -> int:
         """Sort lines until a header changes the layout; return the line after it."""
@@ -119,14 +123,16 @@ class Lines:
             return self._reject(fragment, why(fragment, layout))
         whole = row(fragment, layout)
         if whole is not None:
+            before = before_stamp(fragment, layout)
+            if before:
+                self._unnamed[before] += 1
             rows.add_one(whole, fragment.number)
-            return whole
+            return None if before else whole
         rest = torn_off(fragment, layout)
         if rest is None:
             return self._reject(fragment, why(fragment, layout), layout.delimiter)
-        self._lines += 1
         rows.add_one(rest, fragment.number)
-        self._reject(fragment, TORN, layout.delimiter)
+        self._tear_off(fragment)
         return None
 
     def _header(self, fragment: Fragment, layout: Layout | None) -> Layout | None:
@@ -153,6 +159,13 @@ class Lines:
         self._odd.append(OddLine(fragment.number, kind, reason, fragment.text, cells))
         return self._odd[-1]
 
+    def _tear_off(self, fragment: Fragment) -> None:
+        """Take the part of another line that stands before a row; a message of the driver counts as a line."""
+        message = self._dialect.classify(fragment.text.strip()) is LineKind.EVENT
+        self._lines += message
+        kind = LineKind.EVENT if message else LineKind.TORN_OFF
+        self._odd.append(OddLine(fragment.number, kind, TORN, fragment.text))
+
     def _table(self, data: bytes, layout: Layout, numbers: IntArray) -> Section:
         """Read the rows of a layout; those with a cell that is not what its column holds are rejected."""
         found = self._tables.read(data, layout, numbers)
@@ -160,11 +173,26 @@ class Lines:
             msg = "lines with the right number of cells must parse"
             raise AssertionError(msg)
         section, faults = found
+        if (mended := self._mended(data, layout, numbers, faults)) != data:
+            return self._table(mended, layout, numbers)
         bad = np.zeros(len(numbers), dtype=np.bool_)
         for reason, wrong in faults.items():
             self._reject_rows(data, numbers, np.flatnonzero(wrong & ~bad), reason)
             bad |= wrong
         return section.select(~bad) if bad.any() else section
+
+    def _mended(self, data: bytes, layout: Layout, numbers: IntArray, faults: dict[str, BoolArray]) -> bytes:
+        """Return rows without the parts of stamps that others were torn onto."""
+        stamp = "" if layout.stamp is None else f"{MALFORMED} {layout.columns[layout.stamp].source}"
+        if stamp not in faults:
+            return data
+        texts = data.split(b"\n")
+        for place in np.flatnonzero(faults[stamp]).tolist():
+            fragment = Fragment(int(numbers[place]), texts[place].decode(errors="replace").strip("\r"))
+            if (rest := torn_off(fragment, layout)) is not None:
+                texts[place] = rest.encode()
+                self._tear_off(fragment)
+        return b"\n".join(texts)
 
     def _reject_rows(self, data: bytes, numbers: IntArray, places: IntArray, reason: str) -> None:
         texts = data.split(b"\n") if len(places) else []

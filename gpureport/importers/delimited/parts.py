@@ -1,6 +1,7 @@
 """What a piece of a log turns into: sections of rows, and lines that are none."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -16,6 +17,8 @@ class LineKind(StrEnum):
     NOISE = "noise"
     EVENT = "event"
     REJECTED = "rejected"
+    TORN_OFF = "torn off"
+    """What stands on one line with a row, before it: the line is counted for the row."""
 
 
 class Dialect(Protocol):
@@ -85,6 +88,7 @@ class Parsed:
         odd: its other non-empty lines.
         lines: number of its non-empty lines; a damaged line that is taken apart counts once a part.
         cut: whether the log ends inside its last line.
+        unnamed: what stands before the time stamps of rows without a heading, by number of rows.
     """
 
     layout: Layout | None
@@ -92,3 +96,4 @@ class Parsed:
     odd: tuple[OddLine, ...]
     lines: int
     cut: bool = False
+    unnamed: Mapping[str, int] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from itertools import islice
 
 import numpy as np
 
-from gpureport.importers.delimited import cleaning, compression, encoding
+from gpureport.importers.delimited import cleaning, compression, encoding, quoting
 from gpureport.importers.raw import BLOCK, Account, RawFile
 
 PIECE_BYTES = 5 * 2**20
@@ -54,7 +54,13 @@ def head(file: RawFile, length: int) -> bytes:
         found += block
         if len(found) >= length:
             break
-    return found[:length]
+    whole = found.rfind(b"\n", 0, length) + 1
+    return _text(found[:whole], file.account) + found[whole:length]
+
+
+def _text(lines: bytes, account: Account) -> bytes:
+    """Return whole lines in UTF-8, each row on one."""
+    return quoting.joined(encoding.latin(lines, account), account)
 
 
 def _decoded(file: RawFile, size: int) -> Iterator[bytes]:
@@ -84,8 +90,8 @@ def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = cleaning.LO
             lines += int(np.count_nonzero(np.frombuffer(block, dtype=np.uint8) == _NEWLINE))
         rest.add(block[cut:])
         if held >= size:
-            yield Piece(b"".join(whole), line, last=False, lines=lines)
+            yield Piece(_text(b"".join(whole), file.account), line, last=False, lines=lines)
             line, lines, held, whole = line + lines, 0, 0, []
     whole.append(rest.ended())
     file.account.newlines = line + lines - 1
-    yield Piece(b"".join(whole), line, last=True, lines=lines)
+    yield Piece(_text(b"".join(whole), file.account), line, last=True, lines=lines)

@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.delimited import stamps
+from gpureport.importers.delimited import absolute_stamps, stamps
 from gpureport.importers.delimited.cells import CellReader, Decoded
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parts import Section
@@ -53,7 +53,7 @@ class TableReader:
                 faults[f"{MALFORMED} {column.source}"] = wrong
         times = np.zeros(len(numbers), dtype=np.int64)
         if layout.stamp is not None:
-            times, good = stamps.parse(table.column(layout.stamp).chunk(0), day_first=layout.day_first)
+            times, good = _times(table.column(layout.stamp).chunk(0), layout)
             if not good.all():
                 faults[f"{MALFORMED} {layout.columns[layout.stamp].source}"] = ~good
         if (torn := _torn(columns, len(layout.columns) - 1)) is not None:
@@ -80,6 +80,13 @@ class TableReader:
         """Note a column of numbers that has many distinct texts."""
         if plain and hasattr(texts, "dictionary") and len(texts.dictionary) > max(_MANY * len(texts), _FEWEST):
             self._plain.add((position, target))
+
+
+def _times(texts: Any, layout: Layout) -> tuple[IntArray, BoolArray]:  # noqa: ANN401 - an Arrow string array, whose buffers the stubs hide
+    """Return the time stamps of rows in microseconds, and which are any."""
+    if layout.absolute:
+        return absolute_stamps.parse(texts)
+    return stamps.parse(texts, day_first=layout.day_first)
 
 
 def _read_csv(data: bytes, layout: Layout, kinds: dict[str, Any]) -> "pa.Table | None":

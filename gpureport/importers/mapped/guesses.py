@@ -10,6 +10,7 @@ from gpureport.importers.mapped.tolerant import quantity, written_unit
 from gpureport.importers.mapping import ISO
 from gpureport.importers.moments import epoch, iso
 from gpureport.metrics import BY_NAME, Scope
+from gpureport.units import UNITS
 
 _TIME = re.compile(r"time|date|timestamp|datetime|ts|time_?stamp|epoch|unix_?time", re.IGNORECASE)
 _WRITTEN = (
@@ -50,17 +51,35 @@ _OF_HOST: tuple[tuple[str, str], ...] = (
     (r"cpu", "cpu_utilization_ratio"),
 )
 _HEADING_UNITS = {
-    "By": (("gib", "GiB"), ("gb", "GiB"), ("mib", "MiB"), ("mb", "MiB"), ("kib", "KiB"), ("bytes", "B")),
-    "W": (("mw", "mW"), ("kw", "kW"), ("w", "W")),
-    "Hz": (("ghz", "GHz"), ("mhz", "MHz"), ("khz", "kHz"), ("hz", "Hz")),
-    "1": (("%", "%"), ("percent", "%"), ("pct", "%"), ("ratio", "1"), ("frac", "1")),
-    "Cel": (("", "C"),),
+    "By": {"gib": "GiB", "gb": "GiB", "mib": "MiB", "mb": "MiB", "kib": "KiB", "kb": "KiB", "bytes": "B"},
+    "W": {"mw": "mW", "milliwatts": "mW", "kw": "kW", "w": "W", "watt": "W", "watts": "W"},
+    "Hz": {"ghz": "GHz", "mhz": "MHz", "khz": "kHz", "hz": "Hz"},
+    "1": {"%": "%", "percent": "%", "percentage": "%", "pct": "%", "perc": "%", "ratio": "1", "frac": "1"},
+    "Cel": {"c": "C", "celsius": "C", "degc": "C"},
 }
+"""Words of a heading that state a unit, by the base unit of what is counted in it."""
+_FOREIGN = {"rpm", "wh", "kwh", "j", "mj", "kj", "joule", "joules", "v", "mv", "volt", "volts", "f", "fahrenheit", "k"}
+"""Words that state a unit in which no metric of a table is counted."""
+_UNPROVEN = {"c"}
+"""Words too short to say that a column holds nothing else."""
 _LIKELY_WATTS = (100.0, 1_500.0)
 """Decimals in this range, from a GPU, are watts: nothing else a script logs lies there with a fraction."""
-_MANY_BYTES, _MANY_MIB = 1e7, 300.0
-_MANY_HERTZ, _MANY_KHZ = 1e7, 1e4
-_MANY_WATTS = 2_000.0
+_MIB, _GIB = 2.0**20, 2.0**30
+_SIZES: dict[str, tuple[tuple[str, ...], float, float]] = {
+    "gpu_memory_total_bytes": (("B", "MiB", "GiB"), 512 * _MIB, 300 * _GIB),
+    "host_memory_used_bytes": (("B", "MiB", "GiB"), 256 * _MIB, 8_192 * _GIB),
+    "host_memory_total_bytes": (("B", "MiB", "GiB"), 1 * _GIB, 8_192 * _GIB),
+    "By": (("B", "MiB", "GiB"), 1 * _MIB, 300 * _GIB),
+    "W": (("W", "mW"), 3.0, 2_500.0),
+    "Hz": (("MHz", "GHz", "kHz", "Hz"), 1e8, 2e10),
+    "Cel": (("C",), 0.0, 130.0),
+}
+"""Units that tools count a metric or a base unit in, and how small and large its highest value can be.
+
+Pragmatic: a GPU that is idle holds a few MiB and draws some watts, the largest holds 288 GB and draws 1.4 kW.
+"""
+_MOST_PERCENT = 200.0
+"""Fans alone turn faster than the whole."""
 _GPU_SUFFIX = re.compile(r"[ _:.\-](\d{1,2})$", re.ASCII)
 
 
@@ -70,13 +89,15 @@ class Guess:
 
     Attributes:
         metric: metric; empty when there is none like it.
-        unit: unit of its numbers.
+        unit: unit of its numbers; empty where neither heading nor cells prove one.
+        units: units that come into question then.
         gpu: index of the GPU; None for the machine, or where the heading names none.
         sure: whether heading and cells agree; a guess from the cells alone is not.
     """
 
     metric: str = ""
     unit: str = ""
+    units: tuple[str, ...] = ()
     gpu: int | None = None
     sure: bool = False
 
@@ -147,36 +168,45 @@ def _first(shapes: Sequence[tuple[str, str]], heading: str) -> str:
 
 
 def _fitting(metric: str, heading: str, held: Sequence[str], gpu: int | None) -> Guess:
-    """Return the guess with its unit, none when no unit makes values of the cells."""
+    """Return the guess with its unit, none where heading or cells state a unit of something else."""
     if not metric or not held:
         return Guess(gpu=gpu)
-    unit = _unit(metric, heading, held)
-    fits = all(quantity(cell, unit, metric) is not None for cell in held)
-    scope = BY_NAME[metric].scope
-    return (
-        Guess(metric=metric, unit=unit, gpu=gpu if scope is Scope.GPU else None, sure=True) if fits else Guess(gpu=gpu)
+    base = BY_NAME[metric].unit
+    stated = _stated(base, heading, held)
+    units = _sized(metric, base, held) if stated is None else stated
+    trial = next(iter(units), None)
+    if trial is None or any(quantity(cell, trial, metric) is None for cell in held):
+        return Guess(gpu=gpu)
+    return Guess(
+        metric=metric,
+        unit=trial if len(units) == 1 else "",
+        units=units,
+        gpu=gpu if BY_NAME[metric].scope is Scope.GPU else None,
+        sure=True,
     )
 
 
-def _unit(metric: str, heading: str, held: Sequence[str]) -> str:
-    """Return the unit of a column: that of its cells, else of its heading, else told by their size."""
-    base = BY_NAME[metric].unit
-    stated = [unit for cell in held if (unit := written_unit(cell))]
+def _stated(base: str, heading: str, held: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the unit that cells or heading state, none of one that is no unit of the metric; None where none is."""
+    stated = next((unit for cell in held if (unit := written_unit(cell))), "")
     if stated:
-        return stated[0]
-    words = {*_words(heading), *_words(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", heading))}
-    for ending, unit in _HEADING_UNITS[base]:
-        if ending in words or (ending == "%" and "%" in heading) or not ending:
-            return unit
-    numbers = [number for cell in held if (number := quantities.number(cell)) is not None]
-    most = max(numbers, default=0.0)
-    if base == "By":
-        return "B" if most > _MANY_BYTES else "MiB" if most > _MANY_MIB else "GiB"
-    if base == "Hz":
-        return "Hz" if most > _MANY_HERTZ else "kHz" if most > _MANY_KHZ else "MHz"
-    if base == "W":
-        return "mW" if most > _MANY_WATTS else "W"
-    return "1" if most <= 1 and any(not number.is_integer() for number in numbers) else "%"
+        return (stated,) if UNITS[stated].base == base else ()
+    words = {*_words(heading), *_words(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", heading)), *("%" * ("%" in heading))}
+    own = next((unit for word, unit in _HEADING_UNITS.get(base, {}).items() if word in words), "")
+    if own:
+        return (own,)
+    others = {word for units in _HEADING_UNITS.values() for word in units} - _UNPROVEN | _FOREIGN
+    return () if words & others else None
+
+
+def _sized(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
+    """Return the units that the size of the numbers leaves; all that there are where it leaves none."""
+    most = max((number for cell in held if (number := quantities.number(cell)) is not None), default=0.0)
+    if base == "1":
+        return ("%",) if 1 < most <= _MOST_PERCENT else ("%", "1")
+    units, low, high = _SIZES.get(metric) or _SIZES[base]
+    left = tuple(unit for unit in units if low <= UNITS[unit].to_base(most) <= high)
+    return left or (units if len(units) > 1 else ())
 
 
 def _words(heading: str) -> list[str]:

@@ -24,7 +24,7 @@ from gpureport.importers.nvidia_smi import fields, places
 from gpureport.importers.nvidia_smi.beginning import beginning, every_line
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.machines import Machines
-from gpureport.importers.nvidia_smi.messages import Messages
+from gpureport.importers.nvidia_smi.messages import Messages, lost_rows
 from gpureport.importers.nvidia_smi.opening import Opening, opening
 from gpureport.importers.nvidia_smi.timeless import strange
 from gpureport.importers.nvidia_smi.torn import Torn
@@ -62,6 +62,8 @@ _RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gp
 _SHOWN = 24
 """Letters of a line that a message bears."""
 _UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
+_TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_time", "ts"}
+"""What people call a column of times."""
 _INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 
 
@@ -88,6 +90,7 @@ class QueryGpuExtraction:
         self._opening = Opening()
         self._columns = ColumnsRead("", _ROLES)
         self._stamped: bool | None = None
+        self._absolute = False
         self._problem: tuple[str, str] | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -144,7 +147,9 @@ class QueryGpuExtraction:
         if self._stamped is None:
             self._stamped = layout.stamp is not None or self._opening.stamped
         if layout.stamp is None and (self._tick_times is None or self._stamped):
-            return f"no timestamp column among {names}", _INTERVAL
+            time = next((each.source for each in layout.columns if each.source.lower() in _TIMES), "")
+            hint = f"call {time} timestamp in its header where it holds the time, or {_INTERVAL}" if time else _INTERVAL
+            return f"no timestamp column among {names}", hint
         if layout.stamp is not None and not self._stamped:
             return "time stamps below rows without any", "split the log where its columns change"
         return None
@@ -154,7 +159,7 @@ class QueryGpuExtraction:
         from gpureport.importers.survey import survey  # noqa: PLC0415 - the stamps of most logs rise
 
         again = QueryGpuExtraction(self._file.again(), self._placement)
-        return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: again._devices.sure)
+        return survey((rows for _, rows in again._rows()), self._assembly.zone, sure=lambda: again._devices.sure)
 
     def _assigned(self, section: Section, positions: IntArray | None) -> Rows:
         """Return the rows of a section with the GPU each belongs to."""
@@ -180,6 +185,9 @@ class QueryGpuExtraction:
             times = self._tick_times.times(codes, ids)
             # counted times are no local ones
             self._assembly.zone = None
+        if section.layout.absolute and section.layout.stamp is not None:
+            # and UTC is not local either
+            self._absolute, self._assembly.zone = True, None
         stray = (codes >= 0) & self._strays.found(times, codes)
         self._tally.drop(OUT_OF_SEQUENCE, section.numbers[stray])
         codes[stray] = NOT_NAMED
@@ -187,7 +195,7 @@ class QueryGpuExtraction:
 
     def _note(self, section: Section, devices: IntArray, ids: list[str], times: IntArray) -> None:
         """Note what happened up to the end of a section."""
-        self._messages.add_lost(section, devices, ids, times)
+        self._messages.add_lost(lost_rows(section), section.numbers, devices, ids, times)
         kept = devices >= 0
         before = [line for line in self._events if line.number < section.numbers[-1]]
         self._events = self._events[len(before) :]
@@ -236,6 +244,7 @@ class QueryGpuExtraction:
             rejects=self._tally.rejects(),
             renamed={} if plan is None else plan.renamed(),
             columns=self._columns.columns(),
+            timezone="UTC" if self._absolute else None,
             understanding=self._understanding(plan),
         )
 

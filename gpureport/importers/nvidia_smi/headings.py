@@ -24,6 +24,7 @@ _UNITS = {
     "watts": "W",
     "mw": "mW",
     "c": "C",
+    "°c": "C",
     "celsius": "C",
     "mhz": "MHz",
 }

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpureport.importers.delimited.cells import Column
 from gpureport.importers.delimited.layout import Layout, cells, extra_name
@@ -29,7 +29,7 @@ XID = "NVRM: Xid ("
 """What stands in a line of the kernel's log that tells of an Xid error; recorders copy such lines between the rows."""
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
-_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%]*+[\])]?)"
+_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
 """What every heading looks like: a word, and perhaps a unit."""
 _TITLE = re.compile(rf"[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+")
 """What every header looks like: most lines that are none are told by it, at a tenth of the cost."""
@@ -53,11 +53,13 @@ class QueryGpuDialect:
         fractions: headings of which nobody can say whether they count in per cent; their columns stay text.
         grouped: whether dots part the thousands of numbers.
         instead: columns in place of those of a header that names another number of them.
+        absolute: whether time stamps are counts since 1970 or name their offset.
     """
 
     fractions: frozenset[str] = frozenset()
     grouped: bool = False
     instead: Layout | None = None
+    absolute: bool = False
 
     def header(self, line: str) -> Layout | None:
         """Return the columns a header declares: all cells are field names, at least one of them a known one."""
@@ -76,7 +78,7 @@ class QueryGpuDialect:
                 _text(heading) if heading in self.fractions else each
                 for heading, each in zip(headings, columns, strict=True)
             ]
-        found = arranged(columns, delimiter, line)
+        found = replace(arranged(columns, delimiter, line), absolute=self.absolute)
         return found.grouped() if self.grouped else found
 
     def classify(self, line: str) -> LineKind:
@@ -113,7 +115,8 @@ def _declared(headings: Sequence[str]) -> list[Column] | None:
         # any word is a heading
         return None
     own = _columns(headings, fields.column)
-    telling = any(map(about_gpus, headings)) or (own is not None and any(map(fields.telling, own)))
+    named = [each for heading in headings if (each := fields.column(heading)) is not None]
+    telling = any(map(about_gpus, headings)) or any(map(fields.telling, named))
     written = _columns(headings, column) if telling and len(headings) > 1 else None
     if written is not None and any(each.target in BY_NAME or each.target == fields.CLOCK_EVENTS for each in written):
         return written

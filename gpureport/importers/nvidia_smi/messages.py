@@ -1,7 +1,7 @@
 """What the driver says happened: its messages between rows, and GPUs whose cells say that they are lost."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,8 +15,19 @@ _KINDS = (
     (re.compile(r"NVIDIA-SMI has failed|NVIDIA-SMI couldn't find|Failed to initialize NVML"), "driver_restart"),
     (re.compile(r"No devices were found|Unable to determine the number of GPUs"), "no_devices"),
 )
-_LOST = ("GPU is lost", "GPU requires reset")
+LOST = ("GPU is lost", "GPU requires reset")
+"""Errors in place of a value that say that a GPU answers no more."""
 _KEPT, _LONGEST = 200, 200
+
+
+def lost_rows(section: Section) -> dict[str, IntArray]:
+    """Return the lines of rows of which a cell says that the GPU is lost, by what it says."""
+    return {
+        column.reasons[code] or "": section.numbers[column.codes == code]
+        for column in section.columns.values()
+        for code, reason in enumerate(column.reasons)
+        if reason in LOST
+    }
 
 
 def kind(message: str) -> str:
@@ -53,23 +64,24 @@ class Messages:
             self._events = [e if e.at is not None else replace(e, at=int(times[0])) for e in self._events]
             self._last = int(times[-1])
 
-    def add_lost(self, section: Section, devices: IntArray, ids: list[str], times: IntArray) -> None:
+    def add_lost(
+        self, lost: Mapping[str, IntArray], numbers: IntArray, devices: IntArray, ids: list[str], times: IntArray
+    ) -> None:
         """Take the first row of each GPU whose cells say that it is lost.
 
         Args:
-            section: rows.
+            lost: lines of such rows, by what they say.
+            numbers: line of each row.
             devices: index into `ids` for each row, negative for one that is not kept.
             ids: device ids.
             times: time of each row, in microseconds.
         """
-        for column in section.columns.values():
-            for code in [place for place, reason in enumerate(column.reasons) if reason in _LOST]:
-                rows = np.flatnonzero((column.codes == code) & (devices >= 0))
-                for device in np.unique(devices[rows]).tolist():
-                    row = rows[np.argmax(devices[rows] == device)]
-                    text = f"[{column.reasons[code]}]"
-                    line, at = int(section.numbers[row]), int(times[row])
-                    self._keep(LogEvent(kind="gpu_lost", at=at, line=line, device=ids[device], text=text))
+        for text, lines in lost.items():
+            rows = np.flatnonzero(np.isin(numbers, lines) & (devices >= 0))
+            for device in np.unique(devices[rows]).tolist():
+                row = rows[np.argmax(devices[rows] == device)]
+                line, at = int(numbers[row]), int(times[row])
+                self._keep(LogEvent(kind="gpu_lost", at=at, line=line, device=ids[device], text=f"[{text}]"))
 
     def _keep(self, event: LogEvent) -> None:
         """Keep an event that is the first of its text, or one of the first in all.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.delimited import stamps
+from gpureport.importers.delimited import absolute_stamps, stamps
 from gpureport.importers.delimited.cells import Column, absent
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import cells as split
@@ -15,7 +15,7 @@ from gpureport.importers.nvidia_smi.fractions import fractions
 from gpureport.importers.nvidia_smi.guessing.lines import headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.nvidia_smi.timeless import arranged
-from gpureport.importers.wording import counted
+from gpureport.importers.wording import columns_option, counted
 
 _UNUSED = "The log has a header: --columns was not used."
 
@@ -79,6 +79,9 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
     lines = around_header(head)
     dialect = QueryGpuDialect(fractions=fractions(lines, whole))
     parted = _Head.of(lines, dialect)
+    if parted.header is not None and absolute_stamps.are_absolute(_stamps(parted.after, parted.header)):
+        dialect = replace(dialect, absolute=True)
+        parted = _Head.of(lines, dialect)
     if parted.header is not None and spreadsheet.grouped(lines, parted.header):
         dialect, parted = replace(dialect, grouped=True), replace(parted, header=parted.header.grouped())
     if names is not None:
@@ -87,12 +90,26 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
         found = _above(where, parted, parted.header)
     else:
         found = _guessed(where, lines, whole, dialect) if headerless(lines) else Opening()
+    layout = found.layout
+    if names is not None and layout is not None and absolute_stamps.are_absolute(_stamps(lines, layout)):
+        dialect, layout = replace(dialect, absolute=True), replace(layout, absolute=True)
+        instead = None if found.dialect.instead is None else layout
+        found = replace(found, layout=layout, dialect=replace(found.dialect, instead=instead))
     return replace(
         found,
         dialect=replace(dialect, instead=found.dialect.instead),
         notes=(*_notes(lines, dialect.fractions), *found.notes),
         stamped=any(header.stamp is not None for header in _headers(lines, dialect)),
     )
+
+
+def _stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
+    """Yield the time stamps of lines that have as many cells as a layout has columns."""
+    if layout.stamp is not None:
+        for line in lines:
+            cells = line.split(layout.delimiter)
+            if len(cells) == len(layout.columns):
+                yield cells[layout.stamp]
 
 
 def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
@@ -171,16 +188,18 @@ def _readable(cell: str, column: Column) -> bool:
 def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
     from gpureport.importers.nvidia_smi.guess import guess  # noqa: PLC0415 - most logs have a header
 
-    delimiter, first = split(lines[0])
-    rows = [cells for line in lines if len(cells := split(line)[1]) == len(first)]
+    parted = [split(line) for line in lines]
+    usual = Counter(len(cells) for _, cells in parted if len(cells) > 1).most_common(1)
+    width = usual[0][0] if usual else 1
+    delimiter = next(each for each, cells in parted if len(cells) == width)
+    rows = [cells for _, cells in parted if len(cells) == width]
     found = guess(rows)
-    shown = ",".join(found.headings)
     if found.ambiguous or found.confidence == "low":
         header = next(_headers(whole(), dialect), None)
         if header is not None and any(_fits(line, header) for line in lines):
             return _above(where, _Head(lines, header, ()), header)
         what = f"it has no header, and {'; '.join(found.ambiguous) or 'its cells tell no metric for sure'}"
-        raise SourceError(where, what, f"name its columns with --columns, perhaps {shown}")
+        raise SourceError(where, what, columns_option(found.headings))
     columns = [column for heading in found.headings if (column := fields.column(heading)) is not None]
     said = ", ".join(
         f"{heading} ({sure} confidence: {reason})"

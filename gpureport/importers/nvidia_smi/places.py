@@ -52,7 +52,7 @@ class Places:
     def see(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
         """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
         if layout is not None:
-            rejected = (line for line in odd if line.kind is LineKind.REJECTED)
+            rejected = (line for line in odd if line.kind in {LineKind.REJECTED, LineKind.TORN_OFF})
             self._damaged.extend(line.number for line in rejected if _was_row(line.text, layout))
 
     def along(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
@@ -90,7 +90,8 @@ class Places:
         rows = 0
         for section in sections:
             damaged = np.unique(np.frombuffer(self._damaged.tobytes(), dtype=np.int64))
-            before = np.searchsorted(damaged, section.numbers)
+            # what was torn off stands before the row that was kept of its line
+            before = np.searchsorted(damaged, section.numbers, side="right")
             yield section, (rows + np.arange(len(section.numbers)) + before) % ticks.size
             rows += len(section.numbers)
 

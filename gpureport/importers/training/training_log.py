@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"(?:run-.*-)?tag-(.+)", re.IGNORECASE)
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = "log_history"
+_LEARNT = re.compile(
+    r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])"
+)
+"""What only a training loop writes."""
 WANTED = "give Lightning's metrics.csv, a trainer_state.json, a CSV of TensorBoard, or a CSV with a step or a time"
 
 
@@ -68,6 +72,14 @@ class TrainingLog:
         first = text.partition("\n")[0].strip()
         _, names = header_cells(first)
         return len(names) > 1 and any(telling({key(name): name for name in names}))
+
+    def trains(self, head: bytes) -> bool:
+        """Return whether a file that nobody named is a training log: it names a loss or another such metric too."""
+        text = head_text(head).lstrip()
+        if text.startswith("{"):
+            found = next(_objects(text.split("\n", 1)[:1]), (0, ""))[1]
+            return f'"{_HISTORY}"' in text or (isinstance(found, Mapping) and _trains(found))
+        return self.identify(head) and _trains(header_cells(text.partition("\n")[0].strip())[1])
 
     def read(self, file: RawFile, placement: Placement, started: int, name: str) -> Training:
         """Read a training log.
@@ -175,6 +187,12 @@ class _Reader:
             yield "The training log states no times: its points are known by their steps only."
         elif self.points.kind == "elapsed":
             yield "The training log counts its times from 0: they were counted from the first sample of the run."
+
+
+def _trains(names: Iterable[str]) -> bool:
+    """Return whether headings or keys name a time or a step, and a metric that only a training loop has."""
+    named = {key(name.strip('"').removeprefix("\ufeff")): name for name in names}
+    return any(telling(named)) and (named.keys() >= _BOARD or any(map(_LEARNT.search, named)))
 
 
 def _state(text: str) -> list[Any] | None:

@@ -4,9 +4,11 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 
+import pyarrow as pa
 import pytest
 
 from gpureport.errors import SourceError
+from gpureport.importers import Labels, Placement, Reading, find
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
@@ -66,9 +68,27 @@ def test_an_index_after_nul_bytes_is_not_believed(tmp_path: Path) -> None:
 
 
 def test_a_row_torn_onto_another_is_kept(tmp_path: Path) -> None:
-    """Of a line that begins with a part of another one, the whole row at its end is kept, the part rejected."""
-    account = quality(tmp_path, row(0), row(1)[:40] + row(2), row(3))
-    assert (account.rows_kept, reasons(account), account.lines) == (3, {"torn line": 1}, 5)
+    """Of a line that begins with a part of another one, the whole row at its end is kept, and counted once."""
+    for part in (row(1)[:40], row(1)[:12], "1", "NVIDIA L4, 9"):
+        account = quality(tmp_path, row(0), part + row(2), row(3))
+        assert (account.rows_kept, reasons(account), account.lines) == (3, {}, 4)
+        assert account.notes == ("A whole row was kept of a torn line, 3; what stands before it is left out.",)
+
+
+def test_a_part_left_out_stays_with_the_run(tmp_path: Path) -> None:
+    """What stands before a row that was kept of a torn line is not lost in silence."""
+    path = tmp_path / "gpu.csv"
+    path.write_text("\n".join([HEADER, row(0), row(1)[:40] + row(2), row(3), ""]))
+    (inputs,) = find(path)
+    reading = Reading(inputs, Placement(), Labels())
+    reading.recording()
+    assert row(1)[:40].encode() in pa.CompressedInputStream(pa.BufferReader(reading.rejects()), "zstd").read()
+
+
+def test_a_message_before_a_row_is_an_event(tmp_path: Path) -> None:
+    """A driver's message onto whose line a row was torn is counted besides the row."""
+    account = quality(tmp_path, row(0), "No devices were found" + row(2), row(3))
+    assert (account.rows_kept, account.events, account.lines) == (3, 1, 5)
 
 
 def test_a_last_cell_without_its_unit_is_torn(tmp_path: Path) -> None:
@@ -82,6 +102,8 @@ def test_cells_before_the_stamp_are_left_out(tmp_path: Path) -> None:
     """Rows that grew by cells a wrapper puts in front are read from their stamp on."""
     account = quality(tmp_path, row(0), "eurlex4k,distilbert," + row(1), row(2))
     assert (account.rows_kept, reasons(account)) == (3, {})
+    note = "1 row holds cells before the time stamp that no heading names (eurlex4k,distilbert): they are left out."
+    assert account.notes == (note,)
 
 
 def test_cells_after_the_last_column_are_not_guessed(tmp_path: Path) -> None:
@@ -214,3 +236,31 @@ def test_a_piece_of_very_many_lines_is_parsed_in_parts() -> None:
     numbers = [number for part in parts for section in part.sections for number in section.numbers.tolist()]
     assert numbers == list(range(400_003, 404_003))
     assert [part.cut for part in parts] == [False] * (len(parts) - 1) + [True]
+
+
+@pytest.mark.parametrize(
+    ("header", "cell"),
+    [
+        (f"{HEADER}, label", "Größe"),
+        (f"{HEADER}, temperature.gpu", "50 °C"),
+        (f"{HEADER}, temp (°C)", "50"),
+        (f"{HEADER}, label", "a"),
+    ],
+    ids=["word", "degrees", "heading", "none"],
+)
+def test_letters_of_latin_1_are_read(tmp_path: Path, header: str, cell: str) -> None:
+    """A log of an older encoding is the log that it would be in UTF-8; a note says so."""
+    text = "\n".join([header, *(f"{row(second)}, {cell}" for second in range(20)), ""])
+    plain, other = read_text(tmp_path, text), read_text(tmp_path, text.encode("latin-1"))
+    assert other.series.equals(plain.series)
+    assert other.run.quality.rejected == ()
+    noted = [note for note in other.run.quality.notes if note.endswith("in Latin-1, not in UTF-8: read so.")]
+    assert len(noted) == (not text.isascii())
+
+
+def test_latin_1_among_utf_8(tmp_path: Path) -> None:
+    """A line of each encoding keeps its letters; damage stays what it is."""
+    rows = [f"{row(second)}, Größe".encode("latin-1" if second % 2 else "utf-8") for second in range(8)]
+    rows[5] = rows[5].replace(b"Gr", b"G\x01")
+    account = read_text(tmp_path, b"\n".join([f"{HEADER}, label".encode(), *rows, b""])).run.quality
+    assert (account.rows_kept, reasons(account)) == (7, {"not UTF-8 text": 1})

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers.delimited.quoting import unquoted
+from gpureport.importers.delimited.quoting import joined, unquoted
 from gpureport.importers.raw import Account
 from tests.importers.accounts import kept, lines, percents, rejected, seconds
+from tests.importers.logs import HEADER as UNQUOTED
 from tests.importers.logs import log, read_text, row
 from tests.importers.peak import peak_bytes
 
@@ -95,3 +96,37 @@ def test_a_long_quoted_line_is_handed_on() -> None:
     handed = list(unquoted((content[start : start + 1000] for start in range(0, len(content), 1000)), Account()))
     assert b"".join(handed) == content
     assert max(map(len, handed)) < 70_000
+
+
+def labelled(second: int, label: str) -> str:
+    """Return a row with a label behind its cells."""
+    return f"{row(second, util=second)}, {label}"
+
+
+@pytest.mark.parametrize("label", ['"two\nlines"', '"two\r\n\r\nmore lines"', "plain"])
+def test_a_newline_in_a_quoted_cell_costs_nothing(tmp_path: Path, label: str) -> None:
+    """A row that a label spreads over lines is one row, wherever the label stands, and its neighbours stay."""
+    rows = [labelled(second, label if second in {2, 3} else '"a"') for second in range(6)]
+    recording = read_text(tmp_path, lines(f"{UNQUOTED}, label", *rows))
+    assert (kept(recording), rejected(recording), percents(recording)) == (6, [], [0, 1, 2, 3, 4, 5])
+    note = "2 rows on several lines, by newlines in quotes: each counted as one."
+    assert (note in recording.run.quality.notes) == (label != "plain")
+    first = read_text(tmp_path, lines(f"label, {UNQUOTED}", *(f"{label}, {row(second)}" for second in range(6))))
+    assert (kept(first), rejected(first)) == (6, [])
+
+
+def test_a_newline_in_a_row_of_quoted_cells(tmp_path: Path) -> None:
+    """Where every cell is quoted, the row loses its quotes as its neighbours do."""
+    rows = [f'{line},"{label}"' for line, label in zip(QUOTED, ["one\nmore", *"abcde"], strict=True)]
+    recording = read_text(tmp_path, lines(f'{HEADER},"label"', *rows, "x"))
+    assert (kept(recording), percents(recording)) == (6, [0, 1, 2, 3, 4, 5])
+    assert rejected(recording) == [("wrong number of cells", 1, 9)]
+
+
+@given(st.text(alphabet='a,;"\n \r', max_size=200))
+def test_joining_keeps_the_number_of_lines(text: str) -> None:
+    """Lines below keep their numbers, and nothing but quotes, blanks and ends of lines changes its place."""
+    content = f"{text}\n".encode()
+    found = joined(content, Account())
+    assert found.count(b"\n") == content.count(b"\n")
+    assert [letter for letter in found if letter in b"a,;"] == [letter for letter in content if letter in b"a,;"]

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.errors import SourceError
+from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Placement, Reading, find
 from gpureport.importers.mapped.guesses import guess, time_formats
 from gpureport.importers.mapped.suggestion import suggestion
 from gpureport.importers.mapping import read as read_map
+from gpureport.metrics import BY_NAME, Scope
+from gpureport.units import UNITS
 from tests.importers import neighbours
 
 _CORPUS = os.environ.get("GPUREPORT_CORPUS")
@@ -31,7 +33,27 @@ def suggested(folder: Path, text: str) -> str:
     [
         ("GPU0_Temperature", ["29°C", "30°C"], "gpu_temperature_celsius", "°C", 0),
         ("gpu 3 util (%)", ["61"], "gpu_utilization_ratio", "%", 3),
-        ("util", ["0.61", "1.0"], "gpu_utilization_ratio", "1", None),
+        ("util", ["0.61", "1.0"], "gpu_utilization_ratio", "", None),
+        ("util ratio", ["0.61", "1.0"], "gpu_utilization_ratio", "1", None),
+        ("util", ["0", "0"], "gpu_utilization_ratio", "", None),
+        ("mem %", ["45", "46"], "", "", None),
+        ("memory_percent", ["45.1"], "", "", None),
+        ("GPU1 vram pct", ["45"], "", "", 1),
+        ("GPU1 memory", ["45 %"], "", "", 1),
+        ("pct_ram", ["45"], "", "", None),
+        ("RAM", ["45%"], "", "", None),
+        ("vram_used", ["45", "300"], "gpu_memory_used_bytes", "", None),
+        ("vram_used", ["45", "40960"], "gpu_memory_used_bytes", "MiB", None),
+        ("vram_used", ["12.5"], "gpu_memory_used_bytes", "", None),
+        ("vram_total", ["80"], "gpu_memory_total_bytes", "GiB", None),
+        ("vram_total", ["81920"], "gpu_memory_total_bytes", "MiB", None),
+        ("power %", ["81"], "", "", None),
+        ("power_kwh", ["1.2"], "", "", None),
+        ("gpu_power", ["0"], "gpu_power_watts", "", None),
+        ("gpu_clock", ["1.98"], "gpu_sm_clock_hertz", "GHz", None),
+        ("fan_rpm", ["1500"], "", "", None),
+        ("temp_f", ["120"], "", "", None),
+        ("gpu temp", ["310.5"], "", "", None),
         ("GPU1 Memory Used", ["10240"], "gpu_memory_used_bytes", "MiB", 1),
         ("GPU1 Memory Used", ["10737418240"], "gpu_memory_used_bytes", "B", 1),
         ("vram_gb", ["12.5"], "gpu_memory_used_bytes", "GiB", None),
@@ -56,6 +78,60 @@ def test_a_column_is_told_by_heading_and_cells(
     """The unit is that of the cells, of the heading, or of the size of the numbers."""
     found = guess(heading, cells)
     assert (found.metric, found.unit, found.gpu) == (metric, unit, gpu)
+
+
+_MEMORY = ("mem", "memory", "vram", "GPU0 memory", "gpu_mem_used", "fb", "ram", "host memory", "Memory Usage")
+_SHARE = ("{} %", "{}_pct", "{}_percent", "percent {}", "{}%", "{} (%)", "{}Percentage", "{}_ratio")
+
+
+@pytest.mark.parametrize("heading", [share.format(memory) for memory in _MEMORY for share in _SHARE])
+@pytest.mark.parametrize("cells", [["45", "99.5"], ["0.4", "0.9"], ["45 %", "46 %"], ["40960", "81920"]])
+def test_a_percentage_is_no_memory(heading: str, cells: list[str]) -> None:
+    """A share of memory that a heading or a cell states is never taken for bytes."""
+    assert not guess(heading, cells).metric.endswith("_bytes")
+
+
+@given(
+    st.sampled_from([*_MEMORY, "power", "gpu_power", "util", "GPU1 load", "clock", "sm clk", "temp", "fan", "cpu"]),
+    st.lists(st.floats(0, 1e12).map("{:.6g}".format), min_size=1, max_size=5),
+    st.integers(-12, 12),
+)
+def test_a_unit_is_drafted_where_no_other_can_be_meant(heading: str, cells: list[str], power: int) -> None:
+    """Of numbers without a unit, one unit alone makes a quantity that a GPU or a machine can have."""
+    numbers = [f"{float(cell) * 10.0**power:.6g}" for cell in cells]
+    found = guess(heading, numbers)
+    if found.metric and found.unit:
+        others = {"By": {"B", "MiB", "GiB"}, "W": {"W", "mW"}, "Hz": {"Hz", "kHz", "MHz", "GHz"}, "1": {"1", "%"}}
+        metric = BY_NAME[found.metric]
+        low, high = _POSSIBLE["host" if metric.scope is Scope.HOST and metric.unit == "By" else metric.unit]
+        most = max(map(float, numbers))
+        assert low <= UNITS[found.unit].to_base(most) <= high
+        for unit in others.get(metric.unit, set()) - {found.unit}:
+            assert metric.unit == "1" or not low <= UNITS[unit].to_base(most) <= high
+
+
+_POSSIBLE = {
+    "By": (2.0**20, 300 * 2.0**30),
+    "host": (2.0**28, 2.0**43),
+    "W": (3.0, 2_500.0),
+    "Hz": (1e8, 2e10),
+    "1": (0.01, 2.0),
+    "Cel": (0.0, 130.0),
+}
+
+
+def test_an_open_unit_is_to_be_filled_in(tmp_path: Path) -> None:
+    """The line says between which units to choose, and a map in which it is left so is refused with them."""
+    text = "time,GPU0 mem,GPU0 mem %\n" + "".join(f"{neighbours.stamp(second)},45,12\n" for second in range(3))
+    told = tmp_path / "map.toml"
+    told.write_text(suggested(tmp_path, text))
+    assert (
+        'unit = "?"  # fill in MiB or GiB, which neither heading nor cells tell; a share in % is no memory in use: '
+        "delete it\n" in told.read_text()
+    )
+    assert '# [columns."GPU0 mem %"]  # 12' in told.read_text()
+    with pytest.raises(SettingsError, match=r"'\?' is no unit of its metric \(column 'GPU0 mem'\); units are B, "):
+        read_map(told)
 
 
 def test_the_map_that_is_suggested_reads_the_table(tmp_path: Path) -> None:

@@ -165,11 +165,11 @@ def test_without_a_map_nothing_is_read(tmp_path: Path) -> None:
     path = tmp_path / "table.csv"
     path.write_text(neighbours.wrapper_csv(2))
     (inputs,) = find(path, kind="mapped")
-    with pytest.raises(SourceError, match=r"nothing says what its columns are; save what stands below") as refused:
+    with pytest.raises(SourceError, match=r"no map says what its columns are; save standard output") as refused:
         Reading(inputs, Placement(), Labels()).recording()
     assert 'metric = "gpu_power_watts"' in refused.value.aside
     path.write_text("a,b\n1,2\n")
-    with pytest.raises(SourceError, match=r"nothing says what its columns are; give --map map\.toml"):
+    with pytest.raises(SourceError, match=r"no map says what its columns are; give --map map\.toml"):
         Reading(find(path, kind="mapped")[0], Placement(), Labels()).recording()
 
 

@@ -6,6 +6,7 @@ from itertools import groupby
 
 import numpy as np
 
+from gpureport.columns import IntArray
 from gpureport.importers.assembly import Values
 from gpureport.importers.chunks import Chunk, Record, chunk
 from gpureport.importers.delimited.parts import OddLine
@@ -90,7 +91,7 @@ class Documents:
         for _, records in groupby(self._records, key=lambda record: record.time is None):
             run = list(records)
             found = chunk(run, lines=len(run))
-            yield replace(found, data=self._silent(len(run)) | found.data)
+            yield replace(found, data=self._silent(len(run)) | found.data, lost=self._lost(found.numbers))
         notes = tuple(self._sections.notes)
         lines = self.continued + len(self._odd)
         yield chunk(
@@ -98,6 +99,15 @@ class Documents:
         )
         self._records, self._odd, self.continued = [], [], 0
         self._sections.absent.clear()
+        self._sections.lost.clear()
+
+    def _lost(self, numbers: IntArray) -> dict[str, IntArray]:
+        """Return the lines of rows of lost GPUs, by what is said of these."""
+        lost = self._sections.lost
+        return {
+            text: np.array([line for line in numbers.tolist() if lost.get(line) == text], dtype=np.int64)
+            for text in {lost[line] for line in numbers.tolist() if line in lost}
+        }
 
     def _silent(self, rows: int) -> dict[str, Values]:
         """Return columns that are there and hold no value."""

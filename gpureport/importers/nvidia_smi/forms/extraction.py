@@ -1,6 +1,7 @@
 """A log of nvidia-smi's forms being read: which block was read as what, and what to do where it has no time."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,6 +15,11 @@ from gpureport.importers.nvidia_smi.messages import Messages
 from gpureport.importers.placed import Placed
 from gpureport.importers.placing import Rows
 from gpureport.importers.raw import RawFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpureport.columns import IntArray
 
 _HINT = f"{INTERVAL}: 1 s unless -d said otherwise; dmon -o DT writes the time"
 _LISTS = "record a list of processes with its time: pmon -o DT, or --query-compute-apps=timestamp,..."
@@ -30,16 +36,19 @@ class FormsExtraction(FormExtraction):
         self._form = self._mixed
         self._messages = Messages()
         self._events: list[OddLine] = []
+        self._lost: Mapping[str, IntArray] = {}
         self._throttling = False
 
     def _count(self, part: Chunk) -> None:
         super()._count(part)
         told = (values for name, values in part.data.items() if name == _CLOCK or name.startswith("clock_event_"))
         self._throttling = self._throttling or any(values.valid.any() for values in told)
+        self._lost = part.lost
         self._events += [line for line in part.odd if line.kind is LineKind.EVENT]
 
     def _note(self, rows: Rows, placed: Placed) -> None:
         """Give the messages above the last of the rows a time."""
+        self._messages.add_lost(self._lost, rows.lines, placed.devices, placed.ids, placed.times)
         kept = placed.devices >= 0
         before = [line for line in self._events if line.number < rows.lines[-1]]
         self._events = self._events[len(before) :]

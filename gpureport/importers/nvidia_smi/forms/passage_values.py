@@ -8,6 +8,7 @@ from gpureport.importers.delimited.cells import Absent, Column, Value, absent
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.forms.passages import Passage, PassageValues
 from gpureport.importers.nvidia_smi.forms.query_paths import PART_KINDS, PARTS, column
+from gpureport.importers.nvidia_smi.messages import LOST
 from gpureport.metrics import BY_NAME
 
 _REMEMBERED = 100_000
@@ -138,5 +139,8 @@ def _read(known: Column, text: str) -> _Meant:
     why = absent(text)
     if why is not None:
         return why
+    if text in LOST:
+        # of a name, any words are a value
+        return Absent(text)
     value = known.read(text.removesuffix("x") if known.target.startswith("pcie_link_width") else text)
     return Absent(text) if value is None and _WORDS.fullmatch(text) else value

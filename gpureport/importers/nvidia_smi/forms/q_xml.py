@@ -13,6 +13,7 @@ from gpureport.importers.nvidia_smi.forms.moments import moment
 from gpureport.importers.nvidia_smi.forms.passages import MINOR, Passage, Passages, small
 from gpureport.importers.nvidia_smi.forms.query_paths import SECTIONS
 from gpureport.importers.nvidia_smi.forms.sections import Section
+from gpureport.importers.nvidia_smi.messages import LOST
 from gpureport.importers.reasons import CUT_LAST_LINE, ENTITIES, TORN
 
 _OPENING = re.compile(r"\s*<(?:\?xml\s|!DOCTYPE nvidia_smi_log\b|nvidia_smi_log>)")
@@ -156,6 +157,8 @@ class QueryXml:
             section.flaw = TORN
             return
         section.bus_id = gpu.get("id", "").strip().upper()
+        body = (gpu.text or "").strip()
+        section.lost = body if body in LOST else ""
         for passage in passages:
             section.join(passage)
 

@@ -15,6 +15,7 @@ from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.events import expand
 from gpureport.importers.nvidia_smi.forms.aligned import CUT
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.nvidia_smi.messages import lost_rows
 from gpureport.importers.reasons import UNUSABLE_HEADER
 
 
@@ -68,6 +69,7 @@ class QueryCsv:
                 for position, decoded in section.columns.items()
                 for reason, cells in decoded.absences(every).items()
             },
+            lost=lost_rows(section),
         )
 
 
@@ -81,7 +83,7 @@ def _others(piece: Piece, parsed: Parsed) -> Chunk:
         numbers=np.zeros(0, dtype=np.int64),
         times=None,
         data={},
-        lines=len(odd),
+        lines=sum(line.kind is not LineKind.TORN_OFF for line in odd),
         odd=sorted(odd, key=lambda line: line.number),
         notes=(CUT,) if parsed.cut else (),
     )

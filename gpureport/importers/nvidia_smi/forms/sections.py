@@ -10,6 +10,7 @@ from gpureport.importers.delimited.cells import Value
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.nvidia_smi.forms.passage_values import PassageReader
 from gpureport.importers.nvidia_smi.forms.passages import Passage, PassageValues, joined
+from gpureport.importers.nvidia_smi.messages import LOST
 from gpureport.importers.reasons import MALFORMED, NO_READING
 
 NUMBERED = (
@@ -39,6 +40,7 @@ class Section:
         passages: what it holds, in its order.
         minor: number of its device file, empty where it is not said.
         flaw: why it cannot be used, empty where it can.
+        lost: the driver's words that the GPU answers no more, empty where it did not use them.
     """
 
     number: int
@@ -47,6 +49,7 @@ class Section:
     passages: list[Passage] = field(default_factory=list)
     minor: str = ""
     flaw: str = ""
+    lost: str = ""
 
     def join(self, passage: Passage) -> None:
         """Take a passage."""
@@ -83,6 +86,7 @@ class Sections:
         silent: columns of which a cell has no value.
         averaged: whether power is an average over a second.
         notes: what a reader must know.
+        lost: what the driver said of GPUs that answer no more, by the line of their section.
     """
 
     def __init__(self) -> None:
@@ -91,6 +95,7 @@ class Sections:
         self.silent: dict[str, None] = {}
         self.averaged = False
         self.notes: dict[str, None] = {}
+        self.lost: dict[int, str] = {}
         self._reader = PassageReader()
         self.kept = self._reader.kept
         self._indices: dict[str, str] = {}
@@ -105,6 +110,8 @@ class Sections:
                 odd.append(OddLine(section.number, LineKind.REJECTED, section.flaw, section.text))
                 continue
             values |= self._names(document, section)
+            if section.lost:
+                self.lost[section.number] = section.lost
             records.append(Record(number=section.number, time=document.time, values=values))
         if records:
             self.notes[KEPT] = None
@@ -124,7 +131,9 @@ class Sections:
             section.flaw = section.flaw or whole.flaw
             meanings = [self._reader.meaning(whole)]
             values = dict(meanings[0].values)
-        section.flaw = section.flaw or _flaw(meanings)
+        reasons = {reason for each in meanings for _, reason in each.absent}
+        section.lost = section.lost or next((text for text in LOST if text in reasons), "")
+        section.flaw = section.flaw or _flaw(meanings, lost=bool(section.lost))
         if section.flaw:
             return None
         self._note(meanings, values)
@@ -162,9 +171,9 @@ class Sections:
                     self.notes[NUMBERED] = None
 
 
-def _flaw(meanings: Sequence[PassageValues]) -> str:
-    """Return why the passages of a section are no row, empty where they are one."""
+def _flaw(meanings: Sequence[PassageValues], *, lost: bool) -> str:
+    """Return why the passages of a section are no row, empty where they are one: a lost GPU needs no values."""
     spoilt = next((each.spoilt for each in meanings if each.spoilt), "")
     if spoilt:
         return f"{MALFORMED} {spoilt}"
-    return "" if any(each.measured for each in meanings) else NO_READING
+    return "" if lost or any(each.measured for each in meanings) else NO_READING

@@ -62,7 +62,8 @@ SECOND = (
     ),
     Cell(
         names=("memory.used", "memory.total"),
-        pattern=re.compile(r" *(N/A|[^\s/]+) */ *(\S+) *"),
+        # MIG and integrated GPUs show one text in place of both
+        pattern=re.compile(r" *(?:N/A|Not Supported|(N/A|[^\s/]+) */ *(\S+)) *"),
         parts=("", "/", ""),
     ),
     Cell(names=("utilization.gpu",), pattern=re.compile(r" *(\S+) +\S.*")),
@@ -83,8 +84,8 @@ def _name(text: str) -> Value | Absent | None:
 
 
 def _errors(text: str) -> Value | Absent | None:
-    # a board that counts no memory errors says so where their number would stand
-    return Absent(text) if text == "Off" else _reader("ecc.errors.uncorrected.volatile.total")(text)
+    # a board shows its ECC mode in place of a number where it counts no errors: Off, or On with MIG
+    return Absent(text) if text in {"Off", "On"} else _reader("ecc.errors.uncorrected.volatile.total")(text)
 
 
 _SPECIAL: dict[str, Read] = {"name": _name, "ecc.errors.uncorrected.volatile.total": _errors}
@@ -149,7 +150,11 @@ class CellTexts:
         match = cell.pattern.fullmatch(text.decode(errors="replace"))
         if match is None:
             return (None,) * len(cell.names)
-        return tuple(self._readers[name](part) for name, part in zip(cell.names, match.groups(), strict=True))
+        whole = match[0].strip()
+        return tuple(
+            Absent(whole) if part is None else self._readers[name](part)
+            for name, part in zip(cell.names, match.groups(), strict=True)
+        )
 
     def _parted(self, cell: Cell, matrix: npt.NDArray[np.uint8]) -> dict[str, Decoded] | None:
         """Return what cells hold part by part, where blanks that all share stand between the parts; else None.

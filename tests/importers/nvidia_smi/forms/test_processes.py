@@ -120,7 +120,7 @@ def test_units_may_stand_in_the_header_alone(tmp_path: Path) -> None:
     ("header", "row", "reason"),
     [
         ("gpu_uuid, pid, used_gpu_memory [MiB]", "GPU-1, 7, 100 MiB", "no time"),
-        ("timestamp, pid, used_gpu_memory [MiB]", f"{stamp(0)}, 7, 100 MiB", "GPU not named"),
+        ("timestamp, pid, used_gpu_memory [MiB]", f"{stamp(0)}, 7, 100 MiB", "no row names its GPU"),
         ("timestamp, gpu_uuid, pid, gpu_utilization [%], time [ms]", f"{stamp(0)}, G, 7, 5 %, 9 ms", "no reading"),
     ],
 )

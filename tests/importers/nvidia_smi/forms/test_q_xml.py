@@ -1,21 +1,25 @@
 """The XML of `nvidia-smi -q -x` is read element by element, whatever became of the documents."""
 
+import re
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gpureport.analysis import analyze
 from gpureport.errors import SourceError
+from gpureport.findings import Confidence
 from gpureport.importers import Placement
 from gpureport.importers.chunks import FormExtraction
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.q_xml import QueryXml
 from gpureport.importers.raw import RawFile
 from gpureport.recording import Recording
-from tests.importers.accounts import absent, column, kept, percents, rejected, seconds
+from tests.importers.accounts import START, absent, column, kept, percents, rejected, seconds
 from tests.importers.logs import read_text
-from tests.importers.nvidia_smi.forms.outputs import asctime, document, document_loop, gpu
+from tests.importers.nvidia_smi.forms.outputs import Reading, asctime, document, document_loop, gpu, query
 
 EXPECTED = {
     "gpu_performance_state": 0,
@@ -56,6 +60,45 @@ def read(folder: Path, text: str | bytes, placement: Placement | None = None) ->
     recording = read_text(folder, text, placement)
     kept(recording)
     return recording
+
+
+LOST = "GPU is lost"
+
+
+def _lost(text: str, gpu_lost: str) -> str:
+    """Return a document, or a text, of two GPUs in which the second one says that it is lost."""
+    head, first, second = re.split(r"(?=\t<gpu id|^GPU 0)", text, flags=re.MULTILINE)
+    if gpu_lost == "body":
+        return head + first + re.sub(r'(<gpu id="[^"]*">).*</gpu>', rf"\1{LOST}</gpu>", second, flags=re.DOTALL)
+    return head + first + re.sub(r">[^<\n]+</|(?<= : )[^\n]+$", _in_cells, second, flags=re.MULTILINE)
+
+
+def _in_cells(match: re.Match[str]) -> str:
+    return f">{LOST}</" if match[0].startswith(">") else LOST
+
+
+@pytest.mark.parametrize(
+    ("write", "gpu_lost"), [(document, "body"), (document, "cells"), (query, "cells")], ids=["body", "cells", "text"]
+)
+def test_a_lost_gpu_is_found_with_its_moment(
+    tmp_path: Path, write: Callable[[Sequence[Reading], str], str], gpu_lost: str
+) -> None:
+    """A GPU of which nothing but its loss is said stays the GPU that it was, and no reading is made of the words."""
+    shown = [gpu(0), gpu(1)]
+    snapshots = [write(shown, asctime(5 * place)) for place in range(12)]
+    text = "".join([*snapshots[:8], *(_lost(each, gpu_lost) for each in snapshots[8:])])
+    recording = read(tmp_path, text)
+    assert [(device.id, device.model) for device in recording.run.devices] == [
+        ("gpu:0", "NVIDIA L4"),
+        ("gpu:1", "NVIDIA L4"),
+    ]
+    assert rejected(recording) == []
+    assert percents(recording, "gpu:1") == [97] * 8 + [None] * 4
+    found = [finding for finding in analyze(recording).findings if finding.kind == "gpu_lost"]
+    assert [(finding.devices, finding.confidence, finding.cause) for finding in found] == [
+        (("gpu:1",), Confidence.HIGH, "lost")
+    ]
+    assert [((each.start - START) / 1e6, (each.end - START) / 1e6) for each in found[0].intervals] == [(40, 55)]
 
 
 @pytest.mark.parametrize("schema", [10, 11, 12, 13])

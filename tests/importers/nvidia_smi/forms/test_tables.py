@@ -110,6 +110,22 @@ def test_instances_are_no_gpus(tmp_path: Path) -> None:
     assert rejected(recording) == []
 
 
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
+@pytest.mark.parametrize("memory", ["1024MiB / 23034MiB", "N/A", "Not Supported"])
+def test_a_gpu_that_counts_no_errors_is_read_whole(tmp_path: Path, shape: Shape, memory: str) -> None:
+    """With MIG the mode of ECC stands in place of a number, and one text may stand in place of both memories."""
+    busy = table([gpu(0, errors="On", busy="N/A", mig="Enabled"), gpu(1, mig="Disabled")], shape)
+    recording = read(tmp_path, busy.replace("1024MiB / 23034MiB", memory.rjust(18), 1))
+    assert rejected(recording) == []
+    assert (column(recording, "gpu_power_watts"), column(recording, "gpu_temperature_celsius")) == ([61], [41])
+    assert column(recording, "gpu_ecc_uncorrected_total") == percents(recording) == [None]
+    assert column(recording, "gpu_memory_used_bytes") == [2**30 if "/ " in memory else None]
+    assert percents(recording, "gpu:1") == [97]
+    missing = [] if "/ " in memory else [("memory.total", memory, 1), ("memory.used", memory, 1)]
+    ecc = ("ecc.errors.uncorrected.volatile.total", "On", 1)
+    assert absent(recording) == [ecc, *missing, ("utilization.gpu", "N/A", 1)]
+
+
 @pytest.mark.parametrize(
     ("line", "zoned"),
     [
