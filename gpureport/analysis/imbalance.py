@@ -127,7 +127,10 @@ class Imbalance:
         away = np.array([_away(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))])
         far = spans[np.abs(away) >= limit.value]
         above = away[np.abs(away) >= limit.value] > 0
-        return far[above if 2 * intervals.total_seconds(far[above]) >= intervals.total_seconds(far) else ~above]
+        longer: Spans = far[
+            above if 2 * intervals.total_seconds(far[above]) >= intervals.total_seconds(far) else ~above
+        ]
+        return longer
 
     def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Finding:
         metric = UTILISATION if signal == "utilisation" else _POWER

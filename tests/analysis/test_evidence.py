@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from operator import ge, gt, le, lt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -77,7 +78,7 @@ def test_in_random_recordings(seed: int) -> None:
 def _random(chance: np.random.Generator) -> Recording:
     rows, gpus, every = (int(chance.integers(*ends)) for ends in ((60, 700), (1, 4), (1, 4)))
     drawn = ["util", *(name for name in _LEVELS if name not in {"util", "cpu", *_HOST} and chance.random() < 0.5)]
-    series = {name: np.array([_series(name, rows, chance) for _ in range(gpus)]) for name in drawn}
+    series: dict[str, Any] = {name: np.array([_series(name, rows, chance) for _ in range(gpus)]) for name in drawn}
     known = {"power_limit": 400, "clock_max": 1410, "default_limit": 500, "link_generation": 4, "link_width": 16}
     series |= {name: np.array(value) for name, value in known.items() if chance.random() < 0.5}
     if chance.random() < 0.3:

@@ -109,9 +109,8 @@ def _precision(said: tuple[str, bool] | None) -> Setting | None:
 
 def _at_its_best(run: Run, gpu: DeviceStatistics) -> bool:
     """Whether a PCIe link reached what it can have: what was logged as the highest, else 16 lanes of the model's."""
-    now = [gpu.metric(name) for name in ("pcie_link_generation", "pcie_link_width")]
-    most = [gpu.metric(f"{name}_max") for name in ("pcie_link_generation", "pcie_link_width")]
-    seen, possible = ([one and one.max for one in each] for each in (now, most))
+    names = ("pcie_link_generation", "pcie_link_width")
+    seen, possible = ([_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
     model = next(device.model for device in run.devices if device.id == gpu.device)
     known = gpus.find(model)
     generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
@@ -149,6 +148,11 @@ def beside(known: Facts, finding: Finding) -> Facts:
         gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
         cpu_used=measured.get((CPU, "median"), known.cpu_used),
     )
+
+
+def _highest(gpu: DeviceStatistics, metric: str) -> float | None:
+    found = gpu.metric(metric)
+    return None if found is None else found.max
 
 
 def _reduced(known: Facts, finding: Finding) -> bool | None:
