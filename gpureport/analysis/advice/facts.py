@@ -18,7 +18,7 @@ _BUSIEST = "cpu_busiest_core_ratio"
 _IOWAIT = "cpu_iowait_ratio"
 _HOST_MEMORY = "host_memory_used_ratio"
 _LINK, _LIMITED = "pcie_degraded", "power_limited"
-_LANES, _COMMON_GENERATION = 16.0, 4.0
+_LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
 """Lanes of a full link, and the generation above which none of a GPU of unknown model is asked for."""
 _HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
 
@@ -98,7 +98,7 @@ def facts(
         reduced_precision=None if precision is None else not precision[1],
         setup=replace(job_params.read(labels), precision=_precision(precision)),
         reduced_links=reduced,
-        full_links=frozenset(one.device for one in gpus_of if _at_its_best(run, one)) - reduced,
+        full_links=frozenset(one.device for one in gpus_of if _at_its_best(run, one, findings)) - reduced,
     )
 
 
@@ -107,15 +107,25 @@ def _precision(said: tuple[str, bool] | None) -> Setting | None:
     return None if said is None else Setting(text=said[0], value=float(not said[1]))
 
 
-def _at_its_best(run: Run, gpu: DeviceStatistics) -> bool:
-    """Whether a PCIe link reached what it can have: what was logged as the highest, else 16 lanes of the model's."""
+def _at_its_best(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
+    """Whether a PCIe link reached what it can have: what was logged as the highest, else 16 lanes of the model's.
+
+    Where only the highest was logged, copies that fill more than half of it tell: no lesser link carries them.
+    """
     names = ("pcie_link_generation", "pcie_link_width")
     seen, possible = ([_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
     model = next(device.model for device in run.devices if device.id == gpu.device)
     known = gpus.find(model)
     generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
     wanted = (possible[0] or generation, possible[1] or _LANES)
+    if seen == [None, None] and None not in possible:
+        return any(gpu.device in finding.devices and _carries_most(finding) for finding in findings)
     return all(value is not None and value >= limit for value, limit in zip(seen, wanted, strict=True))
+
+
+def _carries_most(finding: Finding) -> bool:
+    """Whether copies filled more than half of what a link carries."""
+    return any(one.metric == "PCIe traffic" and one.observed > _HALF for one in finding.evidence)
 
 
 def _filled(findings: Sequence[Finding], installed: float) -> float:

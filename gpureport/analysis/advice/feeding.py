@@ -62,6 +62,7 @@ STEPS = (
         risk="GPU memory for the batch that is under way; a buffer must not be written to before its copy has ended.",
         check="The dips between steps go; PCIe throughput is spread over the step.",
         source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
+        conditions=(conditions.HOST_MEMORY_FREE,),
         taken=taken.OVERLAPPED,
     ),
     Step(

@@ -7,7 +7,7 @@ from gpureport.analysis.advice.facts import Facts
 from gpureport.analysis.job_params import Setting, worker_a_core
 
 _IDLE_CPU = 0.50
-"""Median use below which most cores do nothing."""
+"""Median use below which most cores do nothing; where it is not known, the step asks for it."""
 _FEW_SAMPLES = 8
 """Samples in a batch below which matrix work leaves tensor cores unused, whose tiles are multiples of 8 (NVIDIA)."""
 _PREFETCHED = 4
@@ -48,7 +48,7 @@ def _as_many_workers_as_cores(facts: Facts) -> bool | None:
         return None
     if worker_a_core(facts.setup):
         return True
-    idle = facts.cpu_used is not None and facts.cpu_used < _IDLE_CPU
+    idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
     return False if idle and 2 * workers.value * max(processes, 1) <= cores.value else None
 
 

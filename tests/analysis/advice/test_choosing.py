@@ -210,6 +210,7 @@ def _with(run: Recording, **tags: str) -> Recording:
         ("NVIDIA A100-SXM4-80GB", {"link_generation": 3, "link_width": 16}, "asked"),
         ("NVIDIA A100-SXM4-80GB", {"link_generation": 4, "link_width": 8, "link_width_max": 16}, "known"),
         ("NVIDIA A100-SXM4-80GB", {"link_generation": 4, "link_width": 8, "link_width_max": 8}, None),
+        ("NVIDIA A100-SXM4-80GB", {"link_generation_max": 4, "link_width_max": 16}, None),
     ],
 )
 def test_only_a_link_below_its_best_is_reseated(model: str, link: dict[str, Any], offered: str | None) -> None:
@@ -241,3 +242,9 @@ def test_a_limit_that_is_not_felt_is_not_to_be_raised(power: float, *, raised: b
     run = recording(util=np.full(300, 97.0), power=power, power_limit=300, default_limit=400)
     (limited,) = (one for one in analyze(run).findings if one.kind == "power_limited")
     assert bool(limited.steps) == ("raise it with" in limited.recommendation) == raised
+
+
+def test_few_workers_come_first_where_the_cpu_was_not_recorded() -> None:
+    """Two on sixteen cores are the first thing to change, and whether the cores are free is asked."""
+    first, *_ = choosing.steps(finding("low_util_cause_unknown", (0, 9)), _told("num_workers=2 cpu_count=16", NOTHING))
+    assert (first.name, bool(first.unknown)) == ("loader_workers", True)
