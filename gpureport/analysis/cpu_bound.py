@@ -18,7 +18,7 @@ from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity,
 
 CPU = "cpu_utilization_ratio"
 _ADVICE = (
-    "Feed the GPU faster: more loader workers while cores or host memory are free, prefetch and pinned memory; where "
+    "Feed the GPU faster: more loader workers while cores and host memory are free, prefetch and pinned memory; where "
     "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
     "processes instead of threads."
 )

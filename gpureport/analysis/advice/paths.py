@@ -39,6 +39,7 @@ PATHS: tuple[Path, ...] = (
     Path(kind="startup_idle", steps=("shorter_startup",)),
     Path(kind="tail_idle", steps=("release_gpus",)),
     Path(kind="thermal_throttle", steps=("cooling", "lower_power_limit")),
+    Path(kind="hw_throttle", causes=("power brake",), steps=("power_supply",)),
     Path(kind="hw_throttle", steps=("power_supply", "cooling")),
     Path(kind="power_cap", steps=("accept_power_cap",)),
     Path(kind="power_limited", steps=("raise_power_limit",)),
