@@ -3,9 +3,11 @@
 Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`).
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
+from operator import ge, gt, le, lt
 
 
 class Severity(StrEnum):
@@ -63,6 +65,9 @@ class Interval:
         return (self.end - self.start) / 1e6
 
 
+_RELATIONS: dict[str, Callable[[float, float], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """One measured value set against the limit that made it count.
@@ -82,6 +87,18 @@ class Evidence:
     unit: str
     threshold: Threshold | None = None
     relation: str = ""
+
+    @property
+    def meets_limit(self) -> bool:
+        """Whether the value stands to the limit as the relation says; True without a limit."""
+        if self.threshold is None:
+            return True
+        compare = _RELATIONS.get(self.relation)
+        return compare is not None and compare(self.observed, self.threshold.value)
+
+    def as_context(self) -> "Evidence":
+        """Return the value alone, without a limit."""
+        return replace(self, threshold=None, relation="")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,7 @@
 """Options every test may use, and what runs beside what."""
 
-from collections.abc import Generator
-from contextlib import nullcontext
-
 import pytest
 from hypothesis import settings
-
-from tests.alone import beside_others
 
 settings.register_profile("side by side", deadline=None)
 # how long an example takes says nothing while other tests run
@@ -28,15 +23,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let tests with real parts begin, so that at the end no process waits for another one's."""
     items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in _LONG))
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Keep tests that measure time apart from those of other processes."""
-    several = hasattr(item.config, "workerinput")
-    alone = item.get_closest_marker("timed") is not None
-    with beside_others(alone=alone) if several else nullcontext():
-        return (yield)
 
 
 @pytest.fixture

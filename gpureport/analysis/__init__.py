@@ -17,7 +17,7 @@ from gpureport.analysis import (
     unanswered,
 )
 from gpureport.analysis.advice import checklist, choosing
-from gpureport.analysis.advice.facts import facts
+from gpureport.analysis.advice.facts import Facts, facts
 from gpureport.analysis.base import Analysis, Context, Rule
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.clocks_locked import ClocksLocked
@@ -127,7 +127,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         gpu_time=tuple(times),
-        findings=tuple(replace(finding, steps=choosing.steps(finding, known)) for finding in linked),
+        findings=tuple(_told(finding, known) for finding in linked),
         not_judged=missing,
         limits=limits.of(context, findings),
         stages=tuple(stages_of(recording)),
@@ -135,6 +135,16 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         answers=answerability.answers(recording.run, rules, findings, missing),
         checklist=checklist.entries(recording, statistics, known, findings, missing, kinds),
         pauses=None if recording.run.quality.synthetic_time else observed.pauses(context.gpus().values()),
+    )
+
+
+def _told(finding: Finding, known: Facts) -> Finding:
+    """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
+    return replace(
+        finding,
+        evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
+        steps=choosing.steps(finding, known),
+        recommendation=choosing.recommendation(finding, known),
     )
 
 

@@ -18,7 +18,7 @@ from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity,
 
 CPU = "cpu_utilization_ratio"
 _ADVICE = (
-    "Feed the GPU faster: more loader workers while cores or host memory are free, prefetch and pinned memory; where "
+    "Feed the GPU faster: more loader workers while cores and host memory are free, prefetch and pinned memory; where "
     "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
     "processes instead of threads."
 )
@@ -70,6 +70,7 @@ class CpuBound:
             return
         episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
         episodes = intervals.intersection(episodes, intervals.spans([window]))
+        episodes = intervals.at_least(episodes, self.shortest.value)
         length = machine.length(self.over.value, self.bins.value)
         against = waiting.compare(machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):

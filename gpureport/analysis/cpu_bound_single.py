@@ -134,7 +134,7 @@ class CpuBoundSingle:
                 observed=core,
                 unit="1" if metric == CORE else "",
                 threshold=self.core,
-                relation=">=" if core >= self.core.value else "",
+                relation=">=",
             ),
             Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
             waiting.length_of(cost, self.shortest),

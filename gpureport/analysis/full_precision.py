@@ -57,7 +57,8 @@ class FullPrecision:
                 able.append(device)
         if not able:
             return
-        said = precision_params.said(context.recording.run.params)
+        run = context.recording.run
+        said = precision_params.said((*run.params, *run.tags))
         tensor = {name: seen for name in able if (seen := self._tensor(context.cells[name])) is not None}
         if tensor:
             still = tuple(name for name, seen in tensor.items() if seen < self.active.value)

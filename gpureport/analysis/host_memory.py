@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, intervals, wording
+from gpureport.analysis import answering, intervals, job_params, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
@@ -20,6 +20,7 @@ RATIO = "host_memory_used_ratio"
 USED = "host_memory_used_bytes"
 TOTAL = "host_memory_total_bytes"
 _WAITS = ("cpu_bound", "io_bound")
+_ROOM = "workers_headroom"
 _MORE = (
     "Raise the number of loader workers (num_workers) and their prefetch factor step by step while host memory and "
     "cores last; a worker holds its own copy of what the dataset keeps in memory."
@@ -36,7 +37,7 @@ class HostMemory:
 
     workers_headroom: the p95 is below 70 % of what is installed, and the median CPU use below 90 %, so that some core
     is free. host_memory_pressure: the p95 is at least 90 %. The page cache does not count as used where the recorder
-    tells the two apart.
+    tells the two apart. There is no such room where params say that each process has a worker for every core.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("workers_headroom", "host_memory_pressure")
@@ -65,7 +66,10 @@ class HostMemory:
             if len(used) == 0:
                 yield from (answering.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
-            yield from self._judge(host, cells, spans, used)
+            run = context.recording.run
+            settings = job_params.read((*run.params, *run.tags))
+            full = job_params.worker_a_core(settings)
+            yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
 
     def _judge(self, host: str, cells: Cells, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))

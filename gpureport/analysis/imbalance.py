@@ -114,13 +114,27 @@ class Imbalance:
             if coarse and signal == "utilisation":
                 sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
                 held = held[np.array(sure, dtype=np.bool_)]
+            held = self._one_sided(peers, name, held, signal)
             if len(held):
                 yield self._finding(peers, name, held, signal)
 
+    def _one_sided(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Spans:
+        """Return the stretches over which the means differ, on the side on which the GPU is for longer.
+
+        A GPU that is ahead for as long as it is behind does the same work in all.
+        """
+        metric, limit = (UTILISATION, self.differs) if signal == "utilisation" else (_POWER, self.power_differs)
+        away = np.array([_away(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))])
+        far = spans[np.abs(away) >= limit.value]
+        above = away[np.abs(away) >= limit.value] > 0
+        longer: Spans = far[
+            above if 2 * intervals.total_seconds(far[above]) >= intervals.total_seconds(far) else ~above
+        ]
+        return longer
+
     def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Finding:
         metric = UTILISATION if signal == "utilisation" else _POWER
-        own = _mean(peers[name], metric, spans)
-        others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
+        own, others = _compared(peers, name, metric, spans)
         usual = float(np.median(list(others.values())))
         seconds = intervals.total_seconds(spans)
         readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in peers.values())
@@ -225,6 +239,19 @@ def _inside(cells: Cells, metric: str, spans: Spans) -> FloatArray:
 def _mean(cells: Cells, metric: str, spans: Spans) -> float:
     values = _inside(cells, metric, spans)
     return float(values.mean()) if len(values) else float("nan")
+
+
+def _compared(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> tuple[float, dict[str, float]]:
+    """Return the mean of a GPU in stretches of time, and those of its peers by name."""
+    others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
+    return _mean(peers[name], metric, spans), {each: mean for each, mean in others.items() if not np.isnan(mean)}
+
+
+def _away(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> float:
+    """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
+    own, others = _compared(peers, name, metric, spans)
+    usual = float(np.median(list(others.values()))) if others else float("nan")
+    return (own - usual) / (usual if metric == _POWER else 1.0)
 
 
 def _lost(own: float, others: Sequence[float], seconds: float) -> float:

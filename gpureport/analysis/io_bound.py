@@ -96,7 +96,7 @@ class IoBound:
                     observed=waited,
                     unit="1",
                     threshold=self.iowait,
-                    relation=">=" if waited >= self.iowait.value else "",
+                    relation=">=",
                 ),
                 waiting.length_of(cost, self.shortest),
             ),

@@ -16,8 +16,9 @@ UNEXPLAINED = "hardware slowdown, reason not recorded"
 """Cause where only the bit that stands for heat, power brake and others alike was set."""
 
 _HEAT = (
-    "Improve cooling: check airflow, fans, filters and the neighbours of this slot; lower the power limit "
-    "(nvidia-smi -pl) if cooling cannot be improved; record temperature.memory, since hot memory slows a cool core."
+    "Improve cooling: check airflow, fans, filters and the neighbours of this slot; if cooling cannot be improved, "
+    "lower the power limit (nvidia-smi -pl) below what the GPU draws while it is slowed; record temperature.memory, "
+    "since hot memory slows a cool core."
 )
 _BRAKE = (
     "Check power delivery, not cooling: power supply, cabling, and whether the management controller of the server "

@@ -184,14 +184,20 @@ class Throttling:
         )
         hot = found.found.temperature[found.rows]
         if not np.isnan(hot).all():
+            hottest = float(np.nanmax(hot))
             limit = vendor(found.found.limit, "Cel", found.found.limit_source) if found.found.limit_source else None
             yield Evidence(
                 metric="gpu_temperature_celsius",
                 statistic="max",
-                observed=float(np.nanmax(hot)),
+                observed=hottest,
                 unit="Cel",
                 threshold=limit,
+                relation=">=" if hottest >= found.found.limit else "<",
             )
+        drawn = found.found.power[found.rows]
+        if found.heat and not np.isnan(drawn).all():
+            drawn_then = float(np.nanmean(drawn))
+            yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=drawn_then, unit="W")
         if found.reference and not np.isnan(found.clock_ratio):
             limit = self.clock_drop if found.heat else self.hw_clock_drop
             yield Evidence(

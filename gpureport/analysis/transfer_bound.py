@@ -146,7 +146,7 @@ class TransferBound:
                     observed=used,
                     unit="1",
                     threshold=self.link,
-                    relation=">=" if used >= self.link.value else "",
+                    relation=">=",
                 ),
                 waiting.length_of(cost, self.shortest),
             ),

@@ -17,8 +17,8 @@ from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severit
 _KIND = "underutilised"
 _CAUSES = {"cpu_busiest_core_ratio": "busiest core", "cpu_iowait_ratio": "waiting for storage"}
 _ADVICE = (
-    "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, mixed precision, torch.compile or "
-    "CUDA graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
+    "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, torch.compile or CUDA "
+    "graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
     "step (.item(), prints), or share the GPU or use a smaller one."
 )
 

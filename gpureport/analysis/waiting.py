@@ -293,7 +293,7 @@ def used_in(cost: Wait, limit: Threshold) -> Evidence:
         observed=cost.gpu,
         unit="1",
         threshold=limit,
-        relation="<" if cost.gpu < limit.value else "",
+        relation="<",
     )
 
 

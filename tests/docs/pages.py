@@ -92,8 +92,13 @@ its kind and cause, the most promising first: beneath it in the HTML report and 
 
 Each step says what to do, when it helps, what it risks and how to see that it worked. What it needs is looked up in
 the recording: a step whose need is known not to be met is left out; one whose need is not known says so and comes after
-those that are known to fit. Change one thing at a time, and let `gpureport compare` judge it by the work done per
-GPU-hour: utilisation alone can rise while the job gets slower.
+those that are known to fit. Params and tags of the run are read too, whatever a tracker or script calls them (workers,
+cores, pinned memory, persistent workers, prefetching, compilation, batch, precision): a step that was taken is left
+out, one that was not comes first, and the advice begins with what they say. Without a tracker, give them:
+`gpureport analyze gpu.csv --param num_workers=2 --param cpu_count=16`.
+
+Change one thing at a time, and let `gpureport compare` judge it by the work done per GPU-hour: utilisation alone can
+rise while the job gets slower.
 """
 
 _CHECKLIST = """## The checklist

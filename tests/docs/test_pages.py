@@ -142,7 +142,9 @@ def test_host_logger_writes_what_the_importer_reads(tmp_path: Path) -> None:
         log.open("w", encoding="utf-8") as out,
         subprocess.Popen([sys.executable, "-c", logger], stdout=out) as running,
     ):
-        time.sleep(2.5)
+        while log.read_text(encoding="utf-8").count("\n") < 2:  # a header and a row
+            assert running.poll() is None
+            time.sleep(0.1)
         running.terminate()
     header, *rows = log.read_text(encoding="utf-8").splitlines()
     sample = (ROOT / "sample_logs" / "healthy" / "host.csv").read_text(encoding="utf-8").splitlines()

@@ -8,12 +8,15 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.facts import Facts, beside
 from gpureport.findings import AdvisedStep, Finding
 
+_MOST = 3
+"""Steps that a recommendation names; the others stand below the finding."""
+
 
 def steps(finding: Finding, known: Facts) -> tuple[AdvisedStep, ...]:
     """Return the steps for a finding, the most promising first.
 
-    A step of which a precondition is known not to hold is left out. One of which a precondition is not known says
-    which, and comes after those that are known to fit.
+    A step that was taken, or of which a precondition is known not to hold, is left out. One that params say was not
+    taken comes first. One of which a precondition is not known says which, and comes last.
 
     Args:
         finding: the finding.
@@ -22,15 +25,49 @@ def steps(finding: Finding, known: Facts) -> tuple[AdvisedStep, ...]:
     return _steps(finding.kind, finding.cause, beside(known, finding))
 
 
+def recommendation(finding: Finding, known: Facts) -> str:
+    """Return what to do in short: where params tell of steps on the way, what they say and which steps are next."""
+    told = beside(known, finding)
+    settings = _settings(finding.kind, finding.cause, told)
+    chosen = _steps(finding.kind, finding.cause, told)
+    if not settings or not chosen:
+        return finding.recommendation
+    titles = [STEPS[step.name].title for step in chosen[:_MOST]]
+    order = "; ".join(f"{place}. {title}" for place, title in enumerate(titles, 1)) if len(titles) > 1 else titles[0]
+    said = " and ".join([", ".join(settings[:-1]), settings[-1]] if len(settings) > 1 else settings)
+    return f"With {said}, try {'in this order: ' if len(titles) > 1 else ''}{order}."
+
+
 @lru_cache(maxsize=256)
 def _steps(kind: str, cause: str | None, told: Facts) -> tuple[AdvisedStep, ...]:
     """Return the steps of a kind and cause; a run can hold thousands of findings that ask for the same."""
-    fitting = list(_fitting(kind, cause, told))
-    return (*(step for step in fitting if not step.unknown), *(step for step in fitting if step.unknown))
+    return tuple(sorted(_fitting(kind, cause, told), key=lambda step: _rank(step, told)))
+
+
+def _rank(step: AdvisedStep, told: Facts) -> int:
+    return 0 if _taken(step.name, told) is False else 2 if step.unknown else 1
 
 
 def _fitting(kind: str, cause: str | None, told: Facts) -> Iterator[AdvisedStep]:
     for name in paths.of_kind(kind, cause):
         held = {condition.words: condition.holds(told) for condition in STEPS[name].conditions}
-        if False not in held.values():
+        if False not in held.values() and not _taken(name, told):
             yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
+
+
+def _taken(name: str, told: Facts) -> bool | None:
+    taken = STEPS[name].taken
+    return None if taken is None else taken.holds(told)
+
+
+@lru_cache(maxsize=256)
+def _settings(kind: str, cause: str | None, told: Facts) -> tuple[str, ...]:
+    """Return the params that say of a step of this kind whether it was taken, as they were written."""
+    names = (
+        name
+        for step in paths.of_kind(kind, cause)
+        if (taken := STEPS[step].taken) is not None and taken.holds(told) is not None
+        for name in taken.settings
+    )
+    settings = (getattr(told.setup, name) for name in names)
+    return tuple(dict.fromkeys(setting.text for setting in settings if setting is not None))

@@ -25,7 +25,7 @@ def _host_memory(facts: Facts) -> bool | None:
 
 
 def _some_workers(facts: Facts) -> bool | None:
-    return None if facts.workers is None else facts.workers > 0
+    return None if facts.setup.workers is None else facts.setup.workers.value > 0
 
 
 def _pegged(facts: Facts) -> bool | None:
@@ -58,6 +58,14 @@ def _full_precision(facts: Facts) -> bool | None:
     return None if facts.reduced_precision is None else not facts.reduced_precision
 
 
+def _link_reduced(facts: Facts) -> bool | None:
+    return facts.link_reduced
+
+
+def _power_limit_reached(facts: Facts) -> bool | None:
+    return facts.power_limit_reached
+
+
 def _several(facts: Facts) -> bool | None:
     return facts.gpus >= _PAIR if facts.gpus else None
 
@@ -74,4 +82,8 @@ GPU_MEMORY_FULL = Condition(
 GPU_TIME_FREE = Condition(words="the GPU has time to spare (mean utilisation below 95 %)", holds=_gpu_time)
 TENSOR_CORES = Condition(words="the GPU has tensor cores (compute capability 7.0 or newer)", holds=_tensor_cores)
 FULL_PRECISION = Condition(words="the job does not compute in 16 bits yet", holds=_full_precision)
+LINK_REDUCED = Condition(
+    words="the PCIe link runs below its highest width or generation under load", holds=_link_reduced
+)
+POWER_LIMIT_REACHED = Condition(words="the GPU comes near its power limit", holds=_power_limit_reached)
 SEVERAL_GPUS = Condition(words="the job has several GPUs", holds=_several)

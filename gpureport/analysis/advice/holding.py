@@ -1,6 +1,6 @@
 """Steps about the time a job holds its GPUs without using them, and about GPU memory."""
 
-from gpureport.analysis.advice import conditions, sources
+from gpureport.analysis.advice import conditions, sources, taken
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -14,6 +14,7 @@ STEPS = (
         check="The periodic gaps shrink to the time of the copy.",
         source=sources.of(sources.CLUSTER, sources.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
+        taken=taken.ASYNCHRONOUS,
     ),
     Step(
         name="rarer_checkpoints",

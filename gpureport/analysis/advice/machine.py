@@ -1,6 +1,6 @@
 """Steps on the machine: cooling, power, links, the choice of GPU, and what is recorded."""
 
-from gpureport.analysis.advice import sources
+from gpureport.analysis.advice import conditions, sources
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -17,8 +17,9 @@ STEPS = (
     Step(
         name="lower_power_limit",
         title="Lower the power limit a little",
-        do="Set a limit 10 to 15 % below the default (nvidia-smi -pl WATTS, as root) until cooling is repaired: steady "
-        "clocks beat clocks that swing with the heat.",
+        do="Set a limit 10 to 15 % below what the GPU draws while it is slowed (nvidia-smi -pl WATTS, as root) until "
+        "cooling is repaired: a limit above that changes nothing, and steady clocks beat clocks that swing with the "
+        "heat.",
         when="Heat lowers the clocks and cooling cannot be changed now.",
         risk="A few per cent of speed.",
         check="No more thermal episodes; work per GPU-hour does not fall.",
@@ -42,6 +43,7 @@ STEPS = (
         risk="More heat and power; the limit may be there for a reason.",
         check="Clocks under load rise.",
         source=sources.NVIDIA_SMI,
+        conditions=(conditions.POWER_LIMIT_REACHED,),
     ),
     Step(
         name="accept_power_cap",
@@ -71,6 +73,7 @@ STEPS = (
         risk="It takes the machine out of use.",
         check="Generation and width under load equal the highest.",
         source=sources.NVIDIA_SMI,
+        conditions=(conditions.LINK_REDUCED,),
     ),
     Step(
         name="replace_gpu",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 _LOADING = (
     *("loader_workers", "offline_preprocessing", "gpu_preprocessing", "processes_not_threads", "faster_preprocessing"),
-    *("prefetch", "pinned_memory", "persistent_workers", "file_formats", "profile_step"),
+    *("prefetch", "pinned_memory", "overlapped_copies", "persistent_workers", "file_formats", "profile_step"),
 )
 _STORAGE = ("cache_near_compute", "file_formats", "prefetch", "loader_workers")
 _CHECKPOINTS = ("asynchronous_checkpoints", "rarer_checkpoints")
@@ -39,6 +39,7 @@ PATHS: tuple[Path, ...] = (
     Path(kind="startup_idle", steps=("shorter_startup",)),
     Path(kind="tail_idle", steps=("release_gpus",)),
     Path(kind="thermal_throttle", steps=("cooling", "lower_power_limit")),
+    Path(kind="hw_throttle", causes=("power brake",), steps=("power_supply",)),
     Path(kind="hw_throttle", steps=("power_supply", "cooling")),
     Path(kind="power_cap", steps=("accept_power_cap",)),
     Path(kind="power_limited", steps=("raise_power_limit",)),
@@ -56,14 +57,17 @@ PATHS: tuple[Path, ...] = (
         ),
     ),
     Path(kind="io_bound", steps=_STORAGE),
-    Path(kind="transfer_bound", steps=("pinned_memory", "smaller_transfers", "gpu_preprocessing", "reseat_card")),
+    Path(
+        kind="transfer_bound",
+        steps=("pinned_memory", "overlapped_copies", "smaller_transfers", "gpu_preprocessing", "reseat_card"),
+    ),
     Path(
         kind="underutilised",
         steps=(
             "parallelise_code",
             "larger_batch",
-            "mixed_precision",
             "fewer_waits",
+            "loader_workers",
             "compile",
             "cuda_graphs",
             "profile_step",
@@ -73,15 +77,15 @@ PATHS: tuple[Path, ...] = (
     Path(kind="hollow_util", causes=("hang",), steps=_HANG),
     Path(kind="hollow_util", causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
     Path(kind="hollow_util", steps=(*_LAUNCHES, "parallelise_code", "profile_step")),
-    Path(kind="full_precision", steps=("mixed_precision",)),
+    Path(kind="full_precision", steps=("mixed_precision", "profile_step")),
     Path(kind="mem_headroom", steps=("larger_batch", "smaller_gpu")),
     Path(
         kind="mem_pressure",
-        steps=("lower_peak", "gradient_accumulation", "mixed_precision", "split_model", "larger_gpu"),
+        steps=("mixed_precision", "lower_peak", "gradient_accumulation", "split_model", "larger_gpu"),
     ),
     Path(kind="mem_prealloc", steps=("stop_preallocation",)),
     Path(kind="mem_leak", steps=("fix_leak",)),
-    Path(kind="workers_headroom", steps=("loader_workers", "prefetch")),
+    Path(kind="workers_headroom", steps=("loader_workers", "prefetch", "faster_preprocessing")),
     Path(kind="host_memory_pressure", steps=("fewer_workers", "file_formats")),
     Path(kind="imbalance", steps=("balance_ranks", "find_hung_rank", "cooling")),
     Path(kind="unused_gpu", steps=("fewer_gpus", "data_parallel")),

@@ -56,6 +56,7 @@ def test_the_cause_decides() -> None:
     assert of_kind("idle_gap", "io")[0] == "cache_near_compute"
     assert "find_hung_rank" in of_kind("hollow_util", "hang")
     assert "find_hung_rank" not in of_kind("hollow_util")
+    assert of_kind("hw_throttle", "power brake") == ("power_supply",)
     for kind in {path.kind for path in PATHS}:
         *first, last = paths.causes(kind)
         assert last.causes == ()

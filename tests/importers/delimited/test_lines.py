@@ -14,7 +14,6 @@ from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.quality import Quality
 from tests.importers.logs import HEADER, log, read_text, row
-from tests.pace import within
 
 
 def quality(folder: Path, *lines: str | bytes) -> Quality:
@@ -196,16 +195,14 @@ def test_a_delimiter_at_the_end_is_no_cell(tmp_path: Path, header: str) -> None:
     assert found.run.quality.accounted
 
 
-@pytest.mark.timed
 @pytest.mark.parametrize("letters", ["x", "1", '"', "ab1,;-#", "\0x"])
 @pytest.mark.parametrize("header", [HEADER, "utilization.gpu [%]", "x"])
 def test_a_log_of_one_letter_a_line(tmp_path: Path, header: str, letters: str) -> None:
-    """100 kB of lines that are no rows take a moment; they took a second of the processor."""
+    """100 kB of lines that are no rows are refused, or counted line by line."""
     chance = Random(1)
     text = "".join(chance.choice(letters) + "\n" for _ in range(50_000))
-    # within the second that any source of this size may take
-    with within(0.6), suppress(SourceError):
-        read_text(tmp_path, f"{header}\n{text}")
+    with suppress(SourceError):
+        assert read_text(tmp_path, f"{header}\n{text}").run.quality.accounted
 
 
 def test_what_is_no_row_twice_is_counted_twice(tmp_path: Path) -> None:

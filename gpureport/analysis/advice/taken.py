@@ -1,0 +1,87 @@
+"""Whether a step was taken already, as the params and tags of the run say it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gpureport.analysis.advice.facts import Facts
+from gpureport.analysis.job_params import Setting, worker_a_core
+
+_IDLE_CPU = 0.50
+"""Median use below which most cores do nothing; where it is not known, the step asks for it."""
+_FEW_SAMPLES = 8
+"""Samples in a batch below which matrix work leaves tensor cores unused, whose tiles are multiples of 8 (NVIDIA)."""
+_PREFETCHED = 4
+"""Batches each worker loads ahead, twice what PyTorch does of itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """How a run tells whether a step was taken.
+
+    Attributes:
+        holds: whether it was; None where nothing tells.
+        settings: which params tell it, by their names in `JobParams`.
+    """
+
+    holds: Callable[[Facts], bool | None]
+    settings: tuple[str, ...]
+
+
+def _switch(name: str) -> Taken:
+    """Return that a step is a setting, which is on or off."""
+
+    def holds(facts: Facts) -> bool | None:
+        setting: Setting | None = getattr(facts.setup, name)
+        return None if setting is None else setting.value > 0
+
+    return Taken(holds=holds, settings=(name,))
+
+
+def _as_many_workers_as_cores(facts: Facts) -> bool | None:
+    """Whether each process has a worker a core; not so without workers, or with half the cores at rest."""
+    workers, cores, processes = facts.setup.workers, facts.setup.cores, facts.gpus_a_machine
+    if facts.setup.cores_each is not None:
+        cores, processes = facts.setup.cores_each, 1
+    if workers is None or not workers.value:
+        return None if workers is None else False
+    if cores is None:
+        return None
+    if worker_a_core(facts.setup):
+        return True
+    idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
+    return False if idle and 2 * workers.value * max(processes, 1) <= cores.value else None
+
+
+def _no_worker_to_spare(facts: Facts) -> bool | None:
+    workers = facts.setup.workers
+    return None if workers is None or workers.value > 1 else True
+
+
+def _prefetched(facts: Facts) -> bool | None:
+    factor, ahead = facts.setup.prefetch_factor, facts.setup.prefetch
+    if (factor and factor.value >= _PREFETCHED) or (ahead and ahead.value):
+        return True
+    return False if (factor and factor.value <= 1) or ahead else None
+
+
+def _accumulated(facts: Facts) -> bool | None:
+    return None if facts.setup.accumulation is None else facts.setup.accumulation.value > 1
+
+
+def _large_batch(facts: Facts) -> bool | None:
+    small = facts.setup.batch is not None and facts.setup.batch.value < _FEW_SAMPLES
+    return False if small else None
+
+
+WORKERS = Taken(holds=_as_many_workers_as_cores, settings=("workers", "cores_each", "cores"))
+FEWEST_WORKERS = Taken(holds=_no_worker_to_spare, settings=("workers",))
+PREFETCH = Taken(holds=_prefetched, settings=("prefetch_factor", "prefetch"))
+PINNED = _switch("pin_memory")
+OVERLAPPED = _switch("non_blocking")
+PERSISTENT = _switch("persistent_workers")
+COMPILED = _switch("compiled")
+GRAPHS = _switch("cuda_graphs")
+ASYNCHRONOUS = _switch("asynchronous_checkpoints")
+ACCUMULATION = Taken(holds=_accumulated, settings=("accumulation",))
+BATCH = Taken(holds=_large_batch, settings=("batch",))
+REDUCED = Taken(holds=lambda facts: facts.reduced_precision, settings=("precision",))
