@@ -190,7 +190,7 @@ def _loss(step: Step, findings: Findings) -> str:
     if reason := untold(step, findings):
         return reason
     held = gpu_time.held_seconds(step.analyses)
-    if not findings.judged and findings.missing:
+    if not held or (not findings.judged and findings.missing):
         return "Nothing could be judged with this data."
     lost = gpu_time.lost_seconds(step.analyses)
     whole, unseen = held, gpu_time.unseen_ratio(step.analyses)

@@ -1,0 +1,121 @@
+"""What must hold of every valid recording, whatever is in it: results or errors of the project, and sound shares."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import isfinite
+from typing import NoReturn
+from xml.etree import ElementTree as ET
+
+from gpureport.analysis import analyze
+from gpureport.analysis.base import Analysis
+from gpureport.analysis.cost import cost
+from gpureport.analysis.prices import Prices
+from gpureport.comparison.comparing import compare
+from gpureport.comparison.sampled_run import sampled_run
+from gpureport.comparison.steps import steps_of
+from gpureport.metrics import BY_NAME
+from gpureport.recording import Recording
+from gpureport.report import FORMATS, analysis_json, build, comparison_json, comparison_text, comparison_view, render
+from tests.fuzz.recordings import recording
+
+ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".txt": 1, ".xml": 1, ".svg": 5, ".html": 10, ".png": 100, ".pdf": 100}
+"""In which formats one of so many recordings is written: what draws takes ten times as long as all the rest."""
+GROUP = 3
+"""Recordings that are compared with each other: the numbers from a multiple of it on."""
+
+_OVER = {"gpu_power_ratio", "gpu_fan_ratio"}
+"""Ratios that may exceed 1."""
+_ABOUT = 1e-6
+
+Pair = tuple[Recording, Analysis]
+Stage = Callable[[int], None]
+
+
+@lru_cache(GROUP)
+def pair(number: int) -> Pair:
+    """Return the recording of a number with its analysis."""
+    made = recording(number)
+    analysis = analyze(made)
+    prices = (Prices(), Prices().given(2.5, None), Prices().given(2.5, 400.0))[number % 3]
+    return made, replace(analysis, cost=cost(analysis, prices))
+
+
+def judged(number: int) -> None:
+    """Analyse a recording; every second of a GPU has a class, and shares are shares."""
+    made, analysis = pair(number)
+    whole = (made.run.ended - made.run.started) / 1e6
+    for time in analysis.gpu_time:
+        seconds = [amount for _, amount in time.seconds]
+        assert min(seconds) >= 0, time
+        assert abs(sum(seconds) - whole) <= max(_ABOUT, 1e-12 * whole) * len(seconds), (time, whole)
+    wrong = {name: share for name, share in _shares(analysis) if not 0 <= share <= 1 + _ABOUT}
+    assert not wrong, wrong
+    _strict(analysis_json.render([analysis]))
+
+
+def _shares(analysis: Analysis) -> Iterator[tuple[str, float]]:
+    if analysis.coverage_ratio is not None:
+        yield "coverage", analysis.coverage_ratio
+    for each in analysis.statistics:
+        for summary in each.metrics:
+            if BY_NAME[summary.metric].unit == "1" and summary.metric not in _OVER:
+                figures = (summary.mean, summary.sample_mean, summary.p5, summary.p50, summary.p95, summary.max)
+                yield from ((f"{each.device} {summary.metric}", figure) for figure in figures)
+            yield from ((f"{summary.metric} below {limit}", share) for limit, share in summary.below)
+            if summary.repeated_ratio is not None:
+                yield f"{summary.metric} repeated", summary.repeated_ratio
+
+
+def told(number: int) -> None:
+    """Write a recording as a report in every format, those that draw now and then."""
+    _written([pair(number)], number)
+
+
+def compared(number: int) -> None:
+    """Set the two or three recordings of a group side by side, once a group: as JSON, as text and as a report."""
+    if number % GROUP != GROUP - 1:
+        return
+    runs = [pair(each) for each in range(number - number % 2 - 1, number + 1)]
+    measured = [sampled_run(*run) for run in runs]
+    comparison = compare(measured)
+    _strict(comparison_json.render(comparison, None))
+    _strict(analysis_json.render([analysis for _, analysis in runs], tuple(steps_of(measured))))
+    if len(comparison.steps) > 1:
+        # runs of one step are repetitions, which the command refuses to compare
+        view = comparison_view.build(runs, measured, None)
+        assert comparison_text.render(view, width=100, colour=False)
+    _written(runs, number // GROUP)
+
+
+STAGES: tuple[Stage, ...] = (judged, told, compared)
+"""What a recording goes through, each stage with what went before."""
+
+
+def _written(runs: Sequence[Pair], number: int) -> None:
+    report = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
+    for extension in FORMATS:
+        if number % ONE_IN[extension] == 0:
+            _sound(extension, render(report, extension))
+
+
+def _sound(extension: str, content: bytes) -> None:
+    assert content, extension
+    if extension == ".json":
+        _strict(content.decode())
+    elif extension in {".xml", ".svg"}:
+        ET.fromstring(content)  # noqa: S314 - our own
+    elif extension == ".prom":
+        values = [line.rsplit(" ", 1)[1] for line in content.decode().splitlines() if not line.startswith("#")]
+        assert all(isfinite(float(value)) for value in values), values
+
+
+def _strict(text: str) -> None:
+    """Read JSON that holds no number which is none."""
+    json.loads(text, parse_constant=_refused)
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} in JSON")
+
