@@ -115,17 +115,22 @@ class Imbalance:
                 sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
                 held = held[np.array(sure, dtype=np.bool_)]
             if len(held):
-                yield self._finding(peers, name, held, signal)
+                yield from self._finding(peers, name, held, signal)
 
-    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Finding:
+    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
         metric = UTILISATION if signal == "utilisation" else _POWER
-        own = _mean(peers[name], metric, spans)
-        others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
+        means = {each: _mean(one, metric, spans) for each, one in peers.items()}
+        means = {each: mean for each, mean in means.items() if not np.isnan(mean)}
+        own, others = means.get(name), {each: mean for each, mean in means.items() if each != name}
+        if own is None or not others:
+            # means over half a minute reach into stretches in which a GPU has no value of its own
+            return
         usual = float(np.median(list(others.values())))
         seconds = intervals.total_seconds(spans)
-        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in peers.values())
-        sure = len(peers) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
-        return Finding(
+        told = [peers[each] for each in means]
+        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in told)
+        sure = len(means) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
+        yield Finding(
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,

@@ -10,6 +10,7 @@ import click
 
 from gpureport.cli import left_out, progress
 from gpureport.cli.account import summary
+from gpureport.cli.faults import EXPECTED, Fault, InternalError, fault, tell
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import detail
 from gpureport.errors import SettingsError, SourceError, StoreError
@@ -189,22 +190,41 @@ def absent(source: str) -> bool:
 def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
     found: list[Recording] = []
-    faults: list[SourceError] = []
+    left: list[SourceError | Fault] = []
     for reading in readings(sources, options):
-        try:
-            with progress.shown(reading):
-                found.append(reading.recording())
-        except SourceError as error:
-            if not tolerant:
-                raise
-            faults.append(error)
+        one = _attempt(reading) if tolerant else _recorded(reading)
+        if isinstance(one, SourceError | Fault):
+            left.append(one)
         else:
-            detail(summary(found[-1].run))
-    if faults and not found:
-        raise faults[0]
-    for fault in faults:
-        click.echo(f"gpureport: left out: {printable(str(fault))}", err=True)
+            found.append(one)
+    if left and not found:
+        first = next((each for each in left if isinstance(each, Fault)), left[0])
+        raise InternalError(first) if isinstance(first, Fault) else first
+    for each in left:
+        if isinstance(each, Fault):
+            tell(each)
+        else:
+            click.echo(f"gpureport: left out: {printable(str(each))}", err=True)
     return found
+
+
+def _attempt(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | Fault":
+    """Return a run, or why it cannot be read."""
+    try:
+        return _recorded(reading)
+    except SourceError as error:
+        return error
+    except EXPECTED:
+        raise
+    except Exception as error:  # noqa: BLE001 - nobody expected it
+        return fault(reading.locator, error)
+
+
+def _recorded(reading: "Reading | TrackedReading | CutReading") -> "Recording":
+    with progress.shown(reading):
+        recording = reading.recording()
+    detail(summary(recording.run))
+    return recording
 
 
 def names_source(source: str, options: "SourceOptions | None" = None) -> bool:

@@ -41,9 +41,8 @@ def of_work(base: Step, step: Step, figure: Figure) -> Evidence:
     if None in sides[0] or None in sides[1]:
         return told(base, step, figure, ABSENT)
     known = [[value for value in side if value] for side in sides]
-    if [len(side) for side in known] != [len(side) for side in sides]:
-        return told(base, step, figure, NOTHING)
-    return _ratio(base, step, figure, known, steady=False)
+    whole = [len(side) for side in known] == [len(side) for side in sides]
+    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, NOTHING)
 
 
 def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:

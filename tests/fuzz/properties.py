@@ -20,7 +20,7 @@ from gpureport.recording import Recording
 from gpureport.report import FORMATS, analysis_json, build, comparison_json, comparison_text, comparison_view, render
 from tests.fuzz.recordings import recording
 
-ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".txt": 1, ".xml": 1, ".svg": 5, ".html": 10, ".png": 100, ".pdf": 100}
+ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".txt": 1, ".xml": 1, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
 """In which formats one of so many recordings is written: what draws takes ten times as long as all the rest."""
 GROUP = 3
 """Recordings that are compared with each other: the numbers from a multiple of it on."""
@@ -118,4 +118,3 @@ def _strict(text: str) -> None:
 
 def _refused(constant: str) -> NoReturn:
     raise ValueError(f"{constant} in JSON")
-

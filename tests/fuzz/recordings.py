@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.metrics import BY_NAME, METRICS, Metric, MetricKind, Scope
+from gpureport.metrics import BY_NAME, METRICS, Metric, MetricKind
 from gpureport.paces import of as pace_of
 from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, gap_seconds
 from gpureport.recording import (
@@ -41,7 +41,10 @@ _STARTS = (0, 946_684_800, 1_773_480_413, 4_102_444_800)
 _INTERVALS = (0.005, 0.1, 0.25, 0.5, 1.0, 1.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 600.0)
 _HOLES = (7.0, 60.0, 900.0, 3_700.0, 86_400.0, 3e7, 6e8)
 """Seconds without samples, up to twenty years."""
-_BASE = ("gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz", "cpu_utilization_ratio")
+_BASE = {
+    *("gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "gpu_sm_clock_hertz"),
+    "cpu_utilization_ratio",
+}
 """What most logs hold."""
 _TRAINING = ("loss", "val_loss", "val_acc", "samples_per_second", "tokens/s", "step_time", "epoch_time", "lr", "x y")
 _PARAMS = {
@@ -218,24 +221,30 @@ def _phases(rng: np.random.Generator, rows: int) -> Floats:
 
 
 def _values(rng: np.random.Generator, metric: Metric, form: str, work: Floats) -> Floats:
-    rows, top = len(work), _top(metric)
     if metric.kind is MetricKind.COUNTER:
-        return _counted(rng, metric, form, rows)
-    if form == "once":
-        return np.where(np.arange(rows) == int(rng.integers(rows)), _whole(metric, np.full(rows, top / 2)), np.nan)
-    if form in {"null", "zero"}:
-        return np.full(rows, np.nan if form == "null" else 0.0)
-    if form == "constant":
-        return _whole(metric, np.full(rows, top * rng.random()))
+        return _counted(rng, metric, form, len(work))
     if form == "extreme":
-        return _extreme(rng, metric, rows)
-    if form == "random" or metric.kind is MetricKind.STATE:
-        return _whole(metric, top * rng.random(rows))
+        return _extreme(rng, metric, len(work))
+    if form == "work" and metric.kind is not MetricKind.STATE:
+        return _working(rng, metric, work)
+    rows, top = len(work), _top(metric)
+    found = {
+        "once": np.where(np.arange(rows) == int(rng.integers(rows)), top / 2, np.nan),
+        "null": np.full(rows, np.nan),
+        "zero": np.zeros(rows),
+        "constant": np.full(rows, top * rng.random()),
+    }
+    return _whole(metric, found[form] if form in found else top * rng.random(rows))
+
+
+def _working(rng: np.random.Generator, metric: Metric, work: Floats) -> Floats:
+    """Return values that follow the work, or rise all the time."""
     level = work if rng.random() < 0.9 else 1 - work
     low, high = np.sort(rng.random(2)) if rng.random() < 0.5 else (0.1, 0.9)
     if rng.random() < 0.15:
-        level = np.linspace(0, 1, rows)
-    return _whole(metric, top * np.clip(low + (high - low) * level + 0.01 * rng.normal(size=rows), 0, 1))
+        level = np.linspace(0, 1, len(work))
+    wavering = 0.01 * rng.normal(size=len(work))
+    return _whole(metric, _top(metric) * np.clip(low + (high - low) * level + wavering, 0, 1))
 
 
 def _top(metric: Metric) -> float:
@@ -249,7 +258,7 @@ def _top(metric: Metric) -> float:
 def _whole(metric: Metric, values: Floats) -> Floats:
     """Return values as logs write them: whole where the column is."""
     if metric.dtype == "bool":
-        return np.asarray(values > 0.5, dtype=np.float64)
+        return np.where(np.isnan(values), np.nan, values >= 0.5)
     if metric.unit == "1":
         return np.round(values, 2)
     return values if metric.dtype.startswith("float") and metric.unit != "Hz" else np.round(values)
@@ -275,8 +284,8 @@ def _counted(rng: np.random.Generator, metric: Metric, form: str, rows: int) -> 
     risen = np.cumsum(most * rng.random(rows) * (rng.random(rows) < rng.choice([0.05, 1.0])))
     if form == "random":
         risen -= risen[min(int(rng.integers(rows)), rows - 1)] * (np.arange(rows) > rows // 2)
-    risen = np.maximum(risen, 0.0)
-    return risen if metric.dtype == "float64" else np.floor(np.minimum(risen, _MOST))
+    risen = np.clip(risen, 0.0, _MOST)
+    return np.asarray(risen if metric.dtype == "float64" else np.floor(risen), dtype=np.float64)
 
 
 def _stages(rng: np.random.Generator, started: int, ended: int) -> Iterator[Stage]:
@@ -341,7 +350,9 @@ def _quality(rng: np.random.Generator, stamps: dict[str, Stamps], rows: int) -> 
         )
         for _ in range(int(rng.integers(4)))
     )
-    step = ClockStep(device=next(iter(stamps)), at=moment, step_seconds=-3600.0, shift_seconds=3600.0, cause="clock set back")
+    step = ClockStep(
+        device=next(iter(stamps)), at=moment, step_seconds=-3600.0, shift_seconds=3600.0, cause="clock set back"
+    )
     return replace(
         quality,
         lines=rows + 8,

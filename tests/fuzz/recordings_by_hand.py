@@ -61,7 +61,9 @@ def main(options: argparse.Namespace) -> int:
                 break
         if (number + 1) % options.every == 0:
             each = 1000 * (process_time() - began) / sum(done.values()) * len(STAGES)
-            sys.stdout.write(f"up to {number}: {each:.0f} ms of the processor each; offending {sum(map(len, found.values()))}\n")
+            sys.stdout.write(
+                f"up to {number}: {each:.0f} ms of the processor each; offending {sum(map(len, found.values()))}\n"
+            )
             sys.stdout.flush()
     for key, numbers in found.items():
         sys.stdout.write(f"{len(numbers)} times {key}: {', '.join(map(str, numbers[:10]))}\n")
