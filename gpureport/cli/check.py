@@ -9,7 +9,7 @@ import click
 
 from gpureport.cli import gate, measuring, sources
 from gpureport.cli.asked import Asked
-from gpureport.cli.faults import EXPECTED, InternalError, fault, tell
+from gpureport.cli.faults import InternalError, tell
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.values import Export
 from gpureport.cli.verbosity import note
@@ -101,12 +101,9 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
             found += sources.recordings(names, own)
         except (SourceError, StoreError) as error:
             unread.append(_cannot_judge(limit, ", ".join(names), f"{error.what}; {error.hint}"))
-        except EXPECTED:
-            raise
-        except Exception as error:  # noqa: BLE001 - nobody expected it
-            failure = fault(", ".join(names), error)
-            tell(failure)
-            unread.append(_cannot_judge(limit, failure.where, failure.what))
+        except InternalError as error:
+            tell(error.fault)
+            unread.append(_cannot_judge(limit, error.where, error.what))
     if options.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
     return found, unread

@@ -122,7 +122,7 @@ def main(args: list[str] | None = None) -> None:
         where = error.filename or "standard output"
         _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
     except Exception as error:  # noqa: BLE001 - nobody expected it, and a person is told so in one line
-        _internal(InternalError(fault(_called(rest), error)), debug=debug)
+        _internal(InternalError(fault(_called(rest).removeprefix("gpureport "), error)), debug=debug)
     code = result if isinstance(result, int) else 0
     # a run that was left out because of a fault is no broken gate, and no kept one
     sys.exit(faults.CODE if session.failed and code not in {_USAGE, _SOURCE} else code)

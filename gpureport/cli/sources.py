@@ -174,11 +174,21 @@ def _found(
     if options.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
+    failures: list[InternalError] = []
     for source, own in options.each(sources):
-        if names_source(source, own):
-            found += _read([source], own, tolerant=tolerant and not own.strict)
-        else:
-            found.append(_stored(source, own, stored.get(source)))
+        try:
+            if names_source(source, own):
+                found += _read([source], own, tolerant=tolerant and not own.strict)
+            else:
+                found.append(_stored(source, own, stored.get(source)))
+        except InternalError as error:
+            failures.append(error)
+            if not tolerant:
+                break
+    if failures and not (found and tolerant):
+        raise failures[0]
+    for failure in failures:
+        tell(failure.fault)
     return found
 
 
@@ -192,12 +202,14 @@ def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = 
     found: list[Recording] = []
     left: list[SourceError | Fault] = []
     for reading in readings(sources, options):
-        one = _attempt(reading) if tolerant else _recorded(reading)
+        one = _attempt(reading)
         if isinstance(one, SourceError | Fault):
             left.append(one)
         else:
             found.append(one)
-    if left and not found:
+        if left and not tolerant:
+            break
+    if left and not (found and tolerant):
         first = next((each for each in left if isinstance(each, Fault)), left[0])
         raise InternalError(first) if isinstance(first, Fault) else first
     for each in left:
@@ -211,18 +223,14 @@ def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = 
 def _attempt(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | Fault":
     """Return a run, or why it cannot be read."""
     try:
-        return _recorded(reading)
+        with progress.shown(reading):
+            recording = reading.recording()
     except SourceError as error:
         return error
     except EXPECTED:
         raise
     except Exception as error:  # noqa: BLE001 - nobody expected it
         return fault(reading.locator, error)
-
-
-def _recorded(reading: "Reading | TrackedReading | CutReading") -> "Recording":
-    with progress.shown(reading):
-        recording = reading.recording()
     detail(summary(recording.run))
     return recording
 

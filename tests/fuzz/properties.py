@@ -1,7 +1,7 @@
 """What must hold of every valid recording, whatever is in it: results or errors of the project, and sound shares."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from math import isfinite
@@ -20,8 +20,10 @@ from gpureport.recording import Recording
 from gpureport.report import FORMATS, analysis_json, build, comparison_json, comparison_text, comparison_view, render
 from tests.fuzz.recordings import recording
 
-ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".txt": 1, ".xml": 1, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
+ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".xml": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}
 """In which formats one of so many recordings is written: what draws takes ten times as long as all the rest."""
+OF_SEVERAL = {**ONE_IN, ".json": 4, ".md": 4, ".prom": 4, ".xml": 4, ".txt": 8}
+"""The same for reports on two or three recordings, which are long."""
 GROUP = 3
 """Recordings that are compared with each other: the numbers from a multiple of it on."""
 
@@ -70,7 +72,7 @@ def _shares(analysis: Analysis) -> Iterator[tuple[str, float]]:
 
 def told(number: int) -> None:
     """Write a recording as a report in every format, those that draw now and then."""
-    _written([pair(number)], number)
+    _written([pair(number)], number, ONE_IN)
 
 
 def compared(number: int) -> None:
@@ -86,17 +88,17 @@ def compared(number: int) -> None:
         # runs of one step are repetitions, which the command refuses to compare
         view = comparison_view.build(runs, measured, None)
         assert comparison_text.render(view, width=100, colour=False)
-    _written(runs, number // GROUP)
+    _written(runs, number // GROUP, OF_SEVERAL)
 
 
 STAGES: tuple[Stage, ...] = (judged, told, compared)
 """What a recording goes through, each stage with what went before."""
 
 
-def _written(runs: Sequence[Pair], number: int) -> None:
+def _written(runs: Sequence[Pair], number: int, one_in: Mapping[str, int]) -> None:
     report = build(runs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
     for extension in FORMATS:
-        if number % ONE_IN[extension] == 0:
+        if number % one_in[extension] == 0:
             _sound(extension, render(report, extension))
 
 
