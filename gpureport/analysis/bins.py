@@ -102,10 +102,14 @@ class Grid:
         return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
 
     def spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
-        """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`."""
+        """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`.
+
+        Time that has no bins is in none of them: nobody knows what happened then.
+        """
         first, stop = intervals.runs(mask)
         edges = np.column_stack([self.edges(first, "right"), self.edges(stop, "left")])
-        return intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+        long = intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+        return intervals.difference(long, self.removed)
 
 
 def grid(window: Interval, cells: Sequence[Cells]) -> Grid:

@@ -69,7 +69,7 @@ class CpuBound:
             yield unjudged
             return
         episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
-        episodes = intervals.intersection(episodes, intervals.spans([window]))
+        episodes = waiting.with_values(machine, intervals.intersection(episodes, intervals.spans([window])), CPU)
         length = machine.length(self.over.value, self.bins.value)
         against = waiting.compare(machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):
