@@ -1,4 +1,4 @@
-"""Drives random recordings through analyses, reports and comparisons, and prints each fault once with its numbers.
+"""Drives random recordings through analyses, reports and comparisons, and prints each fault with its number.
 
 Run by hand: `python -m tests.fuzz.recordings_by_hand --first 0 --trials 20000`. Other numbers are other recordings, so
 that runs add up; `--trials 1` with the number that was printed makes one again, with its traceback. The exit status is
@@ -54,10 +54,9 @@ def main(options: argparse.Namespace) -> int:
         for stage in STAGES:
             done[stage.__name__] += 1
             if said := fault(stage, number):
-                key = said.split(": ")[1]
-                if not found[key]:
-                    sys.stdout.write(f"recording {number}, {said}\n")
-                found[key].append(number)
+                sys.stdout.write(f"recording {number}, {said}\n")
+                sys.stdout.flush()
+                found[said.split(": ")[1]].append(number)
                 break
         if (number + 1) % options.every == 0:
             each = 1000 * (process_time() - began) / sum(done.values()) * len(STAGES)
