@@ -80,7 +80,11 @@ class Commands(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Say on standard error what became of every line read.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
-    """Read the GPU logs a training run left behind and say where the GPU time went, and why."""
+    """Read the GPU logs a training run left behind and say where the GPU time went, and why.
+
+    Exit codes: 0 done; 1 a limit is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
+    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run, which is named, and served the others.
+    """
     # main takes them off the arguments, wherever they stand; here they are only documented
     del quiet, verbose, debug
 
