@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import lru_cache
 from math import isfinite
 from typing import NoReturn
 from xml.etree import ElementTree as ET
 
-from gpureport.analysis import analyze
+from gpureport.analysis import RULES, analyze
 from gpureport.analysis.base import Analysis
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
@@ -16,6 +17,8 @@ from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import sampled_run
 from gpureport.comparison.steps import steps_of
 from gpureport.metrics import BY_NAME
+from gpureport.nightly import check_json, checking, exports, tonight
+from gpureport.nightly.policy import Policy
 from gpureport.recording import Recording
 from gpureport.report import FORMATS, analysis_json, build, comparison_json, comparison_text, comparison_view, render
 from tests.fuzz.recordings import recording
@@ -30,6 +33,10 @@ GROUP = 3
 _OVER = {"gpu_power_ratio", "gpu_fan_ratio"}
 """Ratios that may exceed 1."""
 _ABOUT = 1e-6
+
+_POLICY = Policy().with_limits(
+    ("problem", "idle_ratio <= 5 %", "gpu_utilization_ratio p50 >= 80 %", "no thermal_throttle", "duration >= 10 min")
+)
 
 Pair = tuple[Recording, Analysis]
 Stage = Callable[[int], None]
@@ -91,7 +98,20 @@ def compared(number: int) -> None:
     _written(runs, number // GROUP, OF_SEVERAL)
 
 
-STAGES: tuple[Stage, ...] = (judged, told, compared)
+def limited(number: int) -> None:
+    """Hold a recording against limits, and keep its figures, as a gate and a night do."""
+    made, analysis = pair(number)
+    run = sampled_run(made, analysis)
+    kinds = [kind for rule in RULES for kind in rule.kinds]
+    checks = checking.checks(_POLICY, checking.Checked(analyses=(analysis,), asked=kinds, today=date(2026, 3, 14)))
+    assert all(figure.value is None or isfinite(figure.value) for figure in tonight.measured("log.csv", run).figures)
+    _strict(check_json.render(checks))
+    for form, render_one in exports.FORMATS.items():
+        text = render_one(exports.exported([run]), checks)
+        _sound(".prom" if form == "openmetrics" else ".json", text.encode())
+
+
+STAGES: tuple[Stage, ...] = (judged, told, limited, compared)
 """What a recording goes through, each stage with what went before."""
 
 

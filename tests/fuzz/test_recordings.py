@@ -7,7 +7,7 @@ import pytest
 from gpureport.errors import GpureportError
 from tests.fuzz.properties import STAGES
 
-TRIALS, BATCH = 60 * int(os.environ.get("GPUREPORT_TRIALS", "1")), 20
+TRIALS, BATCH = 30 * int(os.environ.get("GPUREPORT_TRIALS", "1")), 10
 """`recordings_by_hand` makes as many as one likes, and says which of them offend."""
 
 
