@@ -1,5 +1,6 @@
 """A fault of gpureport itself: one line, a code of its own, and the other runs are served."""
 
+import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from gpureport.analysis.idle_gap import IdleGap
 from gpureport.importers import Reading
 from gpureport.nightly.history import History
 from gpureport.recording import Recording
+from gpureport.store import Entry, Store
 from tests.cli.program import Program
 from tests.importers.logs import log
 
@@ -121,3 +123,23 @@ def test_a_fault_of_no_run_names_the_command(gpureport: Program, monkeypatch: py
     outcome = gpureport("analyze", "logs/a.csv", "--format", "json")
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (5, "", 1)
     assert outcome.err.startswith("gpureport: analyze: internal error (KeyError")
+
+
+@pytest.mark.parametrize("command", ["ingest", "nightly"])
+def test_a_fault_of_storing_one_log_leaves_the_others(
+    gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    """They are in the store, and the one that is not is named."""
+    whole = importlib.import_module("gpureport.cli.ingest").ingested
+
+    def failing(store: Store, reading: Reading, *, force: bool) -> tuple[Entry, str]:
+        if reading.locator.endswith("c.csv"):
+            raise IndexError(3)
+        stored: tuple[Entry, str] = whole(store, reading, force=force)
+        return stored
+
+    for module in ("ingest", "nightly"):
+        monkeypatch.setattr(importlib.import_module(f"gpureport.cli.{module}"), "ingested", failing)
+    outcome = gpureport(command, "logs", *(["--site", "site"] if command == "nightly" else []))
+    assert (outcome.code, "left out: logs/c.csv: internal error (IndexError" in outcome.err) == (5, True)
+    assert sorted(entry.run.name for entry in Store(tmp_path / ".gpureport").entries()) == ["a", "b"]

@@ -14,7 +14,7 @@ from gpureport.analysis.base import Analysis
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
 from gpureport.comparison.comparing import compare
-from gpureport.comparison.sampled_run import sampled_run
+from gpureport.comparison.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps import steps_of
 from gpureport.metrics import BY_NAME
 from gpureport.nightly import check_json, checking, exports, tonight
@@ -49,6 +49,12 @@ def pair(number: int) -> Pair:
     analysis = analyze(made)
     prices = (Prices(), Prices().given(2.5, None), Prices().given(2.5, 400.0))[number % 3]
     return made, replace(analysis, cost=cost(analysis, prices))
+
+
+@lru_cache(GROUP)
+def measured(number: int) -> SampledRun:
+    """Return the recording of a number as comparisons take it."""
+    return sampled_run(*pair(number))
 
 
 def judged(number: int) -> None:
@@ -86,24 +92,23 @@ def compared(number: int) -> None:
     """Set the two or three recordings of a group side by side, once a group: as JSON, as text and as a report."""
     if number % GROUP != GROUP - 1:
         return
-    runs = [pair(each) for each in range(number - number % 2 - 1, number + 1)]
-    measured = [sampled_run(*run) for run in runs]
-    comparison = compare(measured)
+    numbers = range(number - number % 2 - 1, number + 1)
+    runs, sampled = [pair(each) for each in numbers], [measured(each) for each in numbers]
+    comparison = compare(sampled)
     _strict(comparison_json.render(comparison, None))
-    _strict(analysis_json.render([analysis for _, analysis in runs], tuple(steps_of(measured))))
+    _strict(analysis_json.render([analysis for _, analysis in runs], tuple(steps_of(sampled))))
     if len(comparison.steps) > 1:
         # runs of one step are repetitions, which the command refuses to compare
-        view = comparison_view.build(runs, measured, None)
+        view = comparison_view.build(runs, sampled, None)
         assert comparison_text.render(view, width=100, colour=False)
     _written(runs, number // GROUP, OF_SEVERAL)
 
 
 def limited(number: int) -> None:
     """Hold a recording against limits, and keep its figures, as a gate and a night do."""
-    made, analysis = pair(number)
-    run = sampled_run(made, analysis)
+    run = measured(number)
     kinds = [kind for rule in RULES for kind in rule.kinds]
-    checks = checking.checks(_POLICY, checking.Checked(analyses=(analysis,), asked=kinds, today=date(2026, 3, 14)))
+    checks = checking.checks(_POLICY, checking.Checked(analyses=(run.analysis,), asked=kinds, today=date(2026, 3, 14)))
     assert all(figure.value is None or isfinite(figure.value) for figure in tonight.measured("log.csv", run).figures)
     _strict(check_json.render(checks))
     for form, render_one in exports.FORMATS.items():
