@@ -1,6 +1,5 @@
 """Faults of gpureport itself: each is told in one line with the run it failed on, and the other runs are served."""
 
-import traceback
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,6 +53,8 @@ class InternalError(GpureportError):
 
 def fault(where: str, error: Exception) -> Fault:
     """Return an exception that nobody expected as a fault, with the line of gpureport that raised it."""
+    import traceback  # noqa: PLC0415 - only when something fails
+
     frames = [
         each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(_PACKAGE)
     ]
