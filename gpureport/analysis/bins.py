@@ -1,6 +1,6 @@
 """Series of several devices on one grid of equal bins, and rolling figures over it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
@@ -15,7 +15,10 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 
 _LONGEST_HOLE = 3600.0
-"""Seconds of a stretch that no device sampled which get bins; more would only cost memory."""
+"""Seconds of a stretch that no device sampled which get bins; more would only cost memory.
+
+So there are no more bins than an hour of them for each sample, however far samples are apart.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,10 +102,14 @@ class Grid:
         return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
 
     def spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
-        """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`."""
+        """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`.
+
+        Time that has no bins is in none of them: nobody knows what happened then.
+        """
         first, stop = intervals.runs(mask)
         edges = np.column_stack([self.edges(first, "right"), self.edges(stop, "left")])
-        return intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+        long = intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+        return intervals.difference(long, self.removed)
 
 
 def grid(window: Interval, cells: Sequence[Cells]) -> Grid:
@@ -110,11 +117,21 @@ def grid(window: Interval, cells: Sequence[Cells]) -> Grid:
     width = max(1.0, *(one.interval for one in cells))
     holes = intervals.spans([window])
     for one in cells:
-        holes = intervals.intersection(holes, intervals.spans(one.gaps))
+        holes = intervals.intersection(holes, intervals.spans(_silences(one, window)))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]
     seconds = window.seconds - intervals.total_seconds(removed)
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
+
+
+def _silences(cells: Cells, window: Interval) -> Iterator[Interval]:
+    """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
+    if not len(cells):
+        yield window
+        return
+    yield Interval(window.start, int(cells.times[0]))
+    yield from cells.gaps
+    yield Interval(int(cells.times[-1]), window.end)
 
 
 def middle(series: list[FloatArray]) -> FloatArray:

@@ -29,9 +29,9 @@ _NEAR = 1.5
 _LONE_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cells:
-    """Samples of one device, each with the time nearest to it.
+    """Samples of one device, each with the time nearest to it; equal to itself alone.
 
     A sample owns the time half-way to its neighbours, at most 1.25 intervals a side, half an interval beside a
     log gap and at both ends; where the log changes its pace, by the interval of that stretch. Samples with equal

@@ -132,14 +132,14 @@ def _limit(cells: Cells, known: gpus.Gpu | None) -> tuple[float, str]:
 
 
 def power_limit(cells: Cells) -> FloatArray:
-    """Return the power limit in force in W a row, NaN where neither log nor device tells."""
+    """Return the power limit in force in W a row, NaN where neither log nor device tells; 0 W is no limit."""
     name = "gpu_power_limit_watts"
     if not cells.recorded(name):
         name = "gpu_power_limit_requested_watts"
     limit = cells.values(name)
-    if not cells.recorded(name) and cells.device.power_limit_watts is not None:
+    if not cells.recorded(name) and cells.device.power_limit_watts:
         return np.full(len(cells), cells.device.power_limit_watts)
-    return limit
+    return np.where(limit > 0, limit, np.nan) if (limit <= 0).any() else limit
 
 
 def clocks(cells: Cells) -> tuple[FloatArray, float]:

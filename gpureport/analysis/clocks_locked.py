@@ -46,8 +46,8 @@ class _Setting:
 
     @property
     def ratio(self) -> float:
-        """The clock, of the highest; NaN when either is not known."""
-        return self.clock / self.highest
+        """The clock, of the highest; NaN when either is not known, or the highest is no clock."""
+        return self.clock / self.highest if self.highest > 0 else float("nan")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

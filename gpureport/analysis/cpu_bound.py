@@ -70,7 +70,7 @@ class CpuBound:
             return
         episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
         episodes = intervals.intersection(episodes, intervals.spans([window]))
-        episodes = intervals.at_least(episodes, self.shortest.value)
+        episodes = intervals.at_least(waiting.with_values(machine, episodes, CPU), self.shortest.value)
         length = machine.length(self.over.value, self.bins.value)
         against = waiting.compare(machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):

@@ -87,6 +87,7 @@ class CpuBoundSingle:
         full = waiting.share_of(series, length, lambda values: self._full(values, metric)) >= _HALF
         calm = waiting.share_of(machine.mean(CPU), length, lambda values: values >= self.cpu.value) < _HALF
         episodes = waiting.episodes(context, machine, full & calm, limits(self, waiting.Limits), self.after)
+        episodes = waiting.with_values(machine, episodes, metric, CPU)
         against = waiting.compare(machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):
             cost = waiting.wait(window, machine.gpus, against.spans)

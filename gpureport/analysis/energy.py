@@ -26,7 +26,7 @@ class PowerIntegral:
 
 
 def integral(cells: Cells) -> PowerIntegral | None:
-    """Return the integral of power; None where no power was recorded, or a single sample, which has no length.
+    """Return the integral of power; None where no power was recorded, or by samples that have no length.
 
     Power is continuous and drawn all the time, so a trapezoid bridges what is too short for a log gap. Each sample
     stands for half of the way to its neighbours, and half an interval beside a log gap. What it owns beyond the run
@@ -38,6 +38,9 @@ def integral(cells: Cells) -> PowerIntegral | None:
     if cells.whole(_POWER) and not len(cells.pause_rows):
         return PowerIntegral(joules=float(power @ inside), seconds=float(inside.sum()), bridged_seconds=0.0)
     rows = np.flatnonzero(cells.known(_POWER))
+    if len(rows) == 1:
+        # a single value has no neighbour to bridge to
+        return _of_one(float(power[rows[0]]), float(inside[rows[0]]))
     left, right, _, _ = sides(cells.times[rows], cells.pace, bridged=True)
     widths = (left + right) / 1e6
     beyond = (owned - inside)[rows]
@@ -48,3 +51,7 @@ def integral(cells: Cells) -> PowerIntegral | None:
         seconds=float(inside[rows].sum()) + bridged,
         bridged_seconds=bridged,
     )
+
+
+def _of_one(watts: float, seconds: float) -> PowerIntegral | None:
+    return PowerIntegral(joules=watts * seconds, seconds=seconds, bridged_seconds=0.0) if seconds > 0 else None

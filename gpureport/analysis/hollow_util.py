@@ -221,11 +221,13 @@ def _groups(found: Sequence[_Group], together: float) -> list[_Group]:
     """Join what happened to several GPUs at once, then what happened to the same GPUs for the same reason."""
     joined: list[_Group] = []
     for one in found:
-        near = next((each for each in joined if each.cause == one.cause and _alike(each, one, together)), None)
-        if near is None:
+        # by its place: groups hold arrays, and cannot be looked up by what they are equal to
+        alike = (each.cause == one.cause and _alike(each, one, together) for each in joined)
+        place = next((place for place, near in enumerate(alike) if near), None)
+        if place is None:
             joined.append(one)
         else:
-            joined[joined.index(near)] = _both(near, one)
+            joined[place] = _both(joined[place], one)
     whole: dict[tuple[tuple[str, ...], str | None], _Group] = {}
     for one in joined:
         key = (one.devices, one.cause)

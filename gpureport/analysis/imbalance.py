@@ -116,7 +116,7 @@ class Imbalance:
                 held = held[np.array(sure, dtype=np.bool_)]
             held = self._one_sided(peers, name, held, signal)
             if len(held):
-                yield self._finding(peers, name, held, signal)
+                yield from self._finding(peers, name, held, signal)
 
     def _one_sided(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Spans:
         """Return the stretches over which the means differ, on the side on which the GPU is for longer.
@@ -132,14 +132,18 @@ class Imbalance:
         ]
         return longer
 
-    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Finding:
+    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
         metric = UTILISATION if signal == "utilisation" else _POWER
         own, others = _compared(peers, name, metric, spans)
+        if np.isnan(own) or not others:
+            # means over half a minute reach into stretches in which a GPU has no value of its own
+            return
         usual = float(np.median(list(others.values())))
         seconds = intervals.total_seconds(spans)
-        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in peers.values())
-        sure = len(peers) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
-        return Finding(
+        compared = [peers[each] for each in (name, *others)]
+        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in compared)
+        sure = len(compared) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
+        yield Finding(
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
@@ -251,7 +255,9 @@ def _away(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> f
     """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
     own, others = _compared(peers, name, metric, spans)
     usual = float(np.median(list(others.values()))) if others else float("nan")
-    return (own - usual) / (usual if metric == _POWER else 1.0)
+    if metric == _POWER:
+        return (own - usual) / usual if usual > 0 else float("nan")
+    return own - usual
 
 
 def _lost(own: float, others: Sequence[float], seconds: float) -> float:

@@ -74,6 +74,7 @@ class IoBound:
         length = machine.length(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
         episodes = waiting.episodes(context, machine, where, limits(self, waiting.Limits), self.after)
+        episodes = waiting.with_values(machine, episodes, IOWAIT)
         against = waiting.compare(machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):
             yield self._finding(context, machine, waiting.wait(window, machine.gpus, against.spans), against)

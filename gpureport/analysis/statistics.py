@@ -150,11 +150,16 @@ def memory_total(cells: Cells) -> int | None:
 
 
 def memory_reserved(cells: Cells) -> int:
-    """Return the memory the driver keeps in bytes, from the device or its series; 0 where nothing is known of it."""
-    if cells.device.memory_reserved_bytes is not None:
-        return cells.device.memory_reserved_bytes
-    reserved = cells.values("gpu_memory_reserved_bytes")
-    return int(np.nanmax(reserved)) if cells.recorded("gpu_memory_reserved_bytes") else 0
+    """Return the memory the driver keeps in bytes, from the device or its series.
+
+    It is 0 where nothing is known of it, and where a log says that the driver keeps all there is, which cannot be.
+    """
+    kept = cells.device.memory_reserved_bytes
+    if kept is None:
+        reserved = cells.values("gpu_memory_reserved_bytes")
+        kept = int(np.nanmax(reserved)) if cells.recorded("gpu_memory_reserved_bytes") else 0
+    total = memory_total(cells)
+    return kept if total is None or kept < total else 0
 
 
 def statistics_of(cells: Cells) -> DeviceStatistics:

@@ -114,8 +114,9 @@ class TransferBound:
         against = waiting.compare(machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value)
         if len(against.spans):
             cost = waiting.wait(window, machine.gpus, against.spans)
-            traffic = [series[machine.bins.rows(start, end)] for start, end in against.spans]
-            yield self._finding(machine, link, cost, against, np.concatenate(traffic))
+            traffic = np.concatenate([series[machine.bins.rows(start, end)] for start, end in against.spans])
+            if not np.isnan(traffic).all():
+                yield self._finding(machine, link, cost, against, traffic)
 
     def _limits(self) -> waiting.Limits:
         return waiting.Limits(

@@ -202,6 +202,12 @@ def episodes(context: Context, found: Machine, where: BoolArray, limits: Limits,
     return intervals.at_least(spans[np.array(sure, dtype=np.bool_)], shortest)
 
 
+def with_values(found: Machine, spans: Spans, *metrics: str) -> Spans:
+    """Return the stretches in which the source holds a value of each metric: what else was so is not known."""
+    rows = [all(len(found.inside(spans[row : row + 1], name)) for name in metrics) for row in range(len(spans))]
+    return spans[np.array(rows, dtype=np.bool_)]
+
+
 def certain(samples: FloatArray, limit: float) -> bool:
     """Return whether the mean of point samples lies below a limit by three standard errors.
 

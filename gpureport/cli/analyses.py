@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.beside import Beside
+from gpureport.cli.faults import Fault, InternalError, tell
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
@@ -21,11 +22,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Analysed:
-    """Runs with their analyses, the rules they were judged by, and the kinds that were asked for."""
+    """Runs with their analyses.
+
+    Attributes:
+        runs: those that could be served.
+        rules: the rules they were judged by.
+        kinds: the kinds that were asked for.
+        faults: recordings that gpureport failed on, with how.
+    """
 
     runs: tuple[tuple["Recording", "Analysis"], ...]
     rules: tuple["Rule", ...]
     kinds: frozenset[str]
+    faults: tuple[tuple["Recording", Fault], ...] = ()
 
 
 def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
@@ -35,8 +44,11 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     config: Path | None,
     prices: "PriceOptions | None" = None,
     beside: Beside | None = None,
+    least: int = 1,
 ) -> Analysed:
     """Return every recording with its analysis, showing progress when it takes long on a terminal.
+
+    Each that gpureport fails on is told on standard error and left out.
 
     Args:
         found: the recordings.
@@ -45,6 +57,10 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
         config: the settings file, None for the one of this folder.
         prices: what the command line says of prices; None where cost is not asked for.
         beside: a second process, which judges the last runs meanwhile where they are stored.
+        least: runs without which the command can do nothing.
+
+    Raises:
+        InternalError: when gpureport fails on so many that fewer are left.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.prices import Prices, stated  # noqa: PLC0415 - as above
@@ -64,11 +80,20 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
         file=sys.stderr,
         hidden=not _long(found),
     ) as bar:
-        return Analysed(runs=tuple(bar), rules=rules, kinds=judge.kinds)
+        made = tuple(bar)
+    runs = tuple((recording, one) for recording, one in made if not isinstance(one, Fault))
+    faults = tuple((recording, one) for recording, one in made if isinstance(one, Fault))
+    if faults and len(runs) < least:
+        raise InternalError(faults[0][1])
+    for _, one in faults:
+        tell(one)
+    return Analysed(runs=runs, rules=rules, kinds=judge.kinds, faults=faults)
 
 
-def _each(found: Sequence["Recording"], judge: "Judge", beside: Beside) -> "Iterator[tuple[Recording, Analysis]]":
-    """Yield every recording with its analysis; the second half is left to the second process, where it is there."""
+def _each(
+    found: Sequence["Recording"], judge: "Judge", beside: Beside
+) -> "Iterator[tuple[Recording, Analysis | Fault]]":
+    """Yield each recording with its analysis or fault; the second half is left to a second process, if there is one."""
     from gpureport.cli import judging  # noqa: PLC0415 - loads numpy and pyarrow
 
     second, stored = beside.second, beside.stored
@@ -80,7 +105,7 @@ def _each(found: Sequence["Recording"], judge: "Judge", beside: Beside) -> "Iter
     beside.prepare_drawing()
     with ThreadPoolExecutor(max(min(len(near), (os.cpu_count() or 1) - second.there), 1)) as pool:
         # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
-        yield from zip(near, pool.map(judge.analysis, near), strict=True)
+        yield from zip(near, pool.map(judge.attempt, near), strict=True)
     if asked:
         yield from zip(far, asked.result(), strict=True)
 

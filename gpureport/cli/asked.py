@@ -32,6 +32,10 @@ class Asked:
     config: Path | None
     options: "SourceOptions"
 
-    def analysed(self, found: "Sequence[Recording]", beside: Beside | None = None) -> analyses.Analysed:
-        """Return runs with their analyses, some of them made by a second process where there is one."""
-        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, beside)
+    def analysed(self, found: "Sequence[Recording]", beside: Beside | None = None, least: int = 1) -> analyses.Analysed:
+        """Return runs with their analyses, some of them made by a second process where there is one.
+
+        Raises:
+            InternalError: when gpureport fails on so many that fewer than `least` are left.
+        """
+        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, beside, least)

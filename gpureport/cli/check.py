@@ -9,6 +9,7 @@ import click
 
 from gpureport.cli import gate, measuring, sources
 from gpureport.cli.asked import Asked
+from gpureport.cli.faults import InternalError, tell
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.values import Export
 from gpureport.cli.verbosity import note
@@ -71,9 +72,10 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
 ) -> int:
     """Hold runs against limits, and end with 0 when all are kept.
 
-    It ends with 1 when a limit is broken, and with 4 when one cannot be judged: a source is missing, too short, or
-    lacks what a limit is on. Limits stand as [[policy]] in gpureport.toml, in the file of --policy, or after
-    --fail-on. A SOURCE is a log, a folder of logs, or a run of the store; runs of one step are repetitions.
+    It ends with 1 when a limit is broken, with 4 when one cannot be judged (a source is missing, too short, or lacks
+    what a limit is on), and with 5 when gpureport itself failed on a run. Limits stand as [[policy]] in
+    gpureport.toml, in the file of --policy, or after --fail-on. A SOURCE is a log, a folder of logs, or a run of the
+    store; runs of one step are repetitions.
     """
     wanted = gate.policy(policy or config, fail_on)
     if not wanted.entries:
@@ -81,7 +83,8 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
         raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
     asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
     found, unread = _read(source, options)
-    analysed = asked.analysed(found)
+    analysed = asked.analysed(found, least=0)
+    unread += [_cannot_judge("the run can be analysed", one.where, one.what) for _, one in analysed.faults]
     against, why = _against(wanted, baseline, analysed, asked)
     checks = (*unread, *gate.checks(wanted, analysed, against, why))
     _write(checks, analysed, asked, _Outputs(junit=junit, summary=summary, exports=exports))
@@ -90,20 +93,26 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
 
 def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Recording], list[Check]]":
     """Return the runs that could be read, and a check for each source that could not."""
-    from gpureport.findings import Check, CheckOutcome  # noqa: PLC0415 - only where something runs
-
+    limit = "the source can be read"
     found, unread = [], []
     asked = [(list(source), options)] if options.as_one_run else [([n], own) for n, own in options.each(source)]
     for names, own in asked:
         try:
             found += sources.recordings(names, own)
         except (SourceError, StoreError) as error:
-            reason = f"{error.what}; {error.hint}"
-            limit, where = "the source can be read", ", ".join(names)
-            unread.append(Check(limit=limit, run=where, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason))
+            unread.append(_cannot_judge(limit, ", ".join(names), f"{error.what}; {error.hint}"))
+        except InternalError as error:
+            tell(error.fault)
+            unread.append(_cannot_judge(limit, error.where, error.what))
     if options.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
     return found, unread
+
+
+def _cannot_judge(limit: str, run: str, reason: str) -> "Check":
+    from gpureport.findings import Check, CheckOutcome  # noqa: PLC0415 - only where something runs
+
+    return Check(limit=limit, run=run, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason)
 
 
 def _against(
@@ -116,6 +125,9 @@ def _against(
         return {}, ""
     try:
         return _compared(baseline, analysed, asked), ""
+    except InternalError as error:
+        tell(error.fault)
+        return {}, f"{error.where}: {error.what}"
     except (SourceError, StoreError) as error:
         return {}, f"{error.where}: {error.what}; {error.hint}"
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _CANNOT_JUDGE = 4
 """Exit code when everything was read, and nothing of it can be compared."""
+_SIDES = 2
+"""Runs that a comparison takes at least."""
 
 
 @click.command()
@@ -58,7 +60,7 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
         beside.begin(source, options)
         found = recordings(source, chain, options, tolerant=True, found=beside.read)
         _several(found, chain)
-        analysed = asked.analysed(found, beside)
+        analysed = asked.analysed(found, beside, least=_SIDES)
     return _show(analysed, asked.options.throughput, noise, form)
 
 
@@ -117,7 +119,7 @@ def _several(found: Sequence["Recording"], chain: StepOptions) -> None:
     Raises:
         UsageError: when there are fewer than two runs, or all are of one step.
     """
-    if len(found) < 2:  # noqa: PLR2004 - a comparison has two sides
+    if len(found) < _SIDES:
         msg = f"comparing takes two runs or more, and this is {len(found)}; name another"
         raise click.UsageError(msg, click.get_current_context())
     steps = {one.run.step for one in found}

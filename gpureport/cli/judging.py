@@ -8,6 +8,7 @@ from gpureport.analysis.base import Analysis, Rule
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
 from gpureport.analysis.selection import narrowed
+from gpureport.cli.faults import EXPECTED, Fault, fault
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
 from gpureport.store import Store
@@ -27,14 +28,28 @@ class Judge:
         analysis = narrowed(analyze(recording, self.rules), set(self.kinds))
         return replace(analysis, cost=cost(analysis, self.prices))
 
+    def attempt(self, recording: Recording) -> Analysis | Fault:
+        """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""
+        try:
+            return self.analysis(recording)
+        except EXPECTED:
+            raise
+        except Exception as error:  # noqa: BLE001 - nobody expected it
+            return fault(_named(recording.run), error)
 
-def stored(judge: Judge, runs: Sequence[tuple[Entry, Run]]) -> tuple[Analysis, ...]:
-    """Return the analyses of stored runs, each under what is said of it on the command line.
+
+def stored(judge: Judge, runs: Sequence[tuple[Entry, Run]]) -> tuple[Analysis | Fault, ...]:
+    """Return the analyses of stored runs, or faults, each under what is said of it on the command line.
 
     Raises:
         StoreError: when a run was replaced since it was looked up.
     """
-    return tuple(judge.analysis(_read(entry, run)) for entry, run in runs)
+    return tuple(judge.attempt(_read(entry, run)) for entry, run in runs)
+
+
+def _named(run: Run) -> str:
+    """Return what a person knows a run by: its log, else its name."""
+    return run.sources[0].locator if len(run.sources) == 1 else run.name
 
 
 def _read(entry: Entry, run: Run) -> Recording:

@@ -12,8 +12,10 @@ from typing import Any, NoReturn
 import click
 
 from gpureport import __version__
+from gpureport.cli import faults
+from gpureport.cli.faults import InternalError, fault
 from gpureport.cli.text import complain
-from gpureport.cli.verbosity import FLAGS, Verbosity
+from gpureport.cli.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
 COMMANDS = {
@@ -78,20 +80,28 @@ class Commands(click.Group):
 @click.option("-v", "--verbose", is_flag=True, help="Say on standard error what became of every line read.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
-    """Read the GPU logs a training run left behind and say where the GPU time went, and why."""
+    """Read the GPU logs a training run left behind and say where the GPU time went, and why.
+
+    Exit codes: 0 done; 1 a limit is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
+    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run, which is named, and served the others.
+    """
     # main takes them off the arguments, wherever they stand; here they are only documented
     del quiet, verbose, debug
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line and exit: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged."""
+    """Run the command line and exit.
+
+    The codes: 0 done, 1 a gate broken, 2 usage or settings, 3 a source, 4 cannot be judged, 5 a fault of gpureport.
+    """
     given = sys.argv[1:] if args is None else args
     debug = "--debug" in given
     level = next((FLAGS[argument] for argument in reversed(given) if argument in FLAGS), Verbosity.NORMAL)
+    session = Session(level=level, debug=debug)
     rest = [argument for argument in given if argument != "--debug" and argument not in FLAGS]
     _prepare()
     try:
-        result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=level)
+        result: Any = gpureport.main(args=rest, prog_name="gpureport", standalone_mode=False, obj=session)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(_USAGE)
@@ -101,6 +111,8 @@ def main(args: list[str] | None = None) -> None:
         _fail(f"{error.format_message().rstrip('.')} (see '{path} --help')", _USAGE)
     except (click.Abort, KeyboardInterrupt):
         _fail("interrupted", _INTERRUPTED)
+    except InternalError as error:
+        _internal(error, debug=debug)
     except GpureportError as error:
         _trace(debug=debug)
         if isinstance(error, SourceError):
@@ -115,7 +127,11 @@ def main(args: list[str] | None = None) -> None:
         _trace(debug=debug)
         where = error.filename or "standard output"
         _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
-    sys.exit(result if isinstance(result, int) else 0)
+    except Exception as error:  # noqa: BLE001 - nobody expected it, and a person is told so in one line
+        _internal(InternalError(fault(_called(rest).removeprefix("gpureport "), error)), debug=debug)
+    code = result if isinstance(result, int) else 0
+    # a run that was left out because of a fault is no broken gate, and no kept one
+    sys.exit(faults.CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:
@@ -153,6 +169,12 @@ def _trace(*, debug: bool) -> None:
         import traceback  # noqa: PLC0415 - only when asked for
 
         traceback.print_exc()
+
+
+def _internal(error: InternalError, *, debug: bool) -> NoReturn:
+    if debug:
+        click.echo(error.fault.trace, err=True, nl=False)
+    _fail(str(error), faults.CODE)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -9,6 +9,7 @@ import click
 from gpureport import __version__
 from gpureport.cli import analyses, gate, moment, output, sources
 from gpureport.cli.asked import Asked
+from gpureport.cli.faults import EXPECTED, Fault, InternalError, fault, tell
 from gpureport.cli.ingest import ingested
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -37,6 +38,16 @@ class _Tonight:
     parts: "list[Part]" = field(default_factory=list)
     runs: "list[tuple[str, Recording]]" = field(default_factory=list)
     codes: set[int] = field(default_factory=set)
+
+    def leave_out(self, faults: "Sequence[tuple[Recording, Fault]]") -> None:
+        """Take runs that gpureport failed on for parts without data."""
+        from gpureport.nightly.tonight import without  # noqa: PLC0415 - loads numpy
+
+        failed = {id(recording): fault for recording, fault in faults}
+        for source, recording in self.runs:
+            if id(recording) in failed:
+                self.parts.append(without(source, recording.run.step or "", failed[id(recording)].what))
+        self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
 
 
 @click.command()
@@ -83,7 +94,9 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     store = sources.store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
-    fresh = asked.analysed([recording for _, recording in tonight.runs]) if tonight.runs else None
+    fresh = asked.analysed([recording for _, recording in tonight.runs], least=0) if tonight.runs else None
+    if fresh is not None:
+        tonight.leave_out(fresh.faults)
     checks = gate.checks(wanted, fresh) if fresh is not None and wanted.entries else ()
     if source:
         parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
@@ -139,6 +152,10 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
                 tonight.parts.append(without(recording.where, step, recording.what))
                 click.echo(f"gpureport: {printable(str(recording))}", err=True)
                 continue
+            if isinstance(recording, Fault):
+                tonight.parts.append(without(recording.where, step, recording.what))
+                tell(recording)
+                continue
             first = recorded_on(recorded, recording.run.id)
             if first not in {None, date}:
                 tonight.codes.add(_CANNOT_JUDGE)
@@ -149,8 +166,10 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
     return tonight
 
 
-def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) -> "Iterator[Recording | SourceError]":
-    """Yield the runs of a source, which the store holds then, or why one of several cannot be read.
+def _recordings(
+    store: "Store", group: tuple[str, ...], options: SourceOptions
+) -> "Iterator[Recording | SourceError | Fault]":
+    """Yield the runs of a source, which the store holds then, or why one of them cannot be read.
 
     Raises:
         SourceError: when it is missing, cannot be read, or is no run of the store.
@@ -170,6 +189,10 @@ def _recordings(store: "Store", group: tuple[str, ...], options: SourceOptions) 
             if len(readings) == 1:
                 raise
             yield error
+        except EXPECTED:
+            raise
+        except Exception as error:  # noqa: BLE001 - as the name says
+            yield fault(reading.locator, error)
         else:
             yield store.read(entry)
 
@@ -194,7 +217,7 @@ class _Reports:
     fresh: analyses.Analysed | None
 
     def of(self, night: "Night") -> bytes | None:
-        """Return the report of a night with all it recorded; None where the store keeps one of its runs no longer."""
+        """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
         from gpureport.nightly.site import BACK  # noqa: PLC0415 - loads jinja2
         from gpureport.report.html import render  # noqa: PLC0415 - as above
 
@@ -209,7 +232,13 @@ class _Reports:
         if self.fresh is not None and at_hand.keys() >= {*wanted}:
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
         kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
-        return self.asked.analysed([self.store.read(entry) for entry in kept]) if len(kept) == len(wanted) else None
+        if len(kept) < len(wanted):
+            return None
+        try:
+            return self.asked.analysed([self.store.read(entry) for entry in kept], least=len(kept))
+        except InternalError as error:
+            tell(error.fault)
+            return None
 
 
 def _say(night: "Newest") -> None:

@@ -10,6 +10,7 @@ import click
 
 from gpureport.cli import left_out, progress
 from gpureport.cli.account import summary
+from gpureport.cli.faults import EXPECTED, Fault, InternalError, fault, tell
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
@@ -180,12 +181,22 @@ def _found(
     if options.as_one_run:
         return _read(sources, options)
     found: list[Recording] = []
+    failures: list[InternalError] = []
     for source, own in options.each(sources):
-        if names_source(source, own):
-            _tell_path_from_run(source, own)
-            found += _read([source], own, tolerant=tolerant and not own.strict)
-        else:
-            found.append(_stored(source, own, stored.get(source)))
+        try:
+            if names_source(source, own):
+                _tell_path_from_run(source, own)
+                found += _read([source], own, tolerant=tolerant and not own.strict)
+            else:
+                found.append(_stored(source, own, stored.get(source)))
+        except InternalError as error:
+            failures.append(error)
+            if not tolerant:
+                break
+    if failures and not (found and tolerant):
+        raise failures[0]
+    for failure in failures:
+        tell(failure.fault)
     return found
 
 
@@ -209,22 +220,39 @@ def absent(source: str) -> bool:
 def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
     found: list[Recording] = []
-    faults: list[SourceError] = []
+    left: list[SourceError | Fault] = []
     for reading in readings(sources, options):
-        try:
-            with progress.shown(reading):
-                found.append(reading.recording())
-        except SourceError as error:
-            if not tolerant:
-                raise
-            faults.append(error)
+        one = _attempt(reading)
+        if isinstance(one, SourceError | Fault):
+            left.append(one)
         else:
-            detail(summary(found[-1].run))
-    if faults and not found:
-        raise faults[0]
-    for fault in faults:
-        click.echo(f"gpureport: left out: {printable(str(fault))}", err=True)
+            found.append(one)
+        if left and not tolerant:
+            break
+    if left and not (found and tolerant):
+        first = next((each for each in left if isinstance(each, Fault)), left[0])
+        raise InternalError(first) if isinstance(first, Fault) else first
+    for each in left:
+        if isinstance(each, Fault):
+            tell(each)
+        else:
+            click.echo(f"gpureport: left out: {printable(str(each))}", err=True)
     return found
+
+
+def _attempt(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | Fault":
+    """Return a run, or why it cannot be read."""
+    try:
+        with progress.shown(reading):
+            recording = reading.recording()
+    except SourceError as error:
+        return error
+    except EXPECTED:
+        raise
+    except Exception as error:  # noqa: BLE001 - nobody expected it
+        return fault(reading.locator, error)
+    detail(summary(recording.run))
+    return recording
 
 
 def names_source(source: str, options: "SourceOptions | None" = None) -> bool:

@@ -1,6 +1,7 @@
-"""How much is said beside the answer: what `-q` and `-v` mean to every command."""
+"""How much is said beside the answer: what `-q`, `-v` and `--debug` mean to every command."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import IntEnum
 
 import click
@@ -25,11 +26,31 @@ FLAGS = {
 """The flags, taken off the arguments wherever they stand."""
 
 
+@dataclass(slots=True)
+class Session:
+    """What holds for one call of the program, whichever command it is of.
+
+    Attributes:
+        level: how much is said.
+        debug: whether tracebacks are shown.
+        failed: whether a run was left out because of a fault.
+    """
+
+    level: Verbosity = Verbosity.NORMAL
+    debug: bool = False
+    failed: bool = False
+
+
+def session() -> Session:
+    """Return what holds for this call; what is usual outside of a command."""
+    context = click.get_current_context(silent=True)
+    known = context.find_root().obj if context else None
+    return known if isinstance(known, Session) else Session()
+
+
 def current() -> Verbosity:
     """Return what the person asked for; normal outside of a command."""
-    context = click.get_current_context(silent=True)
-    level = context.find_root().obj if context else None
-    return level if isinstance(level, Verbosity) else Verbosity.NORMAL
+    return session().level
 
 
 def note(text: str) -> None:

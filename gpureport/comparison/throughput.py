@@ -37,6 +37,8 @@ _THROUGHPUT = re.compile(r"(?:^|[^a-z])throughput(?:$|[^a-z])")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _FEWEST = 3
 """Points below which nothing is said about how fast work went."""
+_MOST_BINS = 1000
+"""Bins for each point at most: where points lie years apart, bins are longer than most points are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +121,7 @@ def _binned(name: str, unit: str, times: IntArray, rates: FloatArray) -> Through
     """Return rates on bins; a point speaks for the time since the point before."""
     order = np.argsort(times, kind="stable")
     times, rates = times[order], rates[order]
-    fresh = np.concatenate([[True], np.diff(times) > 0])
+    fresh = np.diff(times, prepend=times[:1] - 1) > 0
     times, rates = times[fresh], rates[fresh]
     if len(times) < _FEWEST:
         return None
@@ -142,8 +144,9 @@ def _by_steps(training: "pa.Table", times: IntArray) -> Throughput | None:
 
 def _spread(name: str, unit: str, times: IntArray, rates: FloatArray) -> Throughput:
     """Return rates that hold from one time to the next as means over equal bins."""
-    width = max(1.0, float(np.median(np.diff(times))) / 1e6)
-    count = max(int((times[-1] - times[0]) / 1e6 // width), 1)
+    whole = float(times[-1] - times[0]) / 1e6
+    width = max(1.0, float(np.median(np.diff(times))) / 1e6, whole / (_MOST_BINS * len(times)))
+    count = max(int(whole // width), 1)
     known = ~np.isnan(rates)
     spans = np.diff(times) / 1e6
     done = np.concatenate([[0.0], np.cumsum(np.where(known, rates * spans, 0.0))])

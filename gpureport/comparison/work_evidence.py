@@ -12,6 +12,7 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.told import (
     ABSENT,
     NO_PRICE,
+    NOTHING,
     OTHER_WORK,
     SINGLE_FIGURE,
     Evidence,
@@ -39,7 +40,9 @@ def of_work(base: Step, step: Step, figure: Figure) -> Evidence:
     sides = [each_run(side, figure.metric) for side in (base, step)]
     if None in sides[0] or None in sides[1]:
         return told(base, step, figure, ABSENT)
-    return _ratio(base, step, figure, [[value for value in side if value] for side in sides], steady=False)
+    known = [[value for value in side if value] for side in sides]
+    whole = [len(side) for side in known] == [len(side) for side in sides]
+    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, NOTHING)
 
 
 def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:

@@ -20,6 +20,9 @@ _OFF_GRID = 0.02
 _COUNTED = 100_000
 """Highest place up to which places are counted to find those that occur."""
 
+_MOST_PLACES = 2.0**53
+"""Steps of a grid up to which a number in double precision tells neighbouring ones apart."""
+
 Codes = npt.NDArray[np.uint8]
 
 
@@ -81,6 +84,8 @@ def scale(series: Sequence[FloatArray], grid: float) -> Scale | None:
 
 def _even(known: Sequence[FloatArray], low: float, high: float, grid: float) -> Scale | None:
     """Return the widest even steps that meet all values, None where there are no such or too many of them."""
+    if max(-low, high) / grid > _MOST_PLACES:
+        return None
     step, first = 0, round(low / grid)
     for values in known:
         scaled = values / grid

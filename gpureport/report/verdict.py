@@ -73,7 +73,7 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     last = comparison.steps[-1]
     several = len(comparison.steps) > 1
     brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
-    apart = several and (comparison.steps[0] in brief or last in brief)
+    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in brief)
     sentence, aside = change(comparison) if several and not apart else ("", ())
     lost = _loss(last, findings)
     if several:
@@ -190,7 +190,7 @@ def _loss(step: Step, findings: Findings) -> str:
     if reason := untold(step, findings):
         return reason
     held = gpu_time.held_seconds(step.analyses)
-    if not findings.judged and findings.missing:
+    if not held or (not findings.judged and findings.missing):
         return "Nothing could be judged with this data."
     lost = gpu_time.lost_seconds(step.analyses)
     whole, unseen = held, gpu_time.unseen_ratio(step.analyses)

@@ -1,6 +1,9 @@
 """Bins over a window with long stretches that nobody sampled."""
 
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +13,7 @@ from gpureport.analysis.bins import grid, rolling_mean
 from gpureport.analysis.cells import cells_by_device
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
+from gpureport.recording import Recording, arranged
 from tests.builders import recording, steps
 
 DAY = 86_400
@@ -82,3 +86,24 @@ def test_bins_of_one_metric_are_made_once_for_each_grid() -> None:
     assert len(grid(Interval(whole.start, whole.end - 30_000_000), [cells]).mean(cells, "gpu_utilization_ratio")) == 29
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0.0
+
+
+def with_a_lone_sample(times: FloatArray, alone: float) -> Recording:
+    """Return a run of a GPU sampled at some times, and of another one that was seen once."""
+    run = recording(util=steps((97, 300)), times=np.full(300, 0.0) + times)
+    seen = replace(run.run.devices[0], id="gpu:1", index=1)
+    other = recording(util=[97.0], times=[alone]).series.to_pydict() | {"device": ["gpu:1"]}
+    series = arranged([run.series, pa.table(other).cast(run.series.schema)])
+    devices = (*run.run.devices, seen)
+    return replace(run, run=replace(run.run, devices=devices), series=series)
+
+
+@pytest.mark.parametrize("alone", [0.0, 20.0 * 365 * DAY])
+def test_years_that_no_device_speaks_for_cost_no_bins(alone: float) -> None:
+    """Also where one GPU has a single sample, before or after them, and so no gap that holds them."""
+    run = with_a_lone_sample(np.concatenate([[0.0, 1.0], np.arange(298.0) + 20 * 365 * DAY]), alone)
+    cells = list(cells_by_device(run).values())
+    bins = grid(Interval(run.run.started, run.run.ended), cells)
+    assert bins.count < 3600 + 400
+    assert bins.places(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
+    assert analyze(run).gpu_time

@@ -84,3 +84,10 @@ def test_a_steady_clock_near_the_highest_seen_is_no_setting() -> None:
     """Boards run a few steps lower at work than at rest."""
     clock = steps((2505, 20), (2490, 200))
     assert found(analyze(recording(util=_UTIL, clock=clock, model=None, power=58)), "clocks_locked") == []
+
+
+def test_a_clock_of_nothing_but_zeros_tells_nothing() -> None:
+    """There is no highest clock that it could be a share of."""
+    run = recording(util=_UTIL, clock=0, applications_clocks_setting=steps((0, 20), (1, 200)), model=None)
+    (finding,) = found(analyze(run), "clocks_locked")
+    assert "of 0 MHz" not in finding.summary

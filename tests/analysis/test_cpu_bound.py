@@ -6,7 +6,7 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from tests.builders import found, recording, spans, steps, unjudged, with_host
 
 _PHASES = steps((97, 300), (30, 300), (97, 300))
 _FULL = steps((20, 300), (95, 300), (20, 300))
@@ -101,3 +101,11 @@ def test_what_is_no_low_utilisation(util: FloatArray) -> None:
 def test_with_a_cpu_series_the_cause_is_not_called_unknown() -> None:
     """Other kinds speak then."""
     assert found(analyze(recording(util=_PHASES, cpu=_FULL)), "low_util_cause_unknown") == []
+
+
+def test_no_episode_spans_days_that_nobody_recorded() -> None:
+    """The CPU was full before a pause of ten days and after it, and nobody knows what it was meanwhile."""
+    times = np.concatenate([np.arange(600.0), np.arange(600.0) + 10 * 86_400])
+    run = with_host(recording(util=steps((40, 1200)), times=times), times, cpu_utilization_ratio=0.99)
+    (finding,) = found(analyze(run), "cpu_bound")
+    assert sum(part.seconds for part in finding.intervals) < 2 * 3600

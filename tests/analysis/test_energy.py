@@ -100,3 +100,17 @@ def test_a_short_run_sampled_rarely_takes_what_lies_between_its_samples(times: F
     found = energy(recording(times=times, util=98, power=power))
     assert found.energy_joules == pytest.approx(float(np.trapezoid(power, times)))
     assert found.energy_seconds == times[-1] - times[0]
+
+
+def test_a_single_value_of_power_is_drawn_for_the_time_it_owns() -> None:
+    """It has no neighbour to bridge to."""
+    power = np.full(60, np.nan)
+    power[30] = 200.0
+    found = energy(recording(util=98, power=power))
+    assert (found.energy_joules, found.energy_seconds, found.energy_bridged_seconds) == (200.0, 1.0, 0.0)
+
+
+def test_a_single_value_that_owns_no_time_is_no_energy() -> None:
+    """It shares its stamp with rows before and after it, so nothing tells how long it was drawn."""
+    found = energy(recording(util=98, power=[np.nan, 200.0, np.nan, np.nan], times=[0, 0, 0, 1]))
+    assert (found.energy_joules, found.energy_seconds) == (None, None)

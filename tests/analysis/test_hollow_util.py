@@ -188,3 +188,13 @@ def test_where_utilisation_was_never_read_nothing_is_hollow() -> None:
     (finding,) = found(analyze(run), "hollow_util")
     ((_, end),) = spans(finding)
     assert end == pytest.approx(34 * 30, abs=60)
+
+
+def test_a_gpu_that_joins_another_one_the_second_time_only() -> None:
+    """What it was hollow with is found among several stretches of the other one."""
+    twice, once = (
+        steps((330, 300), (85, 100), (330, 300), (85, 100), (330, 100)),
+        steps((330, 700), (85, 100), (330, 100)),
+    )
+    run = recording(util=steps((98, 900)), power=[twice, once], **_LIMIT)
+    assert [each.devices for each in found(analyze(run), "hollow_util")] == [("gpu:0",), ("gpu:0", "gpu:1")]

@@ -122,3 +122,11 @@ def test_point_samples_show_a_rank_that_waits_in_one_piece() -> None:
     ((start, end),) = spans(finding)
     assert start == pytest.approx(600, abs=60)
     assert end == pytest.approx(3000, abs=60)
+
+
+def test_a_peer_without_a_value_meanwhile_is_left_out_of_the_comparison() -> None:
+    """The others tell what is usual."""
+    silent = np.where(_LESS < 97, np.nan, _BUSY)
+    (finding,) = found(analyze(recording(util=[silent, _LESS, _BUSY, _BUSY])), "imbalance")
+    assert finding.devices == ("gpu:1",)
+    assert finding.lost_gpu_seconds == pytest.approx(117, abs=6)

@@ -116,3 +116,9 @@ def test_coarse_samples_do_not_tell_a_step() -> None:
     (finding,) = found(analyze(recording(util=util, memory=memory, every=1000.0)), "mem_prealloc")
     assert finding.confidence is Confidence.LOW
     assert "between two samples 16 min 40 s apart" in finding.summary
+
+
+def test_a_reserve_of_all_the_memory_is_none() -> None:
+    """A driver that keeps as much as is installed leaves no job a share to be measured by."""
+    analysis = analyze(recording(util=_UTIL, memory=_growing(30), reserved=80 * GIB))
+    assert [name for name in _KINDS if found(analysis, name)] == ["mem_headroom"]

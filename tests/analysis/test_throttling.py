@@ -218,3 +218,14 @@ def test_episodes_end_with_the_recording() -> None:
     """No interval reaches beyond the first and the last sample."""
     (finding,) = found(analyze(recording(**_BUSY, sw_thermal_slowdown=np.ones(300))), "thermal_throttle")
     assert spans(finding) == [(0.0, 299.0)]
+
+
+def test_a_power_limit_of_nothing_is_none() -> None:
+    """A recorder that knows no limit may write 0; heat is told as where none was recorded."""
+    clock = steps((1400, 100), (1000, 60), (1400, 140))
+    hot = steps((60, 90), (92, 80), (60, 130))
+    runs = [
+        recording(util=_BUSY["util"], power=300.0, clock=clock, temperature=hot, power_limit=limit)
+        for limit in (0.0, np.nan)
+    ]
+    assert [found(analyze(run), "thermal_throttle") for run in runs] == [[], []]

@@ -7,13 +7,15 @@ from gpureport.comparison.across_findings import BATCH_SIZE, SCALING, across_fin
 from gpureport.comparison.across_runs import groups, largest_batch, scaling
 from gpureport.comparison.batch_size import batch_size
 from gpureport.comparison.groups import Brief
-from gpureport.comparison.measures import PER_WORK, WORK_RATE
+from gpureport.comparison.measures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Verdict, steps_of
-from gpureport.comparison.throughput import named
+from gpureport.comparison.throughput import named, throughput
+from gpureport.comparison.told import NOTHING
 from gpureport.comparison.trained import trained
 from gpureport.findings import Severity
 from gpureport.recording import Work
+from tests.builders import recording, with_training
 from tests.comparison.runs import compared, delta, level, sampled
 
 RATE = "train/samples_per_second"
@@ -275,3 +277,28 @@ def test_findings_over_several_runs_have_the_form_of_others() -> None:
     assert largest.threshold is not None
     assert largest.threshold.source
     assert batch.finding.recommendation
+
+
+def test_points_years_apart_make_no_more_bins_than_points() -> None:
+    """Two points of a clock that was not set yet, and twenty minutes of others."""
+    training = [(float(at), 0, RATE, 100.0) for at in (0, 1, *range(600_000_000, 600_001_200, 5))]
+    found = throughput(with_training(recording(util=90), [(each[0], each[2], each[3]) for each in training]).training)
+    assert found is not None
+    assert len(found.rates) <= 1000 * len(training)
+
+
+def test_a_name_that_counts_work_without_a_point_counts_none() -> None:
+    """No value of it can be used, so nothing is told of it."""
+    training = with_training(recording(util=90), [(1.0, RATE, 0.0), (None, RATE, 5.0)]).training
+    assert throughput(training) is None
+
+
+def test_a_run_that_took_no_energy_makes_no_ratio() -> None:
+    """Nothing can be told as a ratio to 0, of one run or of a repetition."""
+    work = Work(amount=100.0, unit="steps")
+    runs = [sampled(name, step=name[0], work=work, util=level(90), power=watts) for name, watts in _WATTS]
+    found = delta(compared(*runs), ENERGY_PER_WORK)
+    assert (found.verdict, found.reason) == (Verdict.CANNOT_JUDGE, NOTHING)
+
+
+_WATTS = (("a1", 0.0), ("a2", 300.0), ("b1", 300.0))

@@ -9,7 +9,7 @@ from gpureport.analysis.base import Analysis, Pauses
 from gpureport.findings import NotJudged, Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
-from gpureport.report import build
+from gpureport.report import FORMATS, build, render
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
 from tests import builders
@@ -361,3 +361,15 @@ def test_clock_times_are_rounded_like_elapsed_ones() -> None:
     info = examples.run()
     late = replace(info, started=info.started + 600_000, ended=info.ended + 600_000)
     assert "starts 2026-03-14 09:26:54" in report(examples.pair(late)).timeline[0].caption
+
+
+@pytest.mark.parametrize("extension", FORMATS)
+def test_mixed_gpus_have_a_report_in_every_format(extension: str) -> None:
+    """Nothing is judged of rows that several GPUs share, and every figure says that it cannot be told."""
+    made = builders.recording(util=builders.steps((97, 300)), power=300, memory=40)
+    run = replace(made, run=replace(made.run, devices=tuple(replace(gpu, mixed=True) for gpu in made.run.devices)))
+    content = report((run, analyze(run)))
+    assert render(content, extension)
+    assert content.verdict.sentence == "Nothing could be judged with this data."
+    told = {tile.label: (tile.value, tile.context) for tile in content.tiles}
+    assert told["GPU-hours lost"] == ("cannot be told", "the rows of several GPUs are mixed")

@@ -283,3 +283,10 @@ def test_every_plotted_metric_exists_and_has_a_unit() -> None:
 def test_axes_end_at_round_values(unit: str, low: float, high: float, expected: tuple[float, float]) -> None:
     """Amounts begin at 0, shares reach 100 %, and an axis is never empty."""
     assert plotted.limits(plotted.UNITS[unit], low, high) == pytest.approx(expected)
+
+
+def test_values_too_large_for_their_grid_are_packed_by_their_range() -> None:
+    """A recorder may write any number; a grid cannot tell the neighbours of such values apart."""
+    found = codes.scale([np.array([0.0, 4e18, 1e15])], 0.01)
+    assert found is not None
+    assert (found.offset, found.step * codes.MOST) == (0.0, 4e18)
