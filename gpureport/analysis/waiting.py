@@ -11,6 +11,7 @@ from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Interval, NotJudged, Threshold
 
@@ -24,6 +25,9 @@ _FEWEST = 9
 _FED_SECONDS = 30.0
 _FED_SHARE = 0.1
 """How many bins, how long, and which part of the episodes GPUs must be well fed to compare with."""
+
+ONE_CORE = pragmatic(60.0, "s", "compiling or saving keeps one core busy for less")
+"""The shortest wait for one core."""
 
 KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input, each leaving alone what the ones before it explain."""

@@ -67,6 +67,17 @@ def utilisation(analyses: Sequence[Analysis]) -> float | None:
     return _weighted_mean(_gpus(analyses), "gpu_utilization_ratio")
 
 
+def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
+    """Return the share of the time that GPUs spent below each reported level of utilisation, lowest level first."""
+    summaries = [summary for gpu in _gpus(analyses) if (summary := gpu.metric("gpu_utilization_ratio")) is not None]
+    seconds: dict[float, list[float]] = {}
+    for summary in summaries:
+        for limit, ratio in summary.below:
+            seconds.setdefault(limit, []).append(ratio * summary.seconds)
+    observed = fsum(summary.seconds for summary in summaries)
+    return {limit: fsum(each) / observed for limit, each in sorted(seconds.items())} if observed else {}
+
+
 def power(analyses: Sequence[Analysis]) -> float | None:
     """Return the time-weighted mean power of one GPU in watts."""
     return _weighted_mean(_gpus(analyses), "gpu_power_watts")

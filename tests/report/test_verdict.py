@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpureport.analysis import analyze
 from gpureport.analysis.base import Analysis, TimePart
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.reasons import NO_TIME
@@ -12,6 +13,7 @@ from gpureport.quality import Rejected
 from gpureport.report import build
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
+from tests import builders
 from tests.report import examples
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -44,6 +46,25 @@ def test_no_utilisation_is_not_no_loss() -> None:
     assert sentence(content) == "GPU time could not be judged: no utilisation was recorded."
     assert [tile.value for tile in content.tiles[1:3]] == ["not recorded", "cannot be told"]
     assert [strip.gaps for strip in content.timeline[0].strips] == [((0.0, 600.0),)] * 2
+
+
+@pytest.mark.parametrize("seconds", [20, 36, 96, 300])
+def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
+    """Whatever was found: mean utilisation, time below its levels, and pauses where no finding has them."""
+    util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
+    run = builders.recording(util=util)
+    content = report((run, analyze(run)))
+    assert sentence(content).startswith("The GPU worked 65 % of the time, and the ")
+    levels = "Mean utilisation of the whole run: 65 %, of the time 0 % below 25 %, 0 % below 50 % and 75 % below 70 %; "
+    assert content.verdict.details[0].replace(GAP, " ").startswith(f"{levels}short pauses took 35 %.")
+
+
+def test_gpus_that_worked_enough_need_no_levels() -> None:
+    """Above 70 % the tiles and tables are enough."""
+    run = builders.recording(util=np.tile([90.0, 80.0], 60))
+    content = report((run, analyze(run)))
+    assert sentence(content).startswith("No loss found")
+    assert not any("Mean utilisation" in line for line in content.verdict.details)
 
 
 def test_missing_utilisation_is_told() -> None:
