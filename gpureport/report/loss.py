@@ -24,7 +24,7 @@ _REASONS = {
     "startup": "at start-up",
     "tail": "after the work ended",
     "gpu_lost": "on lost GPUs",
-    "low_use": "to low use of unknown cause",
+    "low_use": "to low use",
 }
 
 

@@ -119,10 +119,13 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
         ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
         ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
         ({"computing": 540, "startup": 60}, "; counted below under start-up"),
-        ({"computing": 540, "idle": 12, "startup": 48}, "; 2.0 % counts as idle below, the rest under start-up"),
+        (
+            {"computing": 540, "idle": 12, "startup": 48},
+            "; 2.0 % of all GPU time counts as idle below, the rest under start-up",
+        ),
         (
             {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
-            "; 2.0 % counts as idle below, the rest under start-up",
+            "; 1.0 % of all GPU time counts as idle below, the rest under start-up",
         ),
         ({"computing": 480, "idle": 120}, "; idle gaps below hold 20 %, as work of a moment does not end a gap"),
     ],
@@ -172,7 +175,7 @@ def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
     """No change from a figure to itself."""
     content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
     assert sentence(content) == (
-        "From a to b, no difference is shown in GPU utilisation: 90 % and 90 % "
+        "From a to b, no difference is shown in GPU utilisation once settled: 90 % and 90 % "
         "(no change, 95 % interval -0.8 to +0.8 points)."
     )
     assert content.steps is not None
