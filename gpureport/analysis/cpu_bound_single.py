@@ -138,6 +138,7 @@ class CpuBoundSingle:
             ),
             Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
             waiting.length_of(cost, self.shortest),
+            *cost.levels,
         )
 
 

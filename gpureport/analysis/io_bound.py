@@ -99,6 +99,7 @@ class IoBound:
                     relation=">=" if waited >= self.iowait.value else "",
                 ),
                 waiting.length_of(cost, self.shortest),
+                *cost.levels,
             ),
             lost_gpu_seconds=cost.lost,
             cause="storage",

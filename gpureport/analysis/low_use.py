@@ -1,6 +1,6 @@
 """When GPUs work only part of the time and no other kind says why; the rule and the attribution share it."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,9 +10,8 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
+from gpureport.analysis.levels import levels
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
-from gpureport.analysis.statistics import BELOW as LEVELS
-from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Interval, NotJudged, Threshold
@@ -267,33 +266,12 @@ def depth(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tu
         found: their figures.
         enter: the limit.
     """
-    lowest = "mean" if low.brief else f"lowest mean over {wording.duration(low.mean_seconds)}"
-    limited = Evidence(
-        metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="
+    lowest = "mean of the median GPU" if low.brief else f"lowest mean over {wording.duration(low.mean_seconds)}"
+    return (
+        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
+        Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
+        *levels({name: context.cells[name] for name in found.devices}, low.spans),
     )
-    mean = Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1")
-    return (limited, *(() if low.brief else (mean,)), *_levels(context, low, found))
-
-
-def _levels(context: Context, low: LowUse, found: Figures) -> Iterator[Evidence]:
-    """Yield the shares of the episodes in which a GPU paused, and in which it stayed below some utilisation."""
-    held = [_held(context, context.cells[name], low.spans[name]) for name in found.devices]
-    values, seconds = (np.concatenate(each) for each in zip(*held, strict=True))
-    for limit, below in ((IDLE_RATIO, values <= IDLE_RATIO + 1e-6), *((at, values < at - 1e-6) for at in LEVELS)):
-        how = "at most" if limit == IDLE_RATIO else "below"
-        yield Evidence(
-            metric=UTILISATION,
-            statistic=f"share of that time {how} {wording.percent(limit)}",
-            observed=float(seconds[below].sum() / seconds.sum()),
-            unit="1",
-        )
-
-
-def _held(context: Context, cells: Cells, spans: Spans) -> tuple[FloatArray, FloatArray]:
-    """Return the readings of a GPU within stretches, and how long each held."""
-    seconds = intervals.overlap(*cells.tiles(context.whole), spans)
-    rows = cells.known(UTILISATION) & (seconds > 0)
-    return cells.values(UTILISATION)[rows], seconds[rows]
 
 
 def length(low: LowUse, found: Figures, over: Threshold, shortest: Threshold) -> Evidence:

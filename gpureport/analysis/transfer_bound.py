@@ -149,6 +149,7 @@ class TransferBound:
                     relation=">=" if used >= self.link.value else "",
                 ),
                 waiting.length_of(cost, self.shortest),
+                *cost.levels,
             ),
             lost_gpu_seconds=cost.lost,
             cause="copying",

@@ -10,6 +10,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
+from gpureport.analysis.levels import levels
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
@@ -127,6 +128,7 @@ class Wait:
         lost: GPU-seconds without a kernel.
         share: the same, of the GPU time of the job.
         samples: readings of the utilisation.
+        levels: how long the GPUs paused, and worked below some levels.
     """
 
     spans: Spans
@@ -135,6 +137,7 @@ class Wait:
     lost: float
     share: float
     samples: int
+    levels: tuple[Evidence, ...]
 
 
 def machines(context: Context) -> Iterator[Machine]:
@@ -265,6 +268,7 @@ def wait(window: Interval, gpus: Mapping[str, Cells], spans: Spans) -> Wait:
         lost=lost,
         share=lost / (window.seconds * len(gpus)),
         samples=sum(one.readings(UTILISATION, intervals.contains(spans, one.times)) for one in gpus.values()),
+        levels=levels(gpus, dict.fromkeys(gpus, spans)),
     )
 
 

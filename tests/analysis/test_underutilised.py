@@ -132,7 +132,10 @@ def badly_fed(
     rng = np.random.default_rng(seconds)
     edges = np.cumsum(np.column_stack([rng.uniform(*bursts, 4 * seconds), rng.uniform(*pauses, 4 * seconds)]).ravel())
     moments = np.arange(100 * seconds) / 100
-    return 100.0 * np.mean((np.searchsorted(edges, moments, side="right") % 2 == 0).reshape(seconds, 100), axis=1)
+    busy: FloatArray = 100.0 * np.mean(
+        (np.searchsorted(edges, moments, side="right") % 2 == 0).reshape(seconds, 100), axis=1
+    )
+    return busy
 
 
 @pytest.mark.parametrize("seconds", [35, 60, 97, 121, 130, 150, 300])

@@ -16,7 +16,7 @@ from gpureport.report.model import Report
 from tests.report import examples, labelled, samples
 from tests.report.test_agreement import shown
 
-_CHAINS = {
+_CHAINS: dict[str, list[tuple[str, str | None, Work]]] = {
     "three steps": [(folder, None, Work(amount=1000, unit="steps")) for folder in samples.CHAIN],
     "three steps of three runs": [
         (f"recorded/training_steps/{step}/{run}", step, Work(amount=32768, unit="images"))
@@ -51,7 +51,7 @@ def _report(runs: list[examples.Pair]) -> Report:
 
 def _figures(content: Report, steps: list[str]) -> list[labelled.Labelled]:
     """Return every labelled figure of a report, from every format."""
-    found = []
+    found: list[labelled.Labelled] = []
     for extension in _EXTENSIONS:
         text = render(content, extension).decode()
         found += labelled.figures(text, extension, steps)

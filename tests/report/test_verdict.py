@@ -255,3 +255,22 @@ def test_idle_time_without_a_finding_is_told() -> None:
     found = replace(bare, findings=(examples.idle_gap("gpu:0", 100, 160),))
     look, third = (line.replace(GAP, " ") for line in report((recording, found)).verdict.details[:2])
     assert (look.startswith("Look first at F1"), third) == (True, first)
+
+
+def test_idle_time_that_a_finding_has_is_not_said_to_have_none() -> None:
+    """A job that never worked is one finding of all its time."""
+    run = builders.recording(util=np.zeros(300))
+    content = report((run, analyze(run)))
+    assert next(card.title for card in content.findings if card.is_open) == "No sustained work"
+    assert not any("of the GPU time was idle" in line for line in content.verdict.details)
+
+
+def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
+    """One of two runs of a step lacks a kind; of a step of one run that would be all there is."""
+    missing = (NotJudged(kind="tail_idle", device=None, reason="too short", recording="a longer log"),)
+    (first, one), (second, other) = (examples.pair(examples.run(name, step="s")) for name in ("a", "b"))
+    one, other = replace(one, not_judged=()), replace(other, not_judged=missing)
+    both = report((first, one), (second, other)).judgement.sentence
+    assert both.endswith("could be judged with this data, 1 of them not in every repetition.")
+    alone = report((second, other)).judgement.sentence
+    assert alone.endswith("; 1 could not be judged, or only in part.")
