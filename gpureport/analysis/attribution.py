@@ -22,6 +22,9 @@ UNUSED = "unused"
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
+UNEVEN = "imbalance"
+"""Cause of low use of a GPU that did less than its peers."""
+
 FAR_SECONDS = 300.0
 """Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
 
@@ -58,12 +61,13 @@ def gpu_time(
     Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
     follows on the loss of a GPU is lost with it; a GPU that was never used; start-up and tail, as far as utilisation
     was at most 12 %; an episode of waiting for input; an idle gap; an episode of high utilisation with little work;
-    an episode of low use; a sample at a utilisation of at most 5 % outside the job, which is idle as the gap is; any
-    other. Of waiting for input the share in which no kernel ran counts, of low use it is low use, of any other moment
-    short pauses, whatever the utilisation of a single sample: fine samples show a pause of a tenth of a second as one
-    at 0 %, coarse ones as one at 90 %. Samples more than 5 min apart show no pause to be short: that is low use. The
-    share in which one ran is computing, less what throttled clocks cost of it; of high utilisation with little work
-    what that cost is hollow. So computing means the same in every step that is compared.
+    an episode in which it did less than its peers, or of low use; a sample at a utilisation of at most 5 % outside
+    the job, which is idle as the gap is; any other. Of waiting for input the share in which no kernel ran counts, of
+    low use it is low use, of any other moment short pauses, whatever the utilisation of a single sample: fine samples
+    show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %. Samples more than 5 min apart show
+    no pause to be short: that is low use. The share in which one ran is computing, less what throttled clocks cost of
+    it; of high utilisation with little work what that cost is hollow. So computing means the same in every step that
+    is compared.
 
     Args:
         context: the recording.
@@ -96,6 +100,7 @@ def gpu_time(
     still = intervals.of_rows(start, end, used <= IDLE_RATIO + _ROUNDING)
     if context.window is not None:
         still = intervals.difference(still, intervals.spans([context.window]))
+    uneven = ledger.claim(_behind(context, findings, device))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
     coarse = cells.interval > FAR_SECONDS
@@ -107,9 +112,13 @@ def gpu_time(
     for ratio, when in hollow:
         ledger.add("hollow", ratio * intervals.total_seconds(when))
         ledger.add("short_pauses", (1 - ratio) * _weighed(unused, start, end, when))
-    for name, when in (("low_use", low), ("short_pauses", ledger.left)):
-        ledger.add(name, _weighed(unused, start, end, when))
-    working = intervals.union(np.concatenate([*(when for _, when in waits), low, ledger.left]))
+    for name, when, cause in (
+        ("low_use", uneven, UNEVEN),
+        ("low_use", low, UNKNOWN),
+        ("short_pauses", ledger.left, ""),
+    ):
+        ledger.add(name, _weighed(unused, start, end, when), cause)
+    working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
     lost = _clock_loss(cells, slowed)
     if lost is not None:
         ledger.add("throttled", _weighed(np.minimum(lost, used), start, end, working))
@@ -148,6 +157,18 @@ def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans
     for cause in sorted({found.cause or UNKNOWN for found in gaps}):
         alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
         yield cause, intervals.of_kinds(alike, device, {"idle_gap"})
+
+
+def _behind(context: Context, findings: Sequence[Finding], device: str) -> Spans:
+    """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
+    parts = [intervals.NONE]
+    for found in findings:
+        if found.kind == UNEVEN and found.lost_gpu_seconds is not None:
+            models = {context.cells[name].device.model for name in found.devices}
+            own, usual = (each.observed for each in found.evidence[:2])
+            if context.cells[device].device.model in models and (device in found.devices) == (own < usual):
+                parts.append(intervals.spans(found.intervals))
+    return intervals.union(np.concatenate(parts))
 
 
 def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, Spans]]:

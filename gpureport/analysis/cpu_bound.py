@@ -98,7 +98,7 @@ class CpuBound:
             confidence=waiting.confidence(machine, cost, against),
             devices=devices,
             intervals=intervals.intervals(cost.spans),
-            evidence=self._evidence(cost.gpu, lowest, cpu, cost.seconds),
+            evidence=(*self._evidence(cost.gpu, lowest, cpu, cost.seconds), *cost.levels),
             lost_gpu_seconds=cost.lost,
             cause="data",
             samples=cost.samples,

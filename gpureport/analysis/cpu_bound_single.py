@@ -54,7 +54,7 @@ class CpuBoundSingle:
     over: Threshold = pragmatic(30.0, "s", "averages over many training steps")
     rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: Threshold = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
-    shortest: Threshold = pragmatic(60.0, "s", "compiling or saving keeps one core busy for less")
+    shortest: Threshold = waiting.ONE_CORE
     bridge: Threshold = pragmatic(30.0, "s", "a hole as long as what is averaged over")
     covered: Threshold = pragmatic(0.5, "1", "below it the cores were not watched")
     fed: Threshold = pragmatic(0.90, "1", "GPUs that work this much lack nothing: there no core holds them back")
@@ -139,6 +139,7 @@ class CpuBoundSingle:
             ),
             Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
             waiting.length_of(cost, self.shortest),
+            *cost.levels,
         )
 
 

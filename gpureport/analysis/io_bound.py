@@ -100,6 +100,7 @@ class IoBound:
                     relation=">=",
                 ),
                 waiting.length_of(cost, self.shortest),
+                *cost.levels,
             ),
             lost_gpu_seconds=cost.lost,
             cause="storage",

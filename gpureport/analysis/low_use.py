@@ -10,10 +10,11 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
+from gpureport.analysis.levels import levels
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
-from gpureport.findings import Evidence, NotJudged, Threshold
+from gpureport.findings import Evidence, Interval, NotJudged, Threshold
 
 CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
@@ -23,6 +24,8 @@ LEAVE = pragmatic(0.72, "1", "70 % with room for the same error")
 IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
 OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
 ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job tells of its start")
+FEWEST = pragmatic(10.0, "rows", "of fewer samples the error of their mean is not known either")
 WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each is."""
 
@@ -43,6 +46,8 @@ class Limits:
         idle: mean below which a GPU is unused rather than underused.
         over: seconds the mean is taken over, at least, which an episode must also last.
         rows: samples the mean is taken over, at least.
+        shortest: seconds of work from which on a job too short for an episode is judged by the mean of all of it.
+        fewest: samples of such a job; fewer than `rows` must be certain.
         watched: share of the episodes below which a CPU series did not watch them.
     """
 
@@ -52,6 +57,8 @@ class Limits:
     idle: float
     over: float
     rows: float
+    shortest: float
+    fewest: float
     watched: float
 
 
@@ -63,11 +70,13 @@ class LowUse:
         spans: by device id; without the devices that have none.
         lowest: lowest mean reached, as a ratio; NaN without an episode.
         mean_seconds: time that mean is taken over.
+        brief: whether the job is too short for an episode, so that all of it is one.
     """
 
     spans: Mapping[str, Spans]
     lowest: float
     mean_seconds: float
+    brief: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +106,14 @@ class Figures:
 
 
 def too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
-    """Return that a recording, or what samples cover of it, is shorter than an episode; None where it is not."""
-    needed, sampled = _needed_seconds(context, limits), _sampled_seconds(context)
+    """Return that a recording, or what samples cover of it, is shorter than what makes a mean; None where it is not."""
+    width = max([1.0, *(cells.interval for cells in context.gpus().values())])
+    needed, sampled = max(limits.shortest, limits.rows * width), _sampled_seconds(context)
+    if find(context, limits).spans:
+        return None
     if context.whole.seconds < needed:
         return answering.too_short(kind, context.whole.seconds, needed)
     return answering.too_short(kind, sampled, needed, "samples cover") if sampled < needed else None
-
-
-def _needed_seconds(context: Context, limits: Limits) -> float:
-    """Return the shortest recording in which an episode can be seen."""
-    width = max([1.0, *(cells.interval for cells in context.gpus().values())])
-    return max(limits.over, limits.rows * width)
 
 
 def _sampled_seconds(context: Context) -> float:
@@ -123,11 +129,19 @@ def find(context: Context, limits: Limits) -> LowUse:
 
 def _find(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
-    if context.window is None or _sampled_seconds(context) < _needed_seconds(context, limits):
+    if context.window is None:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     bins = grid(context.window, list(working.values()))
-    length = max(round(limits.over / bins.width), round(limits.rows))
     used = _used(context, bins, working)
+    low = _episodes(context, bins, used, working, limits)
+    return low if low.spans else _brief(context, context.window, used, working, limits)
+
+
+def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str, Cells], limits: Limits) -> LowUse:
+    """Return the stretches whose rolling mean is low, of a recording that holds enough for such a mean."""
+    length = max(round(limits.over / bins.width), round(limits.rows))
+    if context.window is None or _sampled_seconds(context) < length * bins.width:
+        return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     mean = rolling_mean(used, length)
     mean[mean < limits.idle] = 1.0
     first, stop = intervals.hysteresis(mean, enter=limits.enter, leave=limits.leave)
@@ -148,6 +162,33 @@ def _find(context: Context, limits: Limits) -> LowUse:
         spans={name: one for name, one in spans.items() if len(one)},
         lowest=float(np.nanmin(mean[inside])) if kept else float("nan"),
         mean_seconds=length * bins.width,
+    )
+
+
+def _brief(context: Context, window: Interval, used: FloatArray, working: dict[str, Cells], limits: Limits) -> LowUse:
+    """Return all that nothing explains of a job too short for an episode, where its mean is low.
+
+    A mean of few samples, or of points far apart, must be low for certain. What is left of a job most of which
+    something explains tells nothing of it.
+    """
+    known = used[~np.isnan(used)]
+    own = {name: _own(context, one, intervals.spans([window])) for name, one in working.items()}
+    seconds = max(map(intervals.total_seconds, own.values()))
+    width = max(1.0, *(one.interval for one in working.values()))
+    mean = float(known.mean()) if len(known) else 1.0
+    sure = len(known) >= limits.rows and width <= POINT_SAMPLE_SECONDS
+    low = (
+        limits.shortest <= seconds < max(limits.over, limits.rows * width)
+        and 2 * seconds >= window.seconds
+        and len(known) >= limits.fewest
+        and limits.idle <= mean <= limits.enter
+        and (sure or waiting.certain(known, limits.gpu))
+    )
+    return LowUse(
+        spans={name: one for name, one in own.items() if len(one)} if low else {},
+        lowest=mean if low else float("nan"),
+        mean_seconds=seconds,
+        brief=True,
     )
 
 
@@ -216,28 +257,30 @@ def unused_seconds(context: Context, cells: Cells, spans: Spans) -> float:
     return float(np.nansum(unused * intervals.overlap(start, end, spans)))
 
 
-def depth(low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
-    """Return how low the use was: the lowest rolling mean against its limit, and the mean of all episodes."""
+def depth(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
+    """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
+
+    Args:
+        context: the recording.
+        low: the episodes.
+        found: their figures.
+        enter: the limit.
+    """
+    lowest = "mean of the median GPU" if low.brief else f"lowest mean over {wording.duration(low.mean_seconds)}"
     return (
-        Evidence(
-            metric=UTILISATION,
-            statistic=f"lowest mean over {wording.duration(low.mean_seconds)}",
-            observed=low.lowest,
-            unit="1",
-            threshold=enter,
-            relation="<=",
-        ),
+        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
         Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
+        *levels({name: context.cells[name] for name in found.devices}, low.spans),
     )
 
 
-def length(found: Figures, shortest: Threshold) -> Evidence:
-    """Return how long the episodes lasted, against what one must last."""
+def length(low: LowUse, found: Figures, over: Threshold, shortest: Threshold) -> Evidence:
+    """Return how long the episodes lasted, against what one must last, or the work of a short job."""
     return Evidence(
         metric="duration",
-        statistic="sum of episodes of one GPU",
+        statistic="work" if low.brief else "sum of episodes of one GPU",
         observed=found.seconds,
         unit="s",
-        threshold=shortest,
+        threshold=shortest if low.brief else over,
         relation=">=",
     )

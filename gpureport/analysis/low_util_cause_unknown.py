@@ -20,7 +20,9 @@ class LowUtilCauseUnknown:
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
-    samples are points far apart, the mean of a whole episode lies below 70 % by three standard errors.
+    samples are points far apart, the mean of a whole episode lies below 70 % by three standard errors. A job with less
+    work than that is judged by the mean of all its work, from 30 s on, with low confidence; of fewer than 30 samples
+    the mean keeps clear of 70 % as above.
     Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
     """
 
@@ -36,6 +38,8 @@ class LowUtilCauseUnknown:
     idle: Threshold = low_use.IDLE
     over: Threshold = low_use.OVER
     rows: Threshold = low_use.ROWS
+    shortest: Threshold = low_use.SHORTEST
+    fewest: Threshold = low_use.FEWEST
     watched: Threshold = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -55,11 +59,15 @@ class LowUtilCauseUnknown:
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=certainty.weakest(
-                Confidence.MEDIUM, certainty.by_readings(found.samples // len(found.devices), interval)
+                Confidence.LOW if low.brief else Confidence.MEDIUM,
+                certainty.by_readings(found.samples // len(found.devices), interval),
             ),
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
-            evidence=(*low_use.depth(low, found, self.enter), low_use.length(found, self.over)),
+            evidence=(
+                *low_use.depth(context, low, found, self.enter),
+                low_use.length(low, found, self.over, self.shortest),
+            ),
             lost_gpu_seconds=found.lost,
             samples=found.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),

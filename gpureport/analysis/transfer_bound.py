@@ -150,6 +150,7 @@ class TransferBound:
                     relation=">=",
                 ),
                 waiting.length_of(cost, self.shortest),
+                *cost.levels,
             ),
             lost_gpu_seconds=cost.lost,
             cause="copying",

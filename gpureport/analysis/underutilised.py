@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, intervals, low_use, wording
+from gpureport.analysis import answering, intervals, low_use, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.low_use import CPU, Figures, LowUse
@@ -15,7 +15,8 @@ from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "underutilised"
-_CAUSES = {"cpu_busiest_core_ratio": "busiest core", "cpu_iowait_ratio": "waiting for storage"}
+_CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
+_CAUSES = {_CORE: "busiest core", _IOWAIT: "waiting for storage"}
 _ADVICE = (
     "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, torch.compile or CUDA "
     "graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
@@ -31,6 +32,7 @@ class Underutilised:
     storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
     mean of a whole episode lies below 70 % by three standard errors. It takes a CPU series: without one the kind is
     low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
+    A job with less work than that is judged as there: by the mean of all its work, from 30 s on, with low confidence.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
@@ -45,6 +47,8 @@ class Underutilised:
     idle: Threshold = low_use.IDLE
     over: Threshold = low_use.OVER
     rows: Threshold = low_use.ROWS
+    shortest: Threshold = low_use.SHORTEST
+    fewest: Threshold = low_use.FEWEST
     watched: Threshold = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
@@ -65,36 +69,39 @@ class Underutilised:
     def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
         levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
-        unknown = [name for name in _CAUSES if name not in known]
+        # for less than a minute, one full core is no finding, and so not ruled out either
+        brief = [_CORE] if low.brief and found.seconds < waiting.ONE_CORE.value else []
+        unknown = [name for name in _CAUSES if name not in known or name in brief]
+        absent = [name for name in unknown if name not in known]
         beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {wording.percent(level)}" for name, level in known.items())
-        open_ = " and ".join(
-            {"busiest core": "one core", "waiting for storage": "storage"}[_CAUSES[n]] for n in unknown
-        )
+        open_ = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
         untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
+        machine = "beside a CPU" if brief else "beside a machine"
+        more = [*([answering.recording(absent)] if absent else []), *(["a minute or more of the job"] if brief else [])]
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=Confidence.LOW if unknown else Confidence.MEDIUM,
+            confidence=Confidence.LOW if unknown or low.brief else Confidence.MEDIUM,
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
             evidence=(
-                *low_use.depth(low, found, self.enter),
+                *low_use.depth(context, low, found, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
-                low_use.length(found, self.over),
+                low_use.length(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
             samples=found.samples,
             ruled_out=(
                 "idle gaps and log gaps, which are counted on their own",
                 "waiting for the CPU as a whole",
-                *(f"{_RULED_OUT[name]}" for name in _CAUSES if name in known),
+                *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
-            summary=f"{found.worked(context.gpus())} beside a machine that was not full (means: {beside}){untold}.",
-            recommendation=_ADVICE + (f" To tell more, record {answering.recording(unknown)}." if unknown else ""),
+            summary=f"{found.worked(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
+            recommendation=_ADVICE + (f" To tell more, record {'; '.join(more)}." if more else ""),
         )
 
 
-_RULED_OUT = {"cpu_busiest_core_ratio": "waiting for one core", "cpu_iowait_ratio": "waiting for storage"}
+_RULED_OUT = {_CORE: "waiting for one core", _IOWAIT: "waiting for storage"}
 
 
 def _uneven(context: Context, spans: Spans) -> bool:

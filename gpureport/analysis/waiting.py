@@ -10,7 +10,9 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
+from gpureport.analysis.levels import levels
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Interval, NotJudged, Threshold
 
@@ -24,6 +26,9 @@ _FEWEST = 9
 _FED_SECONDS = 30.0
 _FED_SHARE = 0.1
 """How many bins, how long, and which part of the episodes GPUs must be well fed to compare with."""
+
+ONE_CORE = pragmatic(60.0, "s", "compiling or saving keeps one core busy for less")
+"""The shortest wait for one core."""
 
 KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input, each leaving alone what the ones before it explain."""
@@ -123,6 +128,7 @@ class Wait:
         lost: GPU-seconds without a kernel.
         share: the same, of the GPU time of the job.
         samples: readings of the utilisation.
+        levels: how long the GPUs paused, and worked below some levels.
     """
 
     spans: Spans
@@ -131,6 +137,7 @@ class Wait:
     lost: float
     share: float
     samples: int
+    levels: tuple[Evidence, ...]
 
 
 def machines(context: Context) -> Iterator[Machine]:
@@ -267,6 +274,7 @@ def wait(window: Interval, gpus: Mapping[str, Cells], spans: Spans) -> Wait:
         lost=lost,
         share=lost / (window.seconds * len(gpus)),
         samples=sum(one.readings(UTILISATION, intervals.contains(spans, one.times)) for one in gpus.values()),
+        levels=levels(gpus, dict.fromkeys(gpus, spans)),
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import fsum
 
+from gpureport.analysis.base import Analysis
 from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
@@ -55,6 +56,8 @@ class FindingFate:
         before: what the earlier step holds; None when nothing.
         after: what the later step holds; None when nothing.
         reason: why its fate cannot be told; empty when it can.
+        judged: of the step without it, how many runs could be judged, and how many it has; None where both have it, or
+            its fate cannot be told.
         root: fingerprint of the finding it follows from, in the step that `fingerprint` is of; None where of none.
         steps: what to do about it there, the most promising first.
     """
@@ -69,6 +72,7 @@ class FindingFate:
     before: Side | None
     after: Side | None
     reason: str
+    judged: tuple[int, int] | None = None
     root: str | None = None
     steps: tuple[AdvisedStep, ...] = ()
 
@@ -112,9 +116,12 @@ def _fate(
     base: Step, step: Step, before: Sequence[tuple[int, Finding]] | None, after: Sequence[tuple[int, Finding]] | None
 ) -> FindingFate:
     finding = (after or before or [])[0][1]
-    reason = ""
+    reason, judged = "", None
     if not before or not after:
-        reason = _untold(step if before else base, finding)
+        other = step if before else base
+        count = sum(can_tell(analysis, finding) for analysis in other.analyses)
+        reason = "" if count else _untold(other)
+        judged = (count, len(other.analyses)) if count else None
     fate = Fate.PERSISTING if before and after else Fate.RESOLVED if before else Fate.NEW
     return FindingFate(
         base=base.label,
@@ -127,19 +134,23 @@ def _fate(
         before=_side(base, before),
         after=_side(step, after),
         reason=reason,
+        judged=judged,
         root=finding.root,
         steps=finding.steps,
     )
 
 
-def _untold(other: Step, finding: Finding) -> str:
-    """Return why the other step cannot say that a finding is absent there; empty when it can."""
-    if observed_seconds(other.analyses) < SHORTEST_SECONDS:
-        return f"{other.label}: {_SHORT}"
-    gaps = (entry for analysis in other.analyses for entry in analysis.not_judged if entry.kind == finding.kind)
-    if any(entry.device is None or not finding.devices or entry.device in finding.devices for entry in gaps):
-        return f"{other.label}: {_UNJUDGED}"
-    return ""
+def can_tell(analysis: Analysis, finding: Finding) -> bool:
+    """Return whether a run can say that a finding of another one is absent there."""
+    if observed_seconds([analysis]) < SHORTEST_SECONDS:
+        return False
+    gaps = (entry for entry in analysis.not_judged if entry.kind == finding.kind)
+    return not any(entry.device is None or not finding.devices or entry.device in finding.devices for entry in gaps)
+
+
+def _untold(other: Step) -> str:
+    """Return why no run of a step can say that a finding is absent there."""
+    return f"{other.label}: {_SHORT if observed_seconds(other.analyses) < SHORTEST_SECONDS else _UNJUDGED}"
 
 
 def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> Side | None:

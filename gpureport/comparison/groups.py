@@ -24,11 +24,13 @@ class Mean:
         value: the mean.
         interval: its ends at a level of 0.95; None where nothing tells its scatter.
         basis: `within-run` or `replicates`; None without an interval.
+        settled: whether it leaves out start-up and what had not settled.
     """
 
     value: float
     interval: tuple[float, float] | None
     basis: str | None
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,14 +121,14 @@ def _utilisation(step: Step) -> Mean | None:
     if any(run.recorded_seconds(UTILISATION, interval) <= 0 for run in step.runs):
         return None
     if len(step.runs) > 1:
-        return _over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs])
+        return replace(_over_runs([run.steady_mean(UTILISATION, interval) for run in step.runs]), settled=True)
     (run,) = step.runs
     value = run.steady_mean(UTILISATION, interval)
     figure = BY_METRIC[UTILISATION]
     if within.mean(run, run, figure, interval).contrast is None:
-        return Mean(value=value, interval=None, basis=None)
+        return Mean(value=value, interval=None, basis=None, settled=True)
     low, high = run.estimate(UTILISATION, interval, figure.finest).interval(LEVEL)
-    return Mean(value=value, interval=(low, high), basis="within-run")
+    return Mean(value=value, interval=(low, high), basis="within-run", settled=True)
 
 
 def _over_runs(values: Sequence[float]) -> Mean:
@@ -144,10 +146,10 @@ def _per_work(step: Step, metric: str) -> Mean | None:
     if len(step.runs) > 1 and own.figures[0]:
         found = _over_runs([log(value) for value in own.figures[0]])
         low, high = found.interval or (0.0, 0.0)
-        return replace(found, value=exp(found.value), interval=(_amount(low), _amount(high)))
+        return replace(found, value=exp(found.value), interval=(_amount(low), _amount(high)), settled=own.steady)
     logs = within.alone(step.runs[0], metric) if own.steady else None
     interval = None if logs is None else (_amount(logs[0]), _amount(logs[1]))
-    return Mean(value=own.before, interval=interval, basis="within-run" if interval else None)
+    return Mean(value=own.before, interval=interval, basis="within-run" if interval else None, settled=own.steady)
 
 
 def _amount(logarithm: float) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import exp, fsum, log
 
 from gpureport.analysis.base import Analysis, DeviceStatistics
 
@@ -67,6 +67,17 @@ def utilisation(analyses: Sequence[Analysis]) -> float | None:
     return _weighted_mean(_gpus(analyses), "gpu_utilization_ratio")
 
 
+def below_ratios(analyses: Sequence[Analysis]) -> dict[float, float]:
+    """Return the share of the time that GPUs spent below each reported level of utilisation, lowest level first."""
+    summaries = [summary for gpu in _gpus(analyses) if (summary := gpu.metric("gpu_utilization_ratio")) is not None]
+    seconds: dict[float, list[float]] = {}
+    for summary in summaries:
+        for limit, ratio in summary.below:
+            seconds.setdefault(limit, []).append(ratio * summary.seconds)
+    observed = fsum(summary.seconds for summary in summaries)
+    return {limit: fsum(each) / observed for limit, each in sorted(seconds.items())} if observed else {}
+
+
 def power(analyses: Sequence[Analysis]) -> float | None:
     """Return the time-weighted mean power of one GPU in watts."""
     return _weighted_mean(_gpus(analyses), "gpu_power_watts")
@@ -119,30 +130,37 @@ def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
     return held / len(analyses) if held else None
 
 
-def _per_batch(analyses: Sequence[Analysis], total: float | None) -> float | None:
-    """Return a mean over the runs for WORK_BATCH units of work; None unless every run says its work in one unit."""
+def _per_batch(analyses: Sequence[Analysis], totals: Iterable[float | None]) -> float | None:
+    """Return a total for WORK_BATCH units of work; None unless every run says its work in one unit.
+
+    Of several runs it is the geometric mean, by which verdicts compare such figures: no other mean of them is shown.
+
+    Args:
+        analyses: the runs.
+        totals: of each run.
+    """
     works = [analysis.run.work for analysis in analyses]
+    known = [(total, work.amount) for total, work in zip(totals, works, strict=True) if total is not None and work]
     units = {work.unit for work in works if work is not None}
-    amount = fsum(work.amount for work in works if work is not None)
-    if None in works or len(units) != 1 or amount <= 0 or total is None:
+    if len(known) < len(works) or len(units) != 1 or min(amount for _, amount in known) <= 0:
         return None
-    return total * len(analyses) / amount * WORK_BATCH
+    each = [total / amount * WORK_BATCH for total, amount in known]
+    return exp(fsum(map(log, each)) / len(each)) if len(each) > 1 and min(each) > 0 else fsum(each) / len(each)
 
 
 def gpu_seconds_per_batch(analyses: Sequence[Analysis]) -> float | None:
     """Return the GPU-seconds that WORK_BATCH units of work took."""
-    return _per_batch(analyses, gpu_seconds(analyses))
+    return _per_batch(analyses, (gpu_seconds([analysis]) for analysis in analyses))
 
 
 def energy_per_batch(analyses: Sequence[Analysis]) -> float | None:
     """Return the joules that WORK_BATCH units of work took."""
-    return _per_batch(analyses, energy(analyses))
+    return _per_batch(analyses, (energy([analysis]) for analysis in analyses))
 
 
 def work_rate(analyses: Sequence[Analysis]) -> float | None:
     """Return units of work a second, from the first to the last sample; None unless every run says its work."""
-    seconds = fsum((analysis.run.ended - analysis.run.started) / 1e6 for analysis in analyses) / len(analyses)
-    each = _per_batch(analyses, seconds)
+    each = _per_batch(analyses, ((analysis.run.ended - analysis.run.started) / 1e6 for analysis in analyses))
     return WORK_BATCH / each if each else None
 
 
@@ -157,8 +175,7 @@ def cost_per_batch(analyses: Sequence[Analysis], prices: Sequence[float | None])
         None if price is None or held is None else held / HOUR * price
         for price, held in zip(prices, (gpu_seconds([analysis]) for analysis in analyses), strict=True)
     ]
-    known = [cost for cost in costs if cost is not None]
-    return _per_batch(analyses, fsum(known) / len(known)) if known and len(known) == len(costs) else None
+    return _per_batch(analyses, costs)
 
 
 def sm_clock(analyses: Sequence[Analysis]) -> float | None:

@@ -1,5 +1,6 @@
 """What a unit of work took in one step, with an interval of its own."""
 
+from dataclasses import replace
 from math import exp, fsum, isfinite, log, log1p, sqrt
 
 from gpureport.comparison import quantiles
@@ -19,8 +20,8 @@ def per_work_mean(step: Step) -> Mean | None:
         return None
     values = own.figures[0]
     if len(values) > 1:
-        return _over_runs([log(value) for value in values])
-    return _within(own, own.before)
+        return replace(_over_runs([log(value) for value in values]), settled=own.steady)
+    return replace(_within(own, own.before), settled=own.steady)
 
 
 def _over_runs(logs: list[float]) -> Mean:

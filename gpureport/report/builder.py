@@ -86,7 +86,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
 
 
 def _findings(inputs: Sequence[RunInput], found: tuple[FindingCard, ...], asked: Collection[str]) -> verdict.Findings:
-    judged, missing = judgement.judged_kinds(inputs, asked)
+    judged, missing, _ = judgement.judged_kinds(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     return verdict.Findings(
         cards=found,

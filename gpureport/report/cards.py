@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from gpureport.comparison.measures import SHORTEST_SECONDS
+from gpureport.comparison.fates import can_tell
 from gpureport.findings import Confidence, Evidence, Severity
 from gpureport.report import advised, display, gpu_time, groups, terms
 from gpureport.report.groups import Group
@@ -99,13 +99,13 @@ def _status(group: Group, runs: Sequence[RunInput], last: str) -> str:
         return OPEN
     finding = group.findings[0]
     final = [run.analysis for run in runs if run.step == last]
-    length = max(run.seconds for run in runs if run.step == last)
     if any((f.kind, f.cause) == (finding.kind, finding.cause) for analysis in final for f in analysis.findings):
         return "still found in the last step"
-    missing = any(entry.kind == finding.kind for analysis in final for entry in analysis.not_judged)
-    if missing or length < SHORTEST_SECONDS:
+    count = sum(can_tell(analysis, finding) for analysis in final)
+    if not count:
         return "the last step cannot tell"
-    return "not found in the last step"
+    several = f", of which {count} of {len(final)} runs could be judged" if count < len(final) else ""
+    return f"not found in the last step{several}"
 
 
 def _rank(card: FindingCard) -> tuple[bool, bool, float, int, int]:

@@ -9,6 +9,8 @@ from gpureport.comparison.judging import NOT_CONFIRMED, SAME_RECORDING
 from gpureport.comparison.steps import Delta, Verdict
 from gpureport.report import display
 
+SETTLED = " once settled"
+"""What a title ends with where the figure leaves out start-up and what had not settled; without it, it is of all."""
 _LONGEST = 365 * 86_400.0
 """Seconds of a recording that it makes no sense to ask for."""
 
@@ -31,6 +33,14 @@ class Shown:
     def noun(self) -> str:
         """Its name within a sentence."""
         return display.uncapitalised(self.title)
+
+    def of(self, delta: Delta) -> "Shown":
+        """Return the same with a title that says where a difference is of what had settled, not of whole recordings."""
+        return self.settled() if delta.window == "steady" else self
+
+    def settled(self) -> "Shown":
+        """Return the same for what had settled."""
+        return replace(self, title=f"{self.title}{SETTLED}")
 
     def both(self, before: float | None, after: float | None) -> tuple[str, str]:
         """Return two values side by side."""
@@ -78,7 +88,7 @@ def interval(delta: Delta, shown: Shown) -> str:
 def sentence(delta: Delta, shown: Shown) -> str:
     """Return what may be said of the figure that a chain is judged by, in one sentence."""
     start = _whole(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
-    noun = _whole(shown.noun)
+    noun = _whole(f"{shown.noun} once settled" if delta.window == "steady" else shown.noun)
     before, after = shown.both(delta.before, delta.after)
     sure = _sure(delta, shown)
     if delta.verdict is Verdict.CANNOT_JUDGE:

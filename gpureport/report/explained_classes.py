@@ -12,7 +12,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "hollow": ("hollow_util",),
     "throttled": ("thermal_throttle", "hw_throttle", "power_cap"),
     "waiting_for_input": tuple(WAITING),
-    "low_use": ("low_util_cause_unknown", "underutilised"),
+    "low_use": ("low_util_cause_unknown", "underutilised", "imbalance"),
     "idle": ("idle_gap",),
     "unused": ("unused_gpu",),
     "startup": ("startup_idle",),

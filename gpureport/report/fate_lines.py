@@ -23,18 +23,28 @@ def lines(fates: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Iterator[
         fates: of one link.
         inputs: the runs, for the names of their devices.
     """
-    gathered: dict[tuple[Fate, str, str | None, str], list[FindingFate]] = {}
+    gathered: dict[tuple[object, ...], list[FindingFate]] = {}
     for entry in fates:
-        gathered.setdefault((entry.fate, entry.kind, entry.cause, entry.reason), []).append(entry)
-    for (fate, kind, cause, reason), entries in gathered.items():
+        gathered.setdefault((entry.fate, entry.kind, entry.cause, entry.reason, entry.judged), []).append(entry)
+    for entries in gathered.values():
+        fate, kind, cause = entries[0].fate, entries[0].kind, entries[0].cause
         whose = next(run for run in inputs if run.step == display.clean(_step(entries[0])))
         devices = [device for entry in entries for device in entry.devices]
         title = terms.kind(display.clean(kind), cause)
         where = f", {whose.devices(devices)}" if devices else ""
         named = f" (cause: {display.clean(cause)})" if cause and cause not in terms.CAUSES else ""
-        why = f"; {display.clean(reason)}" if reason else ""
+        why = f"; {why}" if (why := _why(entries[0])) else ""
         root = _root(entries[0], inputs)
         yield Fact(name=_FATES[fate], text=f"{title}{where}{named}: {_became(entries, inputs)}{why}{root}")
+
+
+def _why(entry: FindingFate) -> str:
+    """Return why a fate cannot be told, or on how many repetitions it rests where not on all; empty else."""
+    if entry.judged is None or entry.judged[0] == entry.judged[1]:
+        return display.clean(entry.reason)
+    count, runs = entry.judged
+    without = entry.step if entry.before else entry.base
+    return f"only {count} of {runs} runs of {display.clean(without)} could be judged"
 
 
 def _root(entry: FindingFate, inputs: Sequence[RunInput]) -> str:

@@ -1,6 +1,6 @@
 """Steps as groups: means with their intervals, how work scales, and which batch fits."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -10,6 +10,7 @@ from gpureport.comparison.measures import COST_PER_WORK
 from gpureport.comparison.memory_fit import HEADROOM, MemoryFit, memory_fits
 from gpureport.comparison.steps import Step
 from gpureport.report import display, numbered, spending, step_figures
+from gpureport.report.difference import SETTLED
 from gpureport.report.parts import Cell, Fact, Row, Table
 
 _LABEL = 24
@@ -47,7 +48,11 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
         for group in found
     )
     interval = f"95{display.GAP}% interval"
-    shown = ["GPU utilisation", *(["Work per GPU-hour"] if rates else []), *([cost.title] if costs else [])]
+    shown = [
+        titled("GPU utilisation", (group.utilisation for group in found)),
+        *([titled("Work per GPU-hour", (group.work_per_gpu_hour for group in found))] if rates else []),
+        *([titled(cost.title, (group.cost_per_1000_work for group in found))] if costs else []),
+    ]
     names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
@@ -55,6 +60,11 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     notes = (CUT if cut else "", brief_note(found), spending.price_note(analyses) if costs else "")
     whole = Table(columns=names, numeric=numeric, rows=rows, note=" ".join(filter(None, notes)))
     return whole if bars else _without_bars(whole)
+
+
+def titled(title: str, means: Iterable[Mean | None]) -> str:
+    """Return a title that says where figures leave out what had not settled."""
+    return f"{title}{SETTLED}" if any(mean.settled for mean in means if mean) else title
 
 
 def _unit(steps: Sequence[Step]) -> str | None:

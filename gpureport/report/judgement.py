@@ -16,26 +16,32 @@ _AMOUNT = re.compile(r"(\d[\d.]*)\s(\w+|%)")
 _TIMES = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001}
 
 
-def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int, int]:
-    """Return how many kinds were judged in every run, and how many could not be, at least in a part.
+def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int, int, int]:
+    """Return how many kinds were judged, how many could not be, and of the former how many in some repetitions only.
+
+    A step tells of a kind what those of its repetitions tell in which it could be judged.
 
     Args:
         runs: the runs.
         asked: the kinds that were to be judged.
     """
-    missing = {entry.kind for run in runs for entry in run.analysis.not_judged}
-    return len(set(asked) - missing), len(missing)
+    steps: dict[str, list[set[str]]] = {}
+    for run in runs:
+        steps.setdefault(run.step, []).append({entry.kind for entry in run.analysis.not_judged})
+    missing = set().union(*(set.intersection(*each) for each in steps.values()))
+    partly = set().union(*(kinds for each in steps.values() for kinds in each)) - missing
+    return len(set(asked) - missing), len(missing), len(partly)
 
 
 def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
     """Return what could not be judged, one line for each reason."""
-    judged, missing = judged_kinds(runs, asked)
+    judged, missing, partly = judged_kinds(runs, asked)
     limits = dict.fromkeys(display.sentence(limit) for run in runs for limit in run.analysis.limits)
     lines = tuple(_lines(runs))
     command = _command([line.recording for line in lines], _recorded(runs))
     if command:
         lines = tuple(replace(line, recording=fields_only(line.recording)) for line in lines)
-    return Judgement(sentence=_sentence(judged, missing), lines=lines, limits=tuple(limits), command=command)
+    return Judgement(sentence=_sentence(judged, missing, partly), lines=lines, limits=tuple(limits), command=command)
 
 
 def _recorded(runs: Sequence[RunInput]) -> list[str]:
@@ -64,12 +70,14 @@ def _fields(command: re.Match[str]) -> str:
     return f"nvidia-smi: {', '.join(names)}"
 
 
-def _sentence(judged: int, missing: int) -> str:
+def _sentence(judged: int, missing: int, partly: int) -> str:
+    some = f", {partly} of them not in every repetition" if partly else ""
     if missing == 0:
-        return f"Every one of the {judged} kinds of loss and fault that were looked for could be judged with this data."
+        kinds = f"Every one of the {judged} kinds of loss and fault that were looked for"
+        return f"{kinds} could be judged with this data{some}."
     if judged == 0:
         return "Nothing could be judged with this data."
-    return f"{display.plural(judged, 'kind')} could be judged; {missing} could not be judged, or only in part."
+    return f"{display.plural(judged, 'kind')} could be judged{some}; {missing} could not be judged, or only in part."
 
 
 def _lines(runs: Sequence[RunInput]) -> Iterator[NotJudgedLine]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.attribution import OUTSIDE
 from gpureport.analysis.base import Analysis
+from gpureport.analysis.phases import NO_WORK
 from gpureport.importers.reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report import display, gpu_time, loss
@@ -31,13 +32,20 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
 def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Yield what idle time is of which no finding was made, where there is a notable share of it."""
     held = gpu_time.held_seconds(analyses)
-    times = [time for analysis in analyses for time in analysis.gpu_time]
+    times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
     seconds = gpu_time.by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
     if not held or seconds / held < loss.NOTABLE:
         return
-    share = f"{display.percent(seconds / held)} of the GPU time was idle before the work began or after it ended"
+    other = any(found.kind in _AROUND for analysis in analyses for found in analysis.findings)
+    amount = f"{'Another ' if other else ''}{display.percent(seconds / held)}"
+    share = f"{amount} of the GPU time was idle before the work began or after it ended"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})
     if unjudged:
         yield f"{share}; {display.listing(unjudged)} could not be judged, so there is no finding of it."
     else:
         yield f"{share}, in stretches too short or of too few samples for a finding."
+
+
+def _never_worked(analysis: Analysis) -> bool:
+    """Return whether a finding has all the idle time of a run, since no GPU ever worked."""
+    return any((found.kind, found.cause) == ("startup_idle", NO_WORK) for found in analysis.findings)

@@ -15,7 +15,7 @@ MOST = 0.5
 """Share of the GPU time without utilisation above which what was lost is told of the observed time alone."""
 
 _NAMED = 3
-_REASONS = {
+REASONS = {
     "throttled": "to throttling",
     "waiting_for_input": "waiting for input",
     "idle": "idle",
@@ -24,7 +24,7 @@ _REASONS = {
     "startup": "at start-up",
     "tail": "after the work ended",
     "gpu_lost": "on lost GPUs",
-    "low_use": "to low use of unknown cause",
+    "low_use": "to low use",
 }
 
 
@@ -42,12 +42,12 @@ def told(lost: Mapping[str, float], held: float) -> str:
         held: GPU-seconds in all.
     """
     if len(lost) == 1:
-        return f"all of it {_REASONS[next(iter(lost))]}"
+        return f"all of it {REASONS[next(iter(lost))]}"
     named = [name for name in lost if lost[name] / held >= NOTABLE][:_NAMED]
-    shares = [f"{display.percent(lost[name] / held)} {_REASONS[name]}" for name in named]
+    shares = [f"{display.percent(lost[name] / held)} {REASONS[name]}" for name in named]
     others = [name for name in lost if name not in named and lost[name] > 0]
     rest = sum(lost[name] for name in others) / held
-    why = _REASONS[others[0]] if len(others) == 1 else "for other reasons"
+    why = REASONS[others[0]] if len(others) == 1 else "for other reasons"
     return display.listing([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
 
 

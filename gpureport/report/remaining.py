@@ -41,22 +41,30 @@ def _card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> str:
 
 
 def _lost(first: Step, last: Step, left: Remaining) -> str:
-    lost = dict(left.lost_gpu_seconds)
-    ratio = sum(lost.values()) / left.held_gpu_seconds
-    held = loss.hours(left.held_gpu_seconds * left.runs, left.runs)
+    lost, seconds = dict(left.lost_gpu_seconds), _told(left)
+    ratio = sum(lost.values()) / seconds if seconds else 0.0
+    held = loss.hours(seconds * left.runs, left.runs)
+    held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
     label, was = display.clean(last.label), _before(first)
     if left.unseen_gpu_seconds >= (1 - loss.NOTHING) * left.held_gpu_seconds:
-        return f"Not known: none of {held} in {label} holds a utilisation.{was}"
+        whole = loss.hours(left.held_gpu_seconds * left.runs, left.runs)
+        return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
     if ratio < loss.NOTHING:
         return f"Hardly any of {held} in {label}.{was}"
-    bound, classes = loss.bound(last.analyses).capitalize(), loss.told(lost, left.held_gpu_seconds)
+    bound, classes = loss.bound(last.analyses).capitalize(), loss.told(lost, seconds)
     return f"{bound} {display.percent(ratio)} of {held} in {label}: {classes}.{was}"
 
 
 def _before(first: Step) -> str:
     """Return the share that the first step lost, as a sentence to go on with; empty where it is not known."""
     left = remaining(first.label, first.analyses)
-    if not left.held_gpu_seconds:
+    if not _told(left):
         return ""
-    ratio = sum(amount for _, amount in left.lost_gpu_seconds) / left.held_gpu_seconds
+    ratio = sum(amount for _, amount in left.lost_gpu_seconds) / _told(left)
     return f" In {display.clean(first.label)} it was {display.percent(ratio)}."
+
+
+def _told(left: Remaining) -> float:
+    """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
+    few = left.unseen_gpu_seconds > loss.MOST * left.held_gpu_seconds
+    return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

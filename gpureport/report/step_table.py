@@ -120,8 +120,7 @@ def overview(comparison: Comparison) -> Table:
     repeated = len(named) > len(comparison.steps)
     note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
     if PER_WORK in figures:
-        # the two differ in the third digit, and a reader who finds both asks which is right
-        note += " Verdicts compare figures per unit of work as ratios, by the geometric mean of the runs."
+        note = note.replace(", the rest", ", figures per unit of work are the geometric mean of the runs, the rest")
     without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
     filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
     return Table(
@@ -221,7 +220,7 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (),
 def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
     values = shown.both(delta.before, delta.after)
     return Row(
-        head=Cell(text=shown.title),
+        head=Cell(text=shown.of(delta).title),
         cells=(
             *(Cell(text=text) for text in values),
             *_changed(delta, shown),
@@ -245,7 +244,7 @@ def _moved(shown: Shown, plain: Delta | Plain) -> str:
 
 def _difference(shown: Shown, delta: Delta) -> Row:
     texts = [*_both(shown, delta), interval(delta, shown)]
-    return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
+    return Row(head=Cell(text=shown.of(delta).title), cells=tuple(Cell(text=text) for text in texts))
 
 
 def _both(shown: Shown, plain: Delta | Plain) -> list[str]:

@@ -49,7 +49,7 @@ CLASSES = {
     "computing": "computing",
     "short_pauses": "short pauses",
     "hollow": "busy with little work",
-    "low_use": "low use, cause unknown",
+    "low_use": "low use",
     "throttled": "lost to throttling",
     "waiting_for_input": "waiting for input",
     "idle": "idle",
@@ -71,6 +71,7 @@ TIME_CAUSES = {
     "transfer_bound": "for copies",
     "unknown": "cause unknown",
     "outside gaps": "at rest outside the job",
+    "imbalance": "behind its peers",
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 

@@ -46,6 +46,7 @@ def _hours_tile(comparison: Comparison) -> Tile:
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
         shown = step_figures.shown(PER_WORK, step.work_unit, brief=step_figures.brief(comparison))
+        shown = shown if step.value(PER_WORK) is not None else shown.settled()
         spent = loss.hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
     unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
@@ -78,20 +79,22 @@ def _idle_tile(analyses: Sequence[Analysis], findings: Findings) -> Tile:
 def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     """Return how much of the idle time the class of that name holds, where other classes hold some of it.
 
-    Both are shares of the time that samples cover: a log gap is no reason why they differ.
+    Both are set against each other by the time that samples cover: a log gap is no reason why they differ. What is
+    printed is the share of all GPU time, as in the bars.
     """
     seconds = gpu_time.by_class(time for analysis in analyses for time in analysis.gpu_time)
     covered = sum(amount for name, amount in seconds.items() if name not in _UNSEEN)
     apart = seconds.get("idle", 0.0) / (covered or 1.0)
+    printed = display.percent(seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0))
     if apart - idle > _APART:
-        return f"; idle gaps below hold {display.percent(apart)}, as work of a moment does not end a gap"
+        return f"; idle gaps below hold {printed}, as work of a moment does not end a gap"
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
     if idle - apart < _APART or not others:
         return ""
     named = display.listing([terms.CLASSES[name].partition(",")[0] for name in others])
     if apart < loss.NOTHING:
         return f"; counted below under {named}"
-    return f"; {display.percent(apart)} counts as idle below, the rest under {named}"
+    return f"; {printed} of all GPU time counts as idle below, the rest under {named}"
 
 
 def _lost_tile(step: Step, findings: Findings) -> Tile:

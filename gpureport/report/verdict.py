@@ -19,6 +19,7 @@ from gpureport.report import (
     spending,
     step_figures,
     step_table,
+    use,
 )
 from gpureport.report.model import Verdict as Result
 from gpureport.report.parts import FindingCard
@@ -199,13 +200,15 @@ def _loss(step: Step, findings: Findings) -> str:
         held *= 1 - unseen
     ratio = sum(lost.values()) / held
     if ratio < loss.NOTABLE and not findings.open:
-        return _nothing_found(findings)
+        return _nothing_found(step, findings)
     if ratio < loss.NOTABLE and loss.bound(step.analyses) == "at least":
         return "GPU time was lost, how much is not known."
     if ratio < loss.NOTABLE:
         grave = sum(card.severity == "problem" for card in findings.open)
         number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
-        return f"Hardly any GPU time was lost; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
+        low = use.low(step.analyses)
+        begin = f"{use.worked(step.analyses)}, and why was not found" if low else "Hardly any GPU time was lost"
+        return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
     of, rest = loss.hours(held, len(step.analyses)), ""
     if whole > held:
@@ -216,15 +219,19 @@ def _loss(step: Step, findings: Findings) -> str:
     return f"{share[:1].upper()}{share[1:]} of {of} was lost: {loss.told(lost, held)}{rest}."
 
 
-def _nothing_found(findings: Findings) -> str:
+def _nothing_found(step: Step, findings: Findings) -> str:
     kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
     text = f"No loss found among {kinds} that could be judged"
+    if use.low(step.analyses):
+        text = f"{use.worked(step.analyses)}, and {kinds} that could be judged do not say why"
     return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
 
 
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unseen_ratio(final)
+    if not findings.too_short and use.low(final):
+        yield use.levels(final)
     yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
     if findings.open and not findings.too_short:
         card = findings.open[0]

@@ -32,6 +32,18 @@ def test_one_rank_that_works_while_the_others_wait() -> None:
     assert finding.lost_gpu_seconds == pytest.approx(3 * 117, abs=20)
 
 
+@pytest.mark.parametrize("busy", [1, 3])
+def test_what_a_gpu_was_short_of_its_peers_is_lost(busy: int) -> None:
+    """No finding costs more than the classes of lost time hold: the low side's pauses are low use, not short pauses."""
+    analysis = analyze(recording(util=[_BUSY] * busy + [_LESS] * (4 - busy)))
+    (finding,) = found(analysis, "imbalance")
+    lost = sum(dict(time.seconds)["low_use"] for time in analysis.gpu_time)
+    assert finding.lost_gpu_seconds is not None
+    assert finding.lost_gpu_seconds <= lost <= finding.lost_gpu_seconds + 0.05 * 300 * (4 - busy)
+    parts = [(part.name, part.cause) for time in analysis.gpu_time for part in time.parts]
+    assert parts.count(("low_use", "imbalance")) == 4 - busy
+
+
 def test_of_two_the_lower_is_named() -> None:
     """Nobody else tells which is odd; confidence says so."""
     (finding,) = found(analyze(recording(util=[_BUSY, _LESS])), "imbalance")

@@ -6,6 +6,7 @@ from gpureport.analysis.base import Analysis
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.fates import Fate, FindingFate, fates
 from gpureport.findings import Finding, NotJudged
+from gpureport.report import build, comparison_view
 from tests.report import examples
 
 GAP = examples.idle_gap("gpu:0", 100, 120)
@@ -78,3 +79,25 @@ def test_replicates_are_counted_and_their_loss_averaged() -> None:
     (entry,) = fates_of(analysis("a", GAP, step="s"), analysis("b", step="s"), analysis("c", GAP))
     assert entry.before is not None
     assert (entry.fate, entry.before.runs, entry.before.lost_gpu_seconds) == (Fate.PERSISTING, 1, 10.0)
+
+
+def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
+    """Two of three runs could be judged, one lacks the kind: gone there is gone, and words say in how many."""
+    missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
+    runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
+    (entry,) = fates_of(*runs)
+    assert (entry.fate, entry.reason, entry.judged) == (Fate.RESOLVED, "", (2, 3))
+    view = comparison_view.build([(examples.recording(each.run), each) for each in runs])
+    (line,) = (fact.text for link in view.links for fact in link.findings)
+    assert line.endswith("; only 2 of 3 runs of s could be judged")
+    content = build(
+        [(examples.recording(each.run), each) for each in runs], title=None, command="", gpu_hour_price=None, version=""
+    )
+    assert content.findings[0].status == "not found in the last step, of which 2 of 3 runs could be judged"
+
+
+def test_a_repetition_too_short_to_tell_is_not_counted() -> None:
+    """A run of 50 s beside two of ten minutes."""
+    runs = [analysis("b", step="s"), analysis("c", step="s", seconds=50), analysis("d", step="s")]
+    (entry,) = fates_of(analysis("a", GAP), *runs)
+    assert (entry.fate, entry.judged) == (Fate.RESOLVED, (2, 3))

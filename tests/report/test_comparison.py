@@ -54,7 +54,7 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
     """What had settled comes from the series, whole recordings from the analysis: both are shown."""
     (link,) = comparison_view.build([busy("a", 0.6), busy("b", 0.9)]).links
     rows = {row.head.text: [cell.text.replace(GAP, " ") for cell in row.cells] for row in link.figures.rows}
-    before, after, difference, between = rows["GPU utilisation"]
+    before, after, difference, between = rows["GPU utilisation once settled"]
     assert (before, after) == ("60 %", "90 %")
     assert 29 < float(difference.removesuffix(" points")) < 31
     low, high = (float(end.split()[0]) for end in between.split(" to "))
@@ -67,10 +67,12 @@ def test_each_figure_has_before_after_difference_and_interval() -> None:
 def test_a_pair_is_not_confirmed_and_repetitions_are_better() -> None:
     """One sentence comes first: what may be said of the figure the chain is judged by."""
     pair = comparison_view.build([busy("a", 0.6), busy("b", 0.9)]).sentence.replace(GAP, " ")
-    assert pair.startswith("From a to b, GPU utilisation went from 60 % to 90 %: differs in this pair, not confirmed")
+    assert pair.startswith(
+        "From a to b, GPU utilisation once settled went from 60 % to 90 %: differs in this pair, not"
+    )
     runs = [busy(f"{step}{k}", level, step) for step, level in (("old", 0.6), ("new", 0.9)) for k in range(3)]
     several = comparison_view.build(runs).sentence.replace(GAP, " ")
-    assert several.startswith("From old to new, GPU utilisation went from 60 % to 90 %: better (+")
+    assert several.startswith("From old to new, GPU utilisation once settled went from 60 % to 90 %: better (+")
     assert several.endswith("; 3 and 3 runs).")
 
 

@@ -71,9 +71,7 @@ def test_a_low_utilisation_is_a_loss_too() -> None:
     recording, analysis = examples.pair(examples.run())
     times = tuple(replace(time, seconds=(("computing", 300.0), ("low_use", 300.0))) for time in analysis.gpu_time)
     content = report((recording, replace(analysis, gpu_time=times)))
-    assert (
-        plain(content.verdict.sentence) == "Up to 50 % of 0.333 GPU-h was lost: all of it to low use of unknown cause."
-    )
+    assert plain(content.verdict.sentence) == "Up to 50 % of 0.333 GPU-h was lost: all of it to low use."
 
 
 def test_params_and_tags_are_shown() -> None:

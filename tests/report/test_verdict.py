@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpureport.analysis import analyze
 from gpureport.analysis.base import Analysis, TimePart
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.reasons import NO_TIME
@@ -12,6 +13,7 @@ from gpureport.quality import Rejected
 from gpureport.report import build
 from gpureport.report.display import GAP
 from gpureport.report.model import Report
+from tests import builders
 from tests.report import examples
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -44,6 +46,25 @@ def test_no_utilisation_is_not_no_loss() -> None:
     assert sentence(content) == "GPU time could not be judged: no utilisation was recorded."
     assert [tile.value for tile in content.tiles[1:3]] == ["not recorded", "cannot be told"]
     assert [strip.gaps for strip in content.timeline[0].strips] == [((0.0, 600.0),)] * 2
+
+
+@pytest.mark.parametrize("seconds", [20, 36, 96, 300])
+def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
+    """Whatever was found: mean utilisation, time below its levels, and pauses where no finding has them."""
+    util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
+    run = builders.recording(util=util)
+    content = report((run, analyze(run)))
+    assert sentence(content).startswith("The GPU worked 65 % of the time, and the ")
+    levels = "Mean utilisation of the whole run: 65 %, of the time 0 % below 25 %, 0 % below 50 % and 75 % below 70 %; "
+    assert content.verdict.details[0].replace(GAP, " ").startswith(f"{levels}short pauses took 35 %.")
+
+
+def test_gpus_that_worked_enough_need_no_levels() -> None:
+    """Above 70 % the tiles and tables are enough."""
+    run = builders.recording(util=np.tile([90.0, 80.0], 60))
+    content = report((run, analyze(run)))
+    assert sentence(content).startswith("No loss found")
+    assert not any("Mean utilisation" in line for line in content.verdict.details)
 
 
 def test_missing_utilisation_is_told() -> None:
@@ -98,10 +119,13 @@ def test_a_lost_gpu_is_part_of_the_loss() -> None:
         ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
         ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
         ({"computing": 540, "startup": 60}, "; counted below under start-up"),
-        ({"computing": 540, "idle": 12, "startup": 48}, "; 2.0 % counts as idle below, the rest under start-up"),
+        (
+            {"computing": 540, "idle": 12, "startup": 48},
+            "; 2.0 % of all GPU time counts as idle below, the rest under start-up",
+        ),
         (
             {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
-            "; 2.0 % counts as idle below, the rest under start-up",
+            "; 1.0 % of all GPU time counts as idle below, the rest under start-up",
         ),
         ({"computing": 480, "idle": 120}, "; idle gaps below hold 20 %, as work of a moment does not end a gap"),
     ],
@@ -151,7 +175,7 @@ def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
     """No change from a figure to itself."""
     content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
     assert sentence(content) == (
-        "From a to b, no difference is shown in GPU utilisation: 90 % and 90 % "
+        "From a to b, no difference is shown in GPU utilisation once settled: 90 % and 90 % "
         "(no change, 95 % interval -0.8 to +0.8 points)."
     )
     assert content.steps is not None
@@ -231,3 +255,22 @@ def test_idle_time_without_a_finding_is_told() -> None:
     found = replace(bare, findings=(examples.idle_gap("gpu:0", 100, 160),))
     look, third = (line.replace(GAP, " ") for line in report((recording, found)).verdict.details[:2])
     assert (look.startswith("Look first at F1"), third) == (True, first)
+
+
+def test_idle_time_that_a_finding_has_is_not_said_to_have_none() -> None:
+    """A job that never worked is one finding of all its time."""
+    run = builders.recording(util=np.zeros(300))
+    content = report((run, analyze(run)))
+    assert next(card.title for card in content.findings if card.is_open) == "No sustained work"
+    assert not any("of the GPU time was idle" in line for line in content.verdict.details)
+
+
+def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
+    """One of two runs of a step lacks a kind; of a step of one run that would be all there is."""
+    missing = (NotJudged(kind="tail_idle", device=None, reason="too short", recording="a longer log"),)
+    (first, one), (second, other) = (examples.pair(examples.run(name, step="s")) for name in ("a", "b"))
+    one, other = replace(one, not_judged=()), replace(other, not_judged=missing)
+    both = report((first, one), (second, other)).judgement.sentence
+    assert both.endswith("could be judged with this data, 1 of them not in every repetition.")
+    alone = report((second, other)).judgement.sentence
+    assert alone.endswith("; 1 could not be judged, or only in part.")
