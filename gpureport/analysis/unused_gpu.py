@@ -62,7 +62,7 @@ class UnusedGpu:
         peaks = [peak for cells in group if (peak := _held(cells, window)) is not None]
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
-        parts = _sampled_parts(group, window)
+        parts, worked = _sampled_parts(group, window), intervals.total_seconds(context.work)
         seen = sum(part.seconds for part in parts)
         unsure = taken or len(peaks) < len(group)
         readings = min(cells.readings(UTILISATION, cells.rows(window.start, window.end + 1)) for cells in group)
@@ -73,14 +73,14 @@ class UnusedGpu:
             confidence=certainty.weakest(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
             devices=names,
             intervals=parts,
-            evidence=tuple(self._evidence(group, held, window.seconds)),
+            evidence=tuple(self._evidence(group, held, worked)),
             lost_gpu_seconds=seen * len(group),
             samples=sum(cells.readings(UTILISATION, slice(None)) for cells in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
                 f"{wording.sentence(wording.gpus(names, everybody))} never worked, "
                 f"while {wording.gpus(tuple(context.active), everybody)} worked for "
-                f"{wording.duration(window.seconds)}{_sampled(seen, window)}{_memory(held, taken=taken)}."
+                f"{wording.duration(worked)}{_sampled(seen, worked)}{_memory(held, taken=taken)}."
             ),
             recommendation=_ADVICE,
         )
@@ -122,9 +122,9 @@ def _sampled_parts(group: Sequence[Cells], window: Interval) -> tuple[Interval, 
     return intervals.intervals(intervals.difference(intervals.spans([window]), unseen)) or (window,)
 
 
-def _sampled(seen: float, window: Interval) -> str:
+def _sampled(seen: float, worked: float) -> str:
     """Return what part of the job samples speak of, where much of it is in log gaps."""
-    if seen >= _SEEN * window.seconds:
+    if seen >= _SEEN * worked:
         return ""
     return f", of which samples tell of {wording.duration(seen)}"
 

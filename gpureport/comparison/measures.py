@@ -114,8 +114,8 @@ def energy(analyses: Sequence[Analysis]) -> float | None:
 
 
 def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
-    """Return the GPU-seconds held, a mean over the runs."""
-    held = fsum(seconds for analysis in analyses for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
+    """Return the GPU-seconds that jobs held, a mean over the runs."""
+    held = fsum(gpu.job_seconds for analysis in analyses for gpu in analysis.gpu_time)
     return held / len(analyses) if held else None
 
 
@@ -140,8 +140,8 @@ def energy_per_batch(analyses: Sequence[Analysis]) -> float | None:
 
 
 def work_rate(analyses: Sequence[Analysis]) -> float | None:
-    """Return units of work a second, from the first to the last sample; None unless every run says its work."""
-    seconds = fsum((analysis.run.ended - analysis.run.started) / 1e6 for analysis in analyses) / len(analyses)
+    """Return units of work a second, over the time of the jobs; None unless every run says its work."""
+    seconds = fsum(analysis.seconds for analysis in analyses) / len(analyses)
     each = _per_batch(analyses, seconds)
     return WORK_BATCH / each if each else None
 

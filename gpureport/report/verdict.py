@@ -13,6 +13,7 @@ from gpureport.report import (
     display,
     folders,
     gpu_time,
+    jobs,
     left_out,
     loss,
     numbered,
@@ -225,6 +226,7 @@ def _nothing_found(findings: Findings) -> str:
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unseen_ratio(final)
+    yield from jobs.sentences(final)
     yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
     if findings.open and not findings.too_short:
         card = findings.open[0]
