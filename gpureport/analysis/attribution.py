@@ -80,7 +80,8 @@ def gpu_time(
     gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
-    ledger.take("no_job", context.no_job.get(device, intervals.NONE))
+    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    ledger.take("no_job", context.no_job.get(device, intervals.NONE) - np.array([cells.shift, 0]))
     ledger.take("unused", _unused(findings, device, window))
     resting = intervals.of_rows(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)

@@ -26,6 +26,9 @@ ACTIVE = Threshold(
 NO_WORK = "no work"
 """Cause of the finding on a job in which no GPU ever worked: it is one of start-up by name only."""
 
+NO_JOB = "no job"
+"""Cause of the finding on a log that goes on where its last job had given its GPUs back."""
+
 SUSTAINED = Threshold(
     value=3.0, unit="s", provenance=Provenance.PRAGMATIC, source="an autotuning kernel before the first step is shorter"
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.analysis import answering, certainty, intervals, wording
 from gpureport.analysis.base import Context, Job
-from gpureport.analysis.phases import ACTIVE, LATE, NO_WORK, UTILISATION
+from gpureport.analysis.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -108,6 +108,7 @@ class StartupIdle:
         share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
         light = 1 - _resting(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
         sure = certainty.by_readings(readings, step)
+        freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
         long = held > self.long.value or share > self.share.value
         yield Finding(
             kind=kind,
@@ -121,13 +122,10 @@ class StartupIdle:
                 *_limits(self._range(log, kind, interval, devices)),
             ),
             lost_gpu_seconds=resting,
+            cause=NO_JOB if freed else None,
             samples=_samples(log, interval, devices),
             summary=self._said(log, kind, interval, devices) + _freed(context, free) + self._besides(bursts, light),
-            recommendation=_STARTUP
-            if kind == "startup_idle"
-            else _FREED
-            if free > 0 and held < self.shortest.value
-            else _TAIL,
+            recommendation=_STARTUP if kind == "startup_idle" else _FREED if freed else _TAIL,
         )
 
     def _besides(self, bursts: float, light: float) -> str:

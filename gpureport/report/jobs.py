@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.base import Analysis, Job
+from gpureport.recording import Run
 from gpureport.report import display, gpu_time, loss
 from gpureport.report.inputs import moment
 
@@ -15,23 +16,24 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
     for analysis in analyses:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
-            yield f"{whose} holds {len(analysis.jobs)} jobs: {listed(analysis)}. --job N reads one of them."
+            each = listed(analysis.run, analysis.jobs)
+            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. --job N reads one of them."
     seconds = gpu_time.no_job_seconds(analyses)
     held = gpu_time.held_seconds(analyses)
     if held and seconds / held >= loss.NOTABLE:
         yield (
-            f"No job held a GPU for {display.gpu_hours(seconds / len(analyses))}"
-            f"{' a run' if len(analyses) > 1 else ''} besides: figures and shares are of the jobs alone."
+            f"No job held a GPU for another {loss.hours(seconds, len(analyses))}: figures and shares are of the jobs "
+            "alone."
         )
 
 
-def listed(analysis: Analysis) -> str:
+def listed(run: Run, jobs: Sequence[Job]) -> str:
     """Return the jobs of a log with their times, the first ones of many."""
-    jobs = [f"{job.number} from {_times(analysis, job)}" for job in analysis.jobs[:_LISTED]]
-    more = len(analysis.jobs) - len(jobs)
-    return "; ".join([*jobs, f"{more} more"] if more else jobs)
+    named = [f"{job.number} from {_times(run, job)}" for job in jobs[:_LISTED]]
+    more = len(jobs) - len(named)
+    return "; ".join([*named, f"{more} more"] if more else named)
 
 
-def _times(analysis: Analysis, job: Job) -> str:
+def _times(run: Run, job: Job) -> str:
     span = job.interval
-    return f"{moment(analysis.run, span.start)} to {moment(analysis.run, span.end)} ({display.duration(span.seconds)})"
+    return f"{moment(run, span.start)} to {moment(run, span.end)} ({display.duration(span.seconds)})"

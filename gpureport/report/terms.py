@@ -42,7 +42,12 @@ KINDS = {
 }
 """Title of each kind."""
 
-CAUSES = {"no work": "No sustained work", "unused": "GPU never used", "xid": "Xid errors of the driver"}
+CAUSES = {
+    "no work": "No sustained work",
+    "no job": "Log goes on after the last job",
+    "unused": "GPU never used",
+    "xid": "Xid errors of the driver",
+}
 """Title of causes that say more than their kind."""
 
 CLASSES = {
