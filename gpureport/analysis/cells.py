@@ -268,7 +268,8 @@ def _cells(device: Device, series: pa.Table, window: Interval) -> Cells:
 
 def without(cells: Cells, stretches: Spans) -> Cells:
     """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
-    left = ~intervals.contains(stretches, cells.times)
+    # the last sample of a run lies at its end
+    left = ~intervals.contains(stretches, np.minimum(cells.times, cells.window.end - 1))
     return _cells(cells.device, cells.series.filter(columns.array(left, pa.bool_())), cells.window)
 
 
