@@ -15,6 +15,7 @@ from gpureport.analysis import (
     roots,
     thresholds,
     throttle_ledger,
+    two_series,
     unanswered,
 )
 from gpureport.analysis.advice import checklist, choosing
@@ -53,7 +54,7 @@ from gpureport.analysis.underutilised import Underutilised
 from gpureport.analysis.unused_gpu import UnusedGpu
 from gpureport.analysis.zombie_memory import ZombieMemory
 from gpureport.findings import Finding, Interval, NotJudged, Severity
-from gpureport.recording import Device, Recording
+from gpureport.recording import Recording
 
 RULES: tuple[Rule, ...] = (
     IdleGap(),
@@ -89,6 +90,7 @@ _OF_THE_LOG = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
 """Rules on the recorder and the device itself: they look at all samples, those without a job included."""
 
 _MIXED = "rows of several GPUs are mixed and no column tells them apart"
+_TWO = "rows of two GPUs alternate, as two machines or recorders write them, and no column tells them apart"
 _TELL_APART = "index or uuid among the fields of --query-gpu"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
@@ -101,7 +103,13 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
     context = context_of(recording)
-    mixed = [device for device in recording.run.gpus if device.mixed]
+    unjudgeable = _mixed(context)
+    if unjudgeable:
+        marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
+        recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
+    mixed = {one.id: unjudgeable.get(one.id, _MIXED) for one in recording.run.gpus if one.mixed}
+    if mixed:
+        context = replace(context.unparted, jobs=(), no_job={})
     findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
     gpus = {} if mixed else context.gpus()
     low = _low_use(replace(context, found=tuple(findings)), rules)
@@ -158,12 +166,17 @@ def context_of(recording: Recording) -> Context:
     )
 
 
-def _unjudgeable(mixed: Sequence[Device], rules: Sequence[Rule]) -> Iterator[NotJudged]:
-    """Yield every kind for the device whose rows several GPUs share: what looks like change may be another GPU."""
-    for device in mixed:
+def _mixed(context: Context) -> dict[str, str]:
+    """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
+    return {name: _TWO for name in context.gpus() if two_series.alternates(context.samples(name))}
+
+
+def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
+    """Yield every kind for the devices whose rows several GPUs share: what looks like change may be another GPU."""
+    for device, reason in mixed.items():
         for rule in rules:
             for kind in rule.kinds:
-                yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=_TELL_APART)
+                yield NotJudged(kind=kind, device=device, reason=reason, recording=_TELL_APART)
 
 
 def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:

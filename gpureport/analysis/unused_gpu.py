@@ -42,7 +42,11 @@ class UnusedGpu:
         """Yield at most two findings: for the GPUs whose memory nobody held, and for the others that were not used."""
         if context.window is None:
             return
-        idle = [cells for device, cells in context.gpus().items() if device not in context.active]
+        idle = [
+            cells
+            for device, cells in context.gpus().items()
+            if device not in context.active and intervals.overlap(cells.start, cells.end, context.work).any()
+        ]
         yield from (
             answering.absent(_KIND, cells.device.id, UTILISATION) for cells in idle if not cells.recorded(UTILISATION)
         )

@@ -132,7 +132,7 @@ def sampled_run(
         key: training metric that counts its work, whatever its name.
         gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
     """
-    cells = [one for gpu in recording.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
+    cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
     return SampledRun(
         analysis=analysis,
         series=run_series(cells, analysis),
