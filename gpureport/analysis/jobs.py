@@ -162,5 +162,5 @@ def _stretches(cells: Cells, empty: BoolArray, begun: int, whole: Interval) -> S
     last = stop == len(cells)
     needed = np.where(last, ENDED.value, RESTART.value) * 1e6
     long = end - start >= needed
-    spans = np.column_stack([start, np.where(last, whole.end, end)])[long]
-    return np.clip(spans, whole.start, whole.end)
+    spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
+    return spans

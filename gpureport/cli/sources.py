@@ -47,12 +47,13 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading 
     if options.training and len(found) > 1:
         raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
     window = options.window
-    parts = [*found] if window is None else [CutReading(reading, window) for reading in found]
-    if options.job is None:
-        return parts
-    several = [part for reading in parts for part in jobs.readings(reading, options.job)]
-    _one_name(options, len(several))
-    return several
+    parts: list[Reading | TrackedReading | CutReading] = [*found]
+    if window is not None:
+        parts = [CutReading(reading, window) for reading in found]
+    if options.job is not None:
+        parts = [part for reading in parts for part in jobs.readings(reading, options.job)]
+        _one_name(options, len(parts))
+    return parts
 
 
 def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,8 @@ def _two_jobs(tmp_path: Path) -> None:
     (tmp_path / "night.csv").write_text("\n".join([HEADER, *rows, ""]))
 
 
-def _runs(gpureport: Program, *arguments: str) -> list[dict[str, dict[str, str]]]:
-    runs: list[dict[str, dict[str, str]]] = json.loads(gpureport("analyze", *arguments, "--format", "json").out)["runs"]
+def _runs(gpureport: Program, *arguments: str) -> list[dict[str, Any]]:
+    runs: list[dict[str, Any]] = json.loads(gpureport("analyze", *arguments, "--format", "json").out)["runs"]
     return runs
 
 
