@@ -13,6 +13,12 @@ _FEWEST = 10
 ten times does not each time write a single sample in between)."""
 
 
+_BEHIND = 0.5
+"""Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a recorder's beat)."""
+_EVEN = 0.1
+"""Share of the distances that may not alternate between short and long, where a recorder missed a row (pragmatic)."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlowStretch:
     """A stretch of a log in which samples are so far apart that elsewhere it would be full of gaps.
@@ -54,7 +60,7 @@ def of(times: IntArray) -> Pace | None:
     if not len(moved):
         return None
     # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = columns.lower_median(moved) / 1e6
+    interval = paired(moved) or columns.lower_median(moved) / 1e6
     slow = slower(times, interval)
     if slow:
         apart = [steps[inside(times, each)] for each in slow]
@@ -65,6 +71,23 @@ def of(times: IntArray) -> Pace | None:
             most = columns.lower_median(near) / 1e6
             return Pace(most, slower(times, most), denser=interval)
     return Pace(interval, slow)
+
+
+def paired(moved: IntArray) -> float | None:
+    """Return how far apart the rows of each of two recorders are that write one log, just behind each other.
+
+    None where rows do not come in pairs: a distance much shorter than the one after it, time and again. Rows of
+    recorders farther apart are as good as those of one that writes as often.
+
+    Args:
+        moved: distances between different stamps in microseconds, in order.
+    """
+    short = moved < _BEHIND * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
+    if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _EVEN:
+        return None
+    beat = columns.lower_median(moved[1:] + moved[:-1])
+    alternate = (short[1:] != short[:-1]).mean()
+    return beat / 1e6 if alternate >= 1 - _EVEN else None
 
 
 def slower(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:

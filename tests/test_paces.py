@@ -76,3 +76,16 @@ def test_any_distances(parts: list[tuple[int, float]]) -> None:
         assert each.start < each.end
         assert each.interval > found.interval
         assert (np.diff(times)[paces.inside(times, each)] >= 0).all()
+
+
+def test_two_recorders_just_behind_each_other() -> None:
+    """Pairs of rows are as far apart as each recorder writes; a few that are missing change nothing."""
+    times = np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 20_000]))
+    assert paces.of(times) == paces.Pace(1.0)
+    assert paces.of(np.delete(times, [100, 101, 201])) == paces.Pace(1.0)
+
+
+def test_rows_that_alternate_little_are_of_one_recorder() -> None:
+    """A collector that is late every other time writes as often as it does."""
+    found = paces.of(np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 400_000])))
+    assert found == paces.Pace(0.4)

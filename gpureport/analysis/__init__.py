@@ -8,12 +8,14 @@ from gpureport.analysis import (
     attribution,
     growing_memory,
     intervals,
+    jobs,
     limits,
     low_use,
     observed,
     roots,
     thresholds,
     throttle_ledger,
+    two_series,
     unanswered,
 )
 from gpureport.analysis.advice import checklist, choosing
@@ -51,8 +53,8 @@ from gpureport.analysis.transfer_bound import TransferBound
 from gpureport.analysis.underutilised import Underutilised
 from gpureport.analysis.unused_gpu import UnusedGpu
 from gpureport.analysis.zombie_memory import ZombieMemory
-from gpureport.findings import Finding, NotJudged, Severity
-from gpureport.recording import Device, Recording
+from gpureport.findings import Finding, Interval, NotJudged, Severity
+from gpureport.recording import Recording
 
 RULES: tuple[Rule, ...] = (
     IdleGap(),
@@ -84,7 +86,11 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""
 
+_OF_THE_LOG = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
+"""Rules on the recorder and the device itself: they look at all samples, those without a job included."""
+
 _MIXED = "rows of several GPUs are mixed and no column tells them apart"
+_TWO = "rows of two GPUs alternate, as two machines or recorders write them, and no column tells them apart"
 _TELL_APART = "index or uuid among the fields of --query-gpu"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
@@ -96,11 +102,14 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         recording: the run and its series.
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
-    cells = cells_by_device(recording)
-    active = activities(cells)
-    window = job_window(recording.run, active.values())
-    context = Context(recording=recording, cells=cells, active=active, window=window)
-    mixed = [device for device in recording.run.gpus if device.mixed]
+    context = context_of(recording)
+    unjudgeable = _mixed(context)
+    if unjudgeable:
+        marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
+        recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
+    mixed = {one.id: unjudgeable.get(one.id, _MIXED) for one in recording.run.gpus if one.mixed}
+    if mixed:
+        context = replace(context.unparted, jobs=(), no_job={})
     findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
     gpus = {} if mixed else context.gpus()
     low = _low_use(replace(context, found=tuple(findings)), rules)
@@ -111,11 +120,11 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
             findings,
             device,
             low=low.get(device, intervals.NONE),
-            slowed=slowed(one, context.whole) if slowed else None,
+            slowed=slowed(context.samples(device), context.whole) if slowed else None,
         )
-        for device, one in gpus.items()
+        for device in gpus
     )
-    statistics = tuple(statistics_of(one) for one in cells.values() if len(one))
+    statistics = tuple(statistics_of(one, context.samples(name)) for name, one in context.cells.items() if len(one))
     missing = merged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
@@ -124,6 +133,8 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     return Analysis(
         run=recording.run,
         coverage_ratio=observed.coverage(context),
+        jobs=context.jobs,
+        no_job={name: intervals.intervals(spans) for name, spans in context.no_job.items()},
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         gpu_time=tuple(times),
@@ -148,12 +159,34 @@ def _told(finding: Finding, known: Facts) -> Finding:
     )
 
 
-def _unjudgeable(mixed: Sequence[Device], rules: Sequence[Rule]) -> Iterator[NotJudged]:
-    """Yield every kind for the device whose rows several GPUs share: what looks like change may be another GPU."""
-    for device in mixed:
+def context_of(recording: Recording) -> Context:
+    """Return what rules look at: the time of jobs, and beside it all samples."""
+    sampled = cells_by_device(recording)
+    whole = Interval(recording.run.started, recording.run.ended)
+    found = jobs.occupancy(sampled, whole)
+    active = activities(found.cells)
+    return Context(
+        recording=recording,
+        cells=found.cells,
+        active=active,
+        window=job_window(recording.run, active.values()),
+        sampled=sampled,
+        jobs=found.jobs,
+        no_job=found.no_job,
+    )
+
+
+def _mixed(context: Context) -> dict[str, str]:
+    """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
+    return {name: _TWO for name in context.gpus() if two_series.alternates(context.samples(name))}
+
+
+def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
+    """Yield every kind for the devices whose rows several GPUs share: what looks like change may be another GPU."""
+    for device, reason in mixed.items():
         for rule in rules:
             for kind in rule.kinds:
-                yield NotJudged(kind=kind, device=device.id, reason=_MIXED, recording=_TELL_APART)
+                yield NotJudged(kind=kind, device=device, reason=reason, recording=_TELL_APART)
 
 
 def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
@@ -171,7 +204,8 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
         if absent:
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        for said in rule.find(replace(context, found=found)):
+        seen = context.unparted if isinstance(rule, _OF_THE_LOG) else context
+        for said in rule.find(replace(seen, found=found)):
             if isinstance(said, Finding):
                 findings.append(said)
             else:
@@ -188,4 +222,4 @@ def _place(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
     return _RANK[finding.severity], -(finding.lost_gpu_seconds or 0.0), start, finding.kind, finding.devices
 
 
-__all__ = ["RULES", "analyze"]
+__all__ = ["RULES", "analyze", "context_of"]

@@ -59,15 +59,15 @@ def gpu_time(
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
     Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
-    follows on the loss of a GPU is lost with it; a GPU that was never used; start-up and tail, as far as utilisation
-    was at most 12 %; an episode of waiting for input; an idle gap; an episode of high utilisation with little work;
-    an episode in which it did less than its peers, or of low use; a sample at a utilisation of at most 5 % outside
-    the job, which is idle as the gap is; any other. Of waiting for input the share in which no kernel ran counts, of
-    low use it is low use, of any other moment short pauses, whatever the utilisation of a single sample: fine samples
-    show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %. Samples more than 5 min apart show
-    no pause to be short: that is low use. The share in which one ran is computing, less what throttled clocks cost of
-    it; of high utilisation with little work what that cost is hollow. So computing means the same in every step that
-    is compared.
+    follows on the loss of a GPU is lost with it; no job that holds the GPU; a GPU that was never used; start-up and
+    tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of high
+    utilisation with little work; an episode in which it did less than its peers, or of low use; a sample at a
+    utilisation of at most 5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share
+    in which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation
+    of a single sample: fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %.
+    Samples more than 5 min apart show no pause to be short: that is low use. The share in which one ran is computing,
+    less what throttled clocks cost of it; of high utilisation with little work what that cost is hollow. So computing
+    means the same in every step that is compared.
 
     Args:
         context: the recording.
@@ -76,7 +76,7 @@ def gpu_time(
         low: its episodes of low use.
         slowed: its rows with throttled clocks, None when nobody looked.
     """
-    cells, window = context.cells[device], context.whole
+    cells, window = context.samples(device), context.whole
     start, end = cells.tiles(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
     never_used = _unused(findings, device, window)
@@ -90,6 +90,8 @@ def gpu_time(
     gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
+    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    ledger.take("no_job", context.no_job.get(device, intervals.NONE) - np.array([cells.shift, 0]))
     ledger.take("unused", never_used)
     resting = intervals.of_rows(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)
@@ -98,8 +100,7 @@ def gpu_time(
         ledger.take("idle", gaps, cause)
     hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
     still = intervals.of_rows(start, end, used <= IDLE_RATIO + _ROUNDING)
-    if context.window is not None:
-        still = intervals.difference(still, intervals.spans([context.window]))
+    still = intervals.difference(still, context.work)
     uneven = ledger.claim(_behind(context, findings, device))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use

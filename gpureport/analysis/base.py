@@ -1,11 +1,14 @@
 """The types every rule and every reader of an analysis shares."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from math import fsum
 from typing import Any, ClassVar, Protocol, TypeVar
 
+from gpureport.analysis import intervals
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.intervals import Spans
 from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.metrics import Scope
 from gpureport.recording import Recording, Run
@@ -20,6 +23,23 @@ class Phase:
 
     kind: str
     interval: Interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One job of a log: GPUs held without a break, and sustained work on some of them.
+
+    Attributes:
+        number: from 1, in the order of time.
+        interval: from when the first GPU was held to when the last was free; the first job begins with the log.
+        window: from the first to the last sustained activity of any GPU in it.
+        active: the same of each GPU that worked, keyed by device id.
+    """
+
+    number: int
+    interval: Interval
+    window: Interval
+    active: Mapping[str, Interval]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +104,7 @@ class CounterReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceStatistics:
-    """What one device did over the whole recording; None is not recorded.
+    """What one device did, without the time in which no job held it; None is not recorded.
 
     Attributes:
         device: device id.
@@ -94,7 +114,8 @@ class DeviceStatistics:
         memory_headroom_ratio: 1 - peak / total.
         energy_joules: integral of power; None also for a single sample, which has no length.
         observed_seconds: time that samples own, half an interval at both ends included.
-        energy_counter: what the driver's energy counter rose by, in joules; None where it was not read twice.
+        energy_counter: what the driver's energy counter rose by, in joules, from the first to the last sample of the
+            log; None where it was not read twice.
         energy_seconds: time of the run the integral covers.
         energy_bridged_seconds: the part of it that no sample owns, between samples too near for a log gap.
         power_doubt: why power was recorded and cannot be right, as words on it, so that no energy is stated; empty
@@ -139,6 +160,7 @@ GPU_TIME_CLASSES = (
     "tail",
     "gpu_lost",
     "no_samples",
+    "no_job",
 )
 """Classes a GPU-second falls into, the one shown first first.
 
@@ -170,6 +192,16 @@ class GpuTime:
     device: str
     seconds: tuple[tuple[str, float], ...]
     parts: tuple[TimePart, ...] = ()
+
+    @property
+    def no_job_seconds(self) -> float:
+        """Time in which no job held the GPU."""
+        return dict(self.seconds).get("no_job", 0.0)
+
+    @property
+    def job_seconds(self) -> float:
+        """Time in which a job held the GPU, or may have: what shares of GPU time are shares of."""
+        return fsum(amount for name, amount in self.seconds if name != "no_job")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,6 +310,8 @@ class Analysis:
     Attributes:
         run: the run.
         coverage_ratio: share of its time, over all GPUs, that samples own; None where that cannot be told.
+        jobs: the jobs of the log, in the order of time; empty where no GPU worked.
+        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         phases: start-up, steady and tail, in order.
         statistics: one entry a device.
         gpu_time: one entry a GPU.
@@ -306,6 +340,14 @@ class Analysis:
     checklist: tuple[ChecklistEntry, ...] = ()
     pauses: Pauses | None = None
     coverage_ratio: float | None = None
+    jobs: tuple[Job, ...] = ()
+    no_job: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)
+
+    @property
+    def seconds(self) -> float:
+        """Time from the first to the last sample, without that between jobs and after the last."""
+        length = (self.run.ended - self.run.started) / 1e6
+        return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -314,16 +356,23 @@ class Context:
 
     Attributes:
         recording: the recording.
-        cells: the sampled series of each device, on cells, keyed by device id.
+        cells: the sampled series of each device, on cells, keyed by device id; of GPUs without the time in which no
+            job held them.
         active: from first to last sustained activity of each GPU that worked, keyed by device id.
-        window: the job window, from the first to the last sustained activity of any GPU; None when none ran.
+        window: from the first to the last sustained activity of any GPU; None when none ran.
+        sampled: the series of each device with all of its samples.
+        jobs: the jobs of the log, in the order of time.
+        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         found: findings of the kinds named in the rule's `after`.
     """
 
     recording: Recording
-    cells: dict[str, Cells]
-    active: dict[str, Interval]
+    cells: Mapping[str, Cells]
+    active: Mapping[str, Interval]
     window: Interval | None
+    sampled: Mapping[str, Cells] = field(default_factory=dict)
+    jobs: tuple[Job, ...] = ()
+    no_job: Mapping[str, Spans] = field(default_factory=dict)
     found: tuple[Finding, ...] = ()
     _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
 
@@ -340,6 +389,21 @@ class Context:
     def whole(self) -> Interval:
         """From the first to the last sample of the run."""
         return Interval(self.recording.run.started, self.recording.run.ended)
+
+    @property
+    def work(self) -> Spans:
+        """From the first to the last sustained activity of any GPU in each job."""
+        windows = [job.window for job in self.jobs] or ([self.window] if self.window else [])
+        return intervals.spans(windows)
+
+    @property
+    def unparted(self) -> "Context":
+        """The same with all samples of every device, those without a job included."""
+        return replace(self, cells=self.sampled or self.cells)
+
+    def samples(self, device: str) -> Cells:
+        """Return the cells of a device with all of its samples."""
+        return self.sampled.get(device, self.cells[device])
 
     def gpus(self) -> dict[str, Cells]:
         """Return the cells of each GPU that has samples, keyed by device id."""

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from gpureport import columns, paces
-from gpureport.analysis import power_doubt, refresh
+from gpureport.analysis import intervals, power_doubt, refresh
+from gpureport.analysis.intervals import Spans
 from gpureport.analysis.refresh import Refresh
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -15,9 +17,6 @@ from gpureport.metrics import BY_NAME
 from gpureport.paces import Pace
 from gpureport.quality import gap_seconds
 from gpureport.recording import Device, Recording
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 T = TypeVar("T")
 
@@ -51,7 +50,7 @@ class Cells:
     """
 
     device: Device
-    series: "pa.Table"
+    series: pa.Table
     times: IntArray
     pace: Pace
     start: IntArray
@@ -237,12 +236,12 @@ def sides(times: IntArray, pace: Pace, *, bridged: bool = False) -> tuple[IntArr
         bridged: whether samples own all the time between them that is no log gap, however far it is.
     """
     steps = np.diff(times)
-    intervals = np.full(len(steps), pace.interval)
+    widths = np.full(len(steps), pace.interval)
     longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
     for stretch in pace.slow:
         rows = paces.inside(times, stretch)
-        intervals[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
-    edge, cap = (np.rint(intervals * share * 1e6).astype(np.int64) for share in (0.5, _CAP))
+        widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
+    edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _CAP))
     far = np.flatnonzero(steps > 2 * cap)
     wide = steps[far] > longest[far]
     gaps, pauses = far[wide], far[~wide]
@@ -259,7 +258,7 @@ def cells_of(recording: Recording, device: Device) -> Cells:
     return _cells(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
 
 
-def _cells(device: Device, series: "pa.Table", window: Interval) -> Cells:
+def _cells(device: Device, series: pa.Table, window: Interval) -> Cells:
     times = columns.integers(series.column("timestamp"))
     pace = paces.of(times)
     if pace is None:
@@ -278,6 +277,13 @@ def _cells(device: Device, series: "pa.Table", window: Interval) -> Cells:
         pause_rows=pause_rows,
         window=window,
     )
+
+
+def without(cells: Cells, stretches: Spans) -> Cells:
+    """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
+    # the last sample of a run lies at its end
+    left = ~intervals.contains(stretches, np.minimum(cells.times, cells.window.end - 1))
+    return _cells(cells.device, cells.series.filter(columns.array(left, pa.bool_())), cells.window)
 
 
 def cells_by_device(recording: Recording) -> dict[str, Cells]:

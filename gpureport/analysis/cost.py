@@ -32,15 +32,15 @@ def cost(analysis: Analysis, prices: Prices) -> Cost | None:
 
 
 def _sum(times: Sequence[GpuTime], gpus: Sequence[GpuPrice], *, idle: bool) -> float | None:
-    """Return the price of all time, or of idle time; None where a GPU has no price or nothing has a length."""
+    """Return the price of the time of jobs, or of idle time; None where a GPU has no price or nothing has a length."""
     amounts = {gpu.device: gpu.amount for gpu in gpus}
     total, length = 0.0, 0.0
     for time in times:
         amount = amounts.get(time.device)
         if amount is None:
             return None
-        length += sum(seconds for _, seconds in time.seconds)
-        counted = sum(seconds for name, seconds in time.seconds if not idle or _idle(name))
+        length += time.job_seconds
+        counted = sum(seconds for name, seconds in time.seconds if _idle(name)) if idle else time.job_seconds
         total += counted / _HOUR * amount
     return total if length > 0 else None
 
@@ -61,7 +61,9 @@ def _energy(analysis: Analysis) -> tuple[float | None, bool]:
     figures = {each.device: each for each in analysis.statistics}
     gpus = [figures.get(gpu.id) for gpu in analysis.run.gpus]
     whole = (analysis.run.ended - analysis.run.started) / 1e6
-    counted = [None if each is None else _counted(each.energy_counter, whole) for each in gpus]
+    # the driver counts on where no job holds a GPU
+    counters = [None if each is None or analysis.no_job else each.energy_counter for each in gpus]
+    counted = [_counted(counter, whole) for counter in counters]
     integrals = [None if each is None else each.energy_joules for each in gpus]
     told = [one if one is not None else other for one, other in zip(counted, integrals, strict=True)]
     known = [joules for joules in told if joules is not None]

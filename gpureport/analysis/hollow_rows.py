@@ -65,7 +65,7 @@ def within(context: Context, cells: Cells, scale: PowerScale | None, limits: Lim
     if context.window is None:
         return intervals.NONE
     found = episodes(context, grid(context.window, [cells]), cells, scale, limits)
-    found = intervals.intersection(found, intervals.spans([context.window]))
+    found = intervals.intersection(found, context.work)
     claims = (cells.times - cells.shift)[cells.known(UTILISATION)]
     claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
     return intervals.at_least(found[claimed], limits.shortest_seconds(cells))

@@ -13,13 +13,14 @@ from gpureport.analysis import (
     idle_parts,
     idle_runs,
     idle_words,
+    intervals,
     moments,
     periodic_stall,
     periodicity,
     waiting,
     wording,
 )
-from gpureport.analysis.base import Context
+from gpureport.analysis.base import Context, Job
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_causes import Cause
 from gpureport.analysis.idle_runs import IdleRun
@@ -50,6 +51,13 @@ class _Share:
     ratio: float
     severity: Severity
     evidence: tuple[Evidence, ...]
+
+
+def _begun(job: Job, device: str) -> Interval:
+    """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
+    own = job.active.get(device, job.window)
+    late = own.start - job.window.start <= LATE.value * 1e6
+    return Interval(max(job.window.start, own.start) if late else job.window.start, job.window.end)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,7 +144,7 @@ class IdleGap:
                 yield from (answering.absent(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
         for stall in periodic_stall.stalls(context, found, self._period()):
-            share = stall.lost / (context.window.seconds * len(stall.devices))
+            share = stall.lost / (intervals.total_seconds(context.work) * len(stall.devices))
             severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
             yield periodic_stall.finding(context, stall, share, severity, self.agree)
 
@@ -164,19 +172,15 @@ class IdleGap:
 
     def _of(self, context: Context, window: Interval, said: tuple[Moments, ...], device: str) -> Iterator[Finding]:
         cells = context.cells[device]
-        own = context.active.get(device, window)
-        late = own.start - window.start <= LATE.value * 1e6
-        begin = max(window.start, own.start) if late else window.start
         shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
         runs = idle_runs.find(cells, self._limits(shortest), window)
-        kept = idle_parts.within(
-            context,
-            cells,
-            runs,
-            Interval(begin, window.end),
-            shortest=shortest,
-            coarse=cells.interval > self.coarse.value,
-        )
+        kept = [
+            part
+            for job in context.jobs
+            for part in idle_parts.within(
+                context, cells, runs, _begun(job, device), shortest=shortest, coarse=cells.interval > self.coarse.value
+            )
+        ]
         spans = [part.interval for part in kept]
         told = idle_causes.of_gaps(context, device, spans, said, self._told())
         told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
@@ -184,9 +188,10 @@ class IdleGap:
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
             for part, cause in zip(kept, self._recurring(spans, told), strict=True)
         ]
-        lost = sum(gap.interval.seconds for gap in gaps) / window.seconds
+        lost = sum(gap.interval.seconds for gap in gaps) / intervals.total_seconds(context.work)
         several = len(context.gpus()) > 1
-        between = idle_parts.between(cells, spans, window)
+        outside = intervals.intervals(intervals.difference(intervals.spans([window]), context.work))
+        between = idle_parts.between(cells, [*spans, *outside], window)
         for gap in gaps:
             yield self._finding(gap, cells, self._share(gap, lost, between), several=several)
 

@@ -109,8 +109,7 @@ class Imbalance:
         for name, rows in odd.items():
             coarse = bins.width > POINT_SAMPLE_SECONDS
             held = bins.spans(rows, needed if coarse else self.over.value, needed)
-            if context.window is not None:
-                held = intervals.intersection(held, intervals.spans([context.window]))
+            held = intervals.intersection(held, context.work)
             if coarse and signal == "utilisation":
                 sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
                 held = held[np.array(sure, dtype=np.bool_)]

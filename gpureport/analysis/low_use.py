@@ -147,7 +147,7 @@ def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str,
     first, stop = intervals.hysteresis(mean, enter=limits.enter, leave=limits.leave)
     inside = bins.mask(first, stop)
     episodes = bins.spans(inside, limits.over, length * bins.width)
-    episodes = intervals.intersection(episodes, intervals.spans([context.window]))
+    episodes = intervals.intersection(episodes, context.work)
     coarse = bins.width > POINT_SAMPLE_SECONDS
     own = {name: _own(context, one, episodes) for name, one in working.items()}
     held = [intervals.overlap(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]

@@ -26,6 +26,9 @@ ACTIVE = Threshold(
 NO_WORK = "no work"
 """Cause of the finding on a job in which no GPU ever worked: it is one of start-up by name only."""
 
+NO_JOB = "no job"
+"""Cause of the finding on a log that goes on where its last job had given its GPUs back."""
+
 SUSTAINED = Threshold(
     value=3.0, unit="s", provenance=Provenance.PRAGMATIC, source="an autotuning kernel before the first step is shorter"
 )
@@ -49,17 +52,23 @@ LATE = Threshold(
 """How much later than the first a GPU may begin and still be starting up."""
 
 
-def activity(cells: Cells) -> Interval | None:
+def activity(cells: Cells, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
     beginning) or before it (for the end) active, itself included. A job ends with bursts that come as often as half of
     those within; one of bursts, with fewer than half of its samples active, begins with such bursts, too.
+
+    Args:
+        cells: the GPU.
+        within: the time that is looked at, all of it where None.
     """
     values = cells.values(UTILISATION)
     known = np.flatnonzero(cells.known(UTILISATION))
+    if within is not None:
+        known = known[(cells.times[known] >= within.start) & (cells.times[known] <= within.end)]
     times, active = cells.times, values > ACTIVE.value
-    if not cells.whole(UTILISATION):
+    if len(known) < len(times):
         times, active = times[known], active[known]
     share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
@@ -114,18 +123,23 @@ def _as_dense(distances: IntArray, share: float, fewest: int) -> int:
     return int(distances[dense][-1]) if dense.any() else 0
 
 
-def activities(cells: Mapping[str, Cells]) -> dict[str, Interval]:
+def activities(cells: Mapping[str, Cells], within: Interval | None = None) -> dict[str, Interval]:
     """Return the activity of each GPU that worked, keyed by device id."""
-    found = {name: activity(one) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
+    found = {name: activity(one, within) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
     return {name: interval for name, interval in found.items() if interval is not None}
 
 
 def job_window(run: Run, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
+    return work_window(Interval(run.started, run.ended), active)
+
+
+def work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
+    """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
     if not active:
         return None
-    start = max(min(interval.start for interval in active), run.started)
-    end = min(max(interval.end for interval in active), run.ended)
+    start = max(min(interval.start for interval in active), whole.start)
+    end = min(max(interval.end for interval in active), whole.end)
     return Interval(start, end) if end > start else None
 
 

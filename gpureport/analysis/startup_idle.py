@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis import answering, certainty, intervals, wording
-from gpureport.analysis.base import Context
-from gpureport.analysis.phases import ACTIVE, LATE, NO_WORK, UTILISATION
+from gpureport.analysis.base import Context, Job
+from gpureport.analysis.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -18,6 +18,7 @@ _STARTUP = (
     "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
 )
 _TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
+_FREED = "Nothing is lost: the job had given its GPUs back. Stop the recorder with the job."
 _NEVER = (
     "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
 )
@@ -31,7 +32,9 @@ _LITTLE = (
 class StartupIdle:
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
 
-    The log may have ended up to one interval after its last sample. Both are properties of the job: a GPU that
+    The log may have ended up to one interval after its last sample. Of several jobs in a log each has both, while it
+    holds a GPU. Time at the end of a log in which no job holds a GPU is said, and not lost. Both are properties of the
+    job: a GPU that
     rests while another works has an idle gap. A GPU that begins up to a minute after the first is still starting
     up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
     named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
@@ -46,7 +49,7 @@ class StartupIdle:
     wants: ClassVar[tuple[str, ...]] = ()
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
-        ("tail_idle", (_TAIL,)),
+        ("tail_idle", (_TAIL, _FREED)),
     )
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
@@ -67,11 +70,18 @@ class StartupIdle:
         if window is None:
             yield from self._never(context)
             return
-        yield from self._finding(context, "startup_idle", Interval(whole.start, window.start), ())
-        for device, own in context.active.items():
+        for job in context.jobs:
+            yield from self._of(context, job)
+
+    def _of(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
+        window, last = job.window, job is context.jobs[-1]
+        yield from self._finding(context, "startup_idle", Interval(job.interval.start, window.start), ())
+        for device, own in job.active.items():
             if own.start - window.start <= LATE.value * 1e6:
                 yield from self._finding(context, "startup_idle", Interval(window.start, own.start), (device,))
-        yield from self._finding(context, "tail_idle", Interval(window.end, whole.end), ())
+        # the end of the log is told whoever held the GPUs then
+        end = context.whole.end if last else job.interval.end
+        yield from self._finding(context, "tail_idle", Interval(window.end, end), ())
 
     def _finding(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
@@ -82,20 +92,24 @@ class StartupIdle:
         if interval.seconds + beyond < self.shortest.value:
             return
         resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
-        if resting < self.shortest.value / 2:
+        free = _free(context, interval, devices or context.gpus())
+        if resting + free < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
-        readings = _readings(context, interval, devices)
+        log = context.unparted
+        readings = _readings(log, interval, devices)
         if readings < certainty.FEW_READINGS and step > self.lone.value:
             # the start of the job is judged all the same where one GPU may have begun a reading later
             if not devices:
                 yield _lone(kind, step)
             return
-        sampled = _resting(context, interval, devices or context.gpus(), 1.0)
-        share, bursts = interval.seconds / context.whole.seconds, 1 - resting / sampled
-        light = 1 - _resting(context, interval, devices or context.gpus(), IDLE_RATIO) / sampled
+        sampled = _resting(log, interval, devices or context.gpus(), 1.0)
+        held = interval.seconds * (resting / (resting + free))
+        share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
+        light = 1 - _resting(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
         sure = certainty.by_readings(readings, step)
-        long = interval.seconds > self.long.value or share > self.share.value
+        freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
+        long = held > self.long.value or share > self.share.value
         yield Finding(
             kind=kind,
             severity=Severity.WARNING if long else Severity.INFO,
@@ -104,13 +118,14 @@ class StartupIdle:
             intervals=(interval,),
             evidence=(
                 _length(interval.seconds, beyond, self.shortest),
-                _share(share, self.share),
-                *_limits(self._range(context, kind, interval, devices)),
+                _share(share, self.share, freed=free > 0),
+                *_limits(self._range(log, kind, interval, devices)),
             ),
             lost_gpu_seconds=resting,
-            samples=_samples(context, interval, devices),
-            summary=self._said(context, kind, interval, devices) + self._besides(bursts, light),
-            recommendation=_STARTUP if kind == "startup_idle" else _TAIL,
+            cause=NO_JOB if freed else None,
+            samples=_samples(log, interval, devices),
+            summary=self._said(log, kind, interval, devices) + _freed(context, free) + self._besides(bursts, light),
+            recommendation=_STARTUP if kind == "startup_idle" else _FREED if freed else _TAIL,
         )
 
     def _besides(self, bursts: float, light: float) -> str:
@@ -209,6 +224,22 @@ def _resting(context: Context, interval: Interval, devices: Iterable[str], limit
     return seconds
 
 
+def _free(context: Context, interval: Interval, devices: Iterable[str]) -> float:
+    """Return the GPU time within an interval in which no job held a GPU."""
+    when = intervals.spans([interval])
+    free = (context.no_job.get(device, intervals.NONE) for device in devices)
+    return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
+
+
+def _freed(context: Context, free: float) -> str:
+    """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
+    if not free:
+        return ""
+    if len(context.gpus()) > 1:
+        return f" No job held a GPU for {wording.duration(free)} of this GPU time, which is not lost."
+    return f" No job held the GPU for {wording.duration(free)} of it, which is not lost."
+
+
 def _unused(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
     seconds = 0.0
@@ -231,11 +262,11 @@ def _length(seconds: float, beyond: float, limit: Threshold) -> Evidence:
     )
 
 
-def _share(share: float, limit: Threshold) -> Evidence:
+def _share(share: float, limit: Threshold, *, freed: bool) -> Evidence:
     relation = ">" if share > limit.value else "<="
     return Evidence(
         metric="duration",
-        statistic="share of the recording",
+        statistic="share of the recording, while a job held GPUs" if freed else "share of the recording",
         observed=share,
         unit="1",
         threshold=limit,

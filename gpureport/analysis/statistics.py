@@ -162,11 +162,15 @@ def memory_reserved(cells: Cells) -> int:
     return kept if total is None or kept < total else 0
 
 
-def statistics_of(cells: Cells) -> DeviceStatistics:
+def statistics_of(cells: Cells, sampled: Cells | None = None) -> DeviceStatistics:
     """Return the figures of one device; counters are left out, since their level means nothing.
 
     The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory
     compare; the rules on memory judge by what a job can get, installed less reserved.
+
+    Args:
+        cells: the samples of jobs.
+        sampled: all of its samples where there are others, over which the driver's counter of energy is read.
     """
     metrics = (BY_NAME[name] for name in cells.series.column_names if name in BY_NAME)
     summaries = (
@@ -186,6 +190,6 @@ def statistics_of(cells: Cells) -> DeviceStatistics:
         energy_seconds=drawn.seconds if drawn else None,
         energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
         observed_seconds=float(cells.seconds.sum()),
-        energy_counter=counters.reading(cells, "gpu_energy_joules_total", counters.MOST_WATTS),
+        energy_counter=counters.reading(sampled or cells, "gpu_energy_joules_total", counters.MOST_WATTS),
         power_doubt=cells.doubt("gpu_power_watts"),
     )

@@ -115,12 +115,13 @@ class UnusedGpu:
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
         parts = _sampled_parts(group, window)
+        worked = intervals.total_seconds(intervals.intersection(context.work, intervals.spans([window]))) or window.seconds
         seen = sum(part.seconds for part in parts)
         metric = UTILISATION if group[0].recorded(UTILISATION) else _MEMORY
         unsure = taken or len(peaks) < len(group) or metric == _MEMORY
         readings = min(cells.readings(metric, cells.rows(window.start, window.end + 1)) for cells in group)
         sure = certainty.by_readings(readings, max(cells.interval for cells in group))
-        worked = "worked" if set(working) & context.active.keys() else "held memory"
+        did = "worked" if set(working) & context.active.keys() else "held memory"
         idle = "never worked" if metric == UTILISATION else f"never held more than {wording.size(held or 0)} of memory"
         return Finding(
             kind=_KIND,
@@ -128,14 +129,14 @@ class UnusedGpu:
             confidence=certainty.weakest(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
             devices=names,
             intervals=parts,
-            evidence=tuple(self._evidence(group, held, window.seconds)),
+            evidence=tuple(self._evidence(group, held, worked)),
             lost_gpu_seconds=seen * len(group),
             samples=sum(cells.readings(metric, slice(None)) for cells in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
                 f"{wording.sentence(wording.gpus(names, everybody))} {idle}, "
-                f"while {wording.gpus(tuple(working), everybody)} {worked} for "
-                f"{wording.duration(window.seconds)}{_sampled(seen, window)}"
+                f"while {wording.gpus(tuple(working), everybody)} {did} for "
+                f"{wording.duration(worked)}{_sampled(seen, worked)}"
                 f"{_memory(held, taken=taken) if metric == UTILISATION else ''}."
             ),
             recommendation=_ADVICE,
@@ -192,9 +193,9 @@ def _sampled_parts(group: Sequence[Cells], window: Interval) -> tuple[Interval, 
     return intervals.intervals(intervals.difference(intervals.spans([window]), unseen)) or (window,)
 
 
-def _sampled(seen: float, window: Interval) -> str:
+def _sampled(seen: float, worked: float) -> str:
     """Return what part of the job samples speak of, where much of it is in log gaps."""
-    if seen >= _SEEN * window.seconds:
+    if seen >= _SEEN * worked:
         return ""
     return f", of which samples tell of {wording.duration(seen)}"
 

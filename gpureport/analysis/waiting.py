@@ -202,7 +202,7 @@ def episodes(context: Context, found: Machine, where: BoolArray, limits: Limits,
     width = found.bins.width
     shortest = max(limits.shortest, 3 * width)
     spans = found.bins.spans(inside, max(limits.bridge, limits.bins * width), shortest)
-    spans = intervals.intersection(spans, intervals.spans([context.window]))
+    spans = intervals.intersection(spans, context.work)
     for device in found.gpus:
         spans = intervals.difference(spans, intervals.of_kinds(context.found, device, claimed))
     sure = [certain(found.used[found.bins.rows(start, end)], limits.gpu) or not found.coarse for start, end in spans]

@@ -68,7 +68,7 @@ class Beside:
         self.second.prepare(JUDGING if len(found) > 1 else DRAWING)
         store = sources.store(options)
         self.read = {name: self._reader.submit(store.read, entry) for name, entry in found.items()}
-        if not options.anonymise and options.window is None:
+        if not options.anonymise and options.window is None and options.job is None:
             self.stored = {entry.run.id: entry for entry in found.values()}
 
     def go_on(self, recordings: "Sequence[Recording]") -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gpureport.cli.values import Amount, Fields, Indices, Pair, Price, Seconds
+from gpureport.cli.values import Amount, Fields, Indices, JobNumber, Pair, Price, Seconds
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class SourceOptions:
         anonymise: whether names of hosts, users, paths and GPUs are replaced in what is printed.
         start: where the part of a run begins that is wanted.
         end: where it ends.
+        job: number of the job wanted of a log with several, 0 for each as a run of its own.
         run: runs of a tracker: ids, their beginnings, or names.
         experiment: experiment of a tracker, by name or id.
         project: project of a tracker.
@@ -79,6 +80,7 @@ class SourceOptions:
     anonymise: bool = False
     start: str | None = None
     end: str | None = None
+    job: int | None = None
     run: tuple[str, ...] = ()
     experiment: str | None = None
     project: str | None = None
@@ -269,6 +271,9 @@ _SOURCE_OPTIONS = (
         help="Leave out what is before: time since the start (90s, 1h30m, 0:10:00), or a moment (2026-03-14T09:26).",
     ),
     click.option("--to", "end", metavar="TIME", multiple=True, callback=_once, help="Leave out this moment and later."),
+    click.option(
+        "--job", type=JobNumber(), help="Read one job of a log that holds several, or each of them as a run of its own."
+    ),
     click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in what is shown."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli import left_out, progress
+from gpureport.cli import jobs, left_out, progress
 from gpureport.cli.account import summary
 from gpureport.cli.faults import EXPECTED, Fault, InternalError, fault, tell
 from gpureport.cli.text import printable
@@ -48,7 +48,13 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading 
     if options.training and len(found) > 1:
         raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
     window = options.window
-    return [*found] if window is None else [CutReading(reading, window) for reading in found]
+    parts: list[Reading | TrackedReading | CutReading] = [*found]
+    if window is not None:
+        parts = [CutReading(reading, window) for reading in found]
+    if options.job is not None:
+        parts = [part for reading in parts for part in jobs.readings(reading, options.job)]
+        _one_name(options, len(parts))
+    return parts
 
 
 def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
@@ -188,7 +194,7 @@ def _found(
                 _tell_path_from_run(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.strict)
             else:
-                found.append(_stored(source, own, stored.get(source)))
+                found += jobs.recordings(_stored(source, own, stored.get(source)), own.job)
         except InternalError as error:
             failures.append(error)
             if not tolerant:

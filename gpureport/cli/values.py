@@ -55,6 +55,21 @@ class Indices(click.ParamType[tuple[int, ...]]):
         return tuple(sorted({int(part) for part in parts}))
 
 
+class JobNumber(click.ParamType[int]):
+    """The number of a job, from 1, or `each`, which is 0."""
+
+    name = "n|each"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401 - click's signature
+        """Take the number."""
+        text = str(value).strip()
+        if text == "each":
+            return 0
+        if not (text.isascii() and text.isdigit() and int(text)):
+            self.fail(f"{value!r} is no number of a job, such as 2, nor each", param, ctx)
+        return int(text)
+
+
 class Fields(click.ParamType[tuple[str, ...]]):
     """Comma-separated query fields."""
 

@@ -125,8 +125,8 @@ def energy(analyses: Sequence[Analysis]) -> float | None:
 
 
 def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
-    """Return the GPU-seconds held, a mean over the runs."""
-    held = fsum(seconds for analysis in analyses for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
+    """Return the GPU-seconds that jobs held, a mean over the runs."""
+    held = fsum(gpu.job_seconds for analysis in analyses for gpu in analysis.gpu_time)
     return held / len(analyses) if held else None
 
 
@@ -159,8 +159,8 @@ def energy_per_batch(analyses: Sequence[Analysis]) -> float | None:
 
 
 def work_rate(analyses: Sequence[Analysis]) -> float | None:
-    """Return units of work a second, from the first to the last sample; None unless every run says its work."""
-    each = _per_batch(analyses, ((analysis.run.ended - analysis.run.started) / 1e6 for analysis in analyses))
+    """Return units of work a second, over the time of the jobs; None unless every run says its work."""
+    each = _per_batch(analyses, (analysis.seconds for analysis in analyses))
     return WORK_BATCH / each if each else None
 
 

@@ -8,8 +8,8 @@ from math import fsum
 from gpureport.analysis.base import GPU_TIME_CLASSES, Analysis
 from gpureport.findings import Finding, Severity
 
-USED = ("computing", "short_pauses", "no_samples")
-"""Classes of GPU time that are not lost, or of which nothing is known."""
+USED = ("computing", "short_pauses", "no_samples", "no_job")
+"""Classes of GPU time that are not lost, or of which nothing is known, or that are of no job."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Remaining:
     Attributes:
         step: its label.
         runs: how many it has.
-        held_gpu_seconds: GPU time from first to last sample.
+        held_gpu_seconds: GPU time of jobs, from first to last sample.
         unseen_gpu_seconds: of that, time without utilisation, of which nothing is known.
         lost_gpu_seconds: GPU time lost, by class, the largest first.
         largest: the findings that lost most; None where none says how much.
@@ -79,7 +79,7 @@ def remaining(label: str, analyses: Sequence[Analysis]) -> Remaining:
     return Remaining(
         step=label,
         runs=len(analyses),
-        held_gpu_seconds=fsum(seconds.values()),
+        held_gpu_seconds=fsum(amount for name, amount in seconds.items() if name != "no_job"),
         unseen_gpu_seconds=seconds.get("no_samples", 0.0),
         lost_gpu_seconds=tuple(sorted(lost, key=lambda each: -each[1])),
         largest=_largest(analyses),

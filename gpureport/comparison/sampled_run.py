@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport import columns
+from gpureport.analysis import intervals
 from gpureport.analysis.base import Analysis
-from gpureport.analysis.cells import Cells, cells_of
+from gpureport.analysis.cells import Cells, cells_of, without
 from gpureport.analysis.memory import Memory
 from gpureport.columns import FloatArray
 from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.run_series import RunSeries, run_series
 from gpureport.comparison.throughput import Throughput, throughput
 from gpureport.comparison.training import TrainingFigure, training_figures
-from gpureport.recording import Recording
+from gpureport.recording import Device, Recording
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,7 +132,7 @@ def sampled_run(
         key: training metric that counts its work, whatever its name.
         gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
     """
-    cells = [one for gpu in recording.run.gpus if not gpu.mixed and len(one := cells_of(recording, gpu))]
+    cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
     return SampledRun(
         analysis=analysis,
         series=run_series(cells, analysis),
@@ -141,6 +142,12 @@ def sampled_run(
         preallocated=_preallocated(cells),
         gpu_hour_price=_price(analysis) if gpu_hour_price is None else gpu_hour_price,
     )
+
+
+def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> Cells:
+    """Return the cells of a GPU without the time in which no job held it."""
+    cells, free = cells_of(recording, gpu), analysis.no_job.get(gpu.id, ())
+    return without(cells, intervals.spans(free)) if free else cells
 
 
 def _price(analysis: Analysis) -> float | None:

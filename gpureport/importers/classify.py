@@ -33,6 +33,8 @@ _EPOCHS_END = 40 * 365 * 86_400 * 1_000_000
 nvidia-smi logs was sold then, so that an earlier stamp is no date of a recording (pragmatic)."""
 _DISJOINT = 0.1
 """Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
+_SAME_TIME = 0.8
+"""Share of the shorter one's rows from which two recordings are of the same time, by two recorders (pragmatic)."""
 _TOO_OFTEN, _SOME = 0.2, 10
 """A log in which more rows than this share, and than these, run back is not sorted by time at all (pragmatic)."""
 _TURNED = 3
@@ -156,18 +158,27 @@ def _together(track: Track, cuts: IntArray, pace: int) -> Verdict | None:
 
 
 def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
-    """Return the times of segments of one writer: shifted after a clock was set back, kept after a restart."""
+    """Return the times of segments of one writer: shifted after a clock was set back, kept after a restart.
+
+    A segment over the same time as those before it is that of another writer.
+    """
     times = _steady(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
     before, seams = track.before(), track.seams()
     steps: list[Step] = []
     shift = 0
     earlier = Stamps()
+    writer = np.ones(len(track), dtype=np.int64)
     segments = spans(cuts, len(track))
     for (begin, start), (_, end) in pairwise(segments):
         earlier.add(track.stamps[begin:start])
         fall = int(track.stamps[start - 1] - track.stamps[start])
         seam = bool(seams[start])
-        apart = seam or (fall > _SERVER and not _zone_changed(fall, pace))
+        zoned = _zone_changed(fall, pace)
+        apart = seam or (fall > _SERVER and not zoned)
+        again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace
+        if (apart or again) and not zoned and _beside(earlier, track.stamps[:start], track.stamps[start:end]):
+            writer[start:end], shift = writer.max() + 1, 0
+            continue
         if apart and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
             cause, shift = RESTARTED, 0
         else:
@@ -176,7 +187,22 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
             cause, shift = SET_BACK, int(times[last]) + pace - int(track.stamps[start])
         times[start:end] += shift
         steps += _fallen(track, before, (start, end), shift, cause)
-    return Verdict(times, np.ones(len(track), dtype=np.int64), steps)
+    return Verdict(times, writer, steps)
+
+
+def _beside(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
+    """Return whether a segment is of the same time as those before it, as a second recorder's is.
+
+    Args:
+        earlier: the stamps before it, to be looked up.
+        before: the same.
+        own: its own stamps.
+    """
+    low, high = int(own.min()), int(own.max())
+    shared = int(((own >= before.min()) & (own <= before.max())).sum())
+    if len(own) <= len(before):
+        return shared >= _SAME_TIME * len(own) and earlier.within(low, high) >= _SAME_TIME * len(own)
+    return earlier.within(low, high) >= _SAME_TIME * len(before)
 
 
 def _zone_changed(fall: int, pace: int) -> bool:

@@ -43,6 +43,7 @@ class Clock:
     _repeated: int = 0
     _ticks: Counter[int] = field(default_factory=Counter)
     _long: list[tuple[int, int]] = field(default_factory=list)
+    _pairs: float | None = None
 
     @property
     def interval(self) -> float | None:
@@ -86,11 +87,13 @@ class Clock:
         if len(self._ticks) + len(values) > _DISTINCT:
             values, counts = np.unique(np.repeat(values // 1000 * 1000, counts), return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
+        if self._pairs is None:
+            self._pairs = paces.paired(ticks[ticks > 0])
         limit = gap_seconds(self._usual() or 0.0) / 2 * 1e6
         self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
 
     def _usual(self) -> float | None:
-        return _middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None
+        return self._pairs or (_middle(sorted(self._ticks.items())) / 1e6 if self._ticks else None)
 
     def gaps(self) -> tuple[LogGap, ...]:
         """Return the stretches without samples, judged by the interval of the whole log."""

@@ -13,7 +13,7 @@ from gpureport import columns
 from gpureport.columns import BoolArray
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import zones
-from gpureport.importers.reasons import OUTSIDE
+from gpureport.importers.reasons import OTHER_JOB, OUTSIDE
 from gpureport.quality import LogGap, Quality, Rejected
 from gpureport.recording import Recording, Run, Source, Stage, arranged
 
@@ -37,10 +37,12 @@ class Window:
     Attributes:
         start: time since the start of the run, or a moment; rows at it are kept.
         end: as `start`; rows at it are left out.
+        job: number of the job of the log that it is, which its name then ends with; None for any other part.
     """
 
     start: str | None = None
     end: str | None = None
+    job: int | None = None
 
     def bounds(self, run: Run) -> tuple[int, int]:
         """Return the first microsecond that is wanted, and the first after it that is not.
@@ -102,10 +104,11 @@ def cut(recording: Recording, window: Window) -> Recording:
     return Recording(
         run=replace(
             run,
+            name=run.name if window.job is None else f"{run.name} #{window.job}",
             started=int(times.min()),
             ended=int(times.max()),
             stages=tuple(_stages(run, start, end)),
-            quality=_account(run, start, end, int((~inside).sum())),
+            quality=_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
         ),
         series=arranged([series]),
         training=recording.training.filter(columns.array(_inside(recording.training, start, end), pa.bool_())),
@@ -124,9 +127,9 @@ def _stages(run: Run, start: int, end: int) -> Iterator[Stage]:
             yield replace(stage, start=max(stage.start, start), end=min(stage.end, end))
 
 
-def _account(run: Run, start: int, end: int, rows: int) -> Quality:
+def _account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Quality:
     """Return the account of a part: what lies outside is counted, and no gap or event of it is kept."""
-    quality = run.quality
+    quality, (start, end) = run.quality, span
     gaps = tuple(
         LogGap(device=gap.device, start=max(gap.start, start), end=min(gap.end, end))
         for gap in quality.gaps
@@ -137,9 +140,7 @@ def _account(run: Run, start: int, end: int, rows: int) -> Quality:
     return replace(
         quality,
         rows_kept=quality.rows_kept - rows,
-        rejected=(*quality.rejected, Rejected(reason=OUTSIDE, rows=rows, first_line=None))
-        if rows
-        else quality.rejected,
+        rejected=(*quality.rejected, Rejected(reason=reason, rows=rows, first_line=None)) if rows else quality.rejected,
         gaps=gaps,
         clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
         log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
@@ -150,16 +151,25 @@ def _account(run: Run, start: int, end: int, rows: int) -> Quality:
 class CutReading:
     """Reads a part of a run; all of it is held in memory meanwhile."""
 
-    def __init__(self, reading: "Reading | TrackedReading", window: Window) -> None:
-        """Prepare to read; nothing is read yet."""
+    def __init__(
+        self, reading: "Reading | TrackedReading | CutReading", window: Window, whole: Recording | None = None
+    ) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            reading: reads all of the run.
+            window: the part.
+            whole: all of the run, where it was read already.
+        """
         self._reading = reading
         self._window = window
+        self._whole = whole
         self._cut: Recording | None = None
 
     def recording(self) -> Recording:
         """Read the part into memory."""
         if self._cut is None:
-            whole = self._reading.recording()
+            whole = self._whole or self._reading.recording()
             self._cut = cut(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
         return self._cut
 

@@ -8,6 +8,7 @@ import numpy as np
 from gpureport import gpus
 from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.assembly import Values
+from gpureport.importers.boards import Boards
 from gpureport.recording import Device
 
 IDENTITY = {"uuid": "uuid", "pci.bus_id": "bus_id", "serial": "serial", "index": "index", "name": "model"}
@@ -57,6 +58,7 @@ class Devices:
         self._lowest = 0
         self._ambiguous: set[str] = set()
         self._alone: dict[int, int] = {}
+        self._boards = Boards()
         self._by_order = False
         self.named = False
 
@@ -95,7 +97,10 @@ class Devices:
         for key in self._keys(data, times):
             values = data[key]
             for code, rows in _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED))):
-                codes[rows] = self._place(key, (values.texts or [])[code], rows, data)
+                name = (values.texts or [])[code]
+                boards = self._boards.parted(name, rows, data) if key == "index" else ((name, rows),)
+                for board, own in boards:
+                    codes[own] = self._place(key, board, own, data)
         unnamed = np.flatnonzero(codes == NOT_NAMED)
         if len(unnamed) and len(self._gpus) <= 1:
             codes[unnamed] = self._place("", "", unnamed, data)
@@ -161,7 +166,7 @@ class Devices:
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know of GPUs that an index alone tells, and that are called in several ways."""
         order = (_BY_ORDER,) if self._by_order else ()
-        return order + tuple(
+        renamed = (
             f"Rows of gpu:{seen.index} name {' and '.join(list(seen.models)[:_NAMED])}: one GPU under the names of "
             "several drivers, or one put in place of another; a uuid in the log would tell."
             for seen in self._gpus
@@ -169,6 +174,7 @@ class Devices:
             and len(seen.models) > 1
             and not {"uuid", "bus_id", "serial"} & seen.attributes.keys()
         )
+        return (*order, *self._boards.notes(), *renamed)
 
     def devices(self, *, averaged: bool) -> tuple[Device, ...]:
         """Return the GPUs kept, by index; `averaged` says that power came from `power.draw.average`."""

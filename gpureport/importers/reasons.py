@@ -29,6 +29,8 @@ NO_READING = "no reading of a GPU"
 """A line that was understood, and that says nothing of a GPU which could become a series."""
 OUTSIDE = "outside --from and --to"
 """Rows of another part of the run than was asked for: no fault of the log."""
+OTHER_JOB = "outside the job asked for with --job"
+"""Rows of other jobs of the log, and of the time in which none held a GPU: no fault of the log."""
 OTHER_ENTITY = "row of no GPU"
 """Rows of MIG instances, switches and links."""
 NOT_JSON = "not JSON of this tool"
@@ -52,7 +54,7 @@ FORKED = "a forked process had the monitor start again"
 """Points of ticks less than a second after another one: every loader worker that Neptune's client is forked into
 makes one. No fault of the run.
 """
-CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED})
+CHOSEN = frozenset({NOT_SELECTED, OTHER_PROCESS, FORKED, OTHER_JOB})
 """Reasons that are no fault of what was read."""
 
 REASONS = (
@@ -74,6 +76,7 @@ REASONS = (
     MIG_INSTANCE,
     NO_READING,
     OUTSIDE,
+    OTHER_JOB,
     OTHER_ENTITY,
     NOT_JSON,
     CUT_DOCUMENT,

@@ -60,8 +60,14 @@ def _of_device(
         value=value,
         unit=limit.amount.unit,
         text=f"{shown} on {name}" if several else shown,
-        doubt=_thin(seconds, (analysis.run.ended - analysis.run.started) / 1e6, name),
+        doubt=_thin(seconds, _whole(analysis, device), name),
     )
+
+
+def _whole(analysis: Analysis, device: Device) -> float:
+    """Return the time of a run in which jobs held a device, all of it for a host."""
+    length = (analysis.run.ended - analysis.run.started) / 1e6
+    return next((gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id), length)
 
 
 def _metric(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
@@ -132,7 +138,7 @@ def _unseen(analysis: Analysis, name: str = "") -> str:
     """
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return _brief(analysis)
-    whole = fsum(seconds for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
+    whole = fsum(gpu.job_seconds for gpu in analysis.gpu_time)
     seen = whole - fsum(_seconds(analysis, "no_samples", "gpu_lost"))
     if name.startswith("energy"):
         seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
@@ -154,8 +160,13 @@ def _seconds(analysis: Analysis, *names: str) -> Iterator[float]:
 
 
 def gpu_time(limit: Limit, analysis: Analysis) -> Observation:
-    """Return GPU time of a class, as a share or in hours; time without samples may be any of it."""
-    whole = fsum(seconds for gpu in analysis.gpu_time for _, seconds in gpu.seconds)
+    """Return GPU time of a class, as a share or in hours; time without samples may be any of it.
+
+    Shares are of the time in which a job held a GPU, that of no job is one of all time.
+    """
+    whole = fsum(gpu.job_seconds for gpu in analysis.gpu_time)
+    if limit.name == "no_job":
+        whole += fsum(gpu.no_job_seconds for gpu in analysis.gpu_time)
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
         return absent("GPU time could not be divided: the utilisation of every GPU is needed over some time")
     classes = [name for name, _ in analysis.gpu_time[0].seconds if name not in USED]

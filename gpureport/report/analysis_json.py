@@ -17,6 +17,7 @@ from gpureport.analysis.base import (
     CounterReading,
     DeviceStatistics,
     GpuTime,
+    Job,
     MetricSummary,
     ThrottleEntry,
 )
@@ -56,6 +57,11 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
     entry = {
         "run": _run(analysis.run),
         "quality": _quality(analysis, zone),
+        "jobs": [_job(job, zone) for job in analysis.jobs],
+        "no_job": {
+            device: [[moment(span.start, zone), moment(span.end, zone)] for span in spans]
+            for device, spans in analysis.no_job.items()
+        },
         "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
         "statistics": {each.device: _statistics(each) for each in analysis.statistics},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
@@ -69,6 +75,11 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
         "checklist": [asdict(entry) for entry in analysis.checklist],
     }
     return entry | ({} if analysis.cost is None else {"cost": _cost(analysis.cost)})
+
+
+def _job(job: Job, zone: str | None) -> dict[str, Any]:
+    work = {f"work_{name}": at for name, at in _span(job.window, zone).items()}
+    return {"number": job.number, **_span(job.interval, zone), **work, "devices": list(job.active)}
 
 
 def _causes(time: GpuTime) -> dict[str, dict[str, float]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.base import Pauses
 from gpureport.quality import LogGap, Quality
-from gpureport.report import display, events, readings, terms
+from gpureport.report import display, events, jobs, readings, terms
 from gpureport.report.inputs import LABEL, RunInput, clock_note, models, moment
 from gpureport.report.model import RunQuality
 from gpureport.report.parts import Fact
@@ -38,6 +38,8 @@ def _facts(run: RunInput) -> Iterator[Fact]:
         if pairs:
             text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
             yield Fact(name=name, text=display.shorten(text, _LONGEST))
+    if len(run.analysis.jobs) > 1:
+        yield Fact(name="Jobs", text=jobs.listed(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
     yield Fact(name="Readings", text=readings.in_words(run))
     untimed = data.synthetic_time

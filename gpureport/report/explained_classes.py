@@ -31,7 +31,8 @@ def named(name: str) -> str | None:
 def explanation(key: str) -> Explanation:
     """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
     meaning = dict(terms.DEFINITIONS)[_term(key)]
-    counted = "as lost" if key in terms.LOST_CLASSES else "as not known" if key == "no_samples" else "not as lost"
+    apart = {"no_samples": "as not known", "no_job": "in no share: shares are of the time of jobs"}
+    counted = "as lost" if key in terms.LOST_CLASSES else apart.get(key, "not as lost")
     facts = [Fact(name="Counted", text=counted)]
     if key in KINDS:
         facts.append(Fact(name="Findings", text=", ".join(KINDS[key])))

@@ -12,6 +12,9 @@ _MAX_SINGLE = 16
 _UNSEEN = 0.0005
 """Share below which a class is left out of a bar: it would print as 0.0 %."""
 
+NO_JOB = "no job"
+"""What time in which no job held a GPU is called: it stands beside a bar, whose shares are of the jobs."""
+
 _TOTAL = "GPU-h in all"
 """Heading of the time of a bar, with the unit that its cells leave out."""
 
@@ -38,8 +41,13 @@ def by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
 
 
 def held_seconds(analyses: Iterable[Analysis]) -> float:
-    """Return all GPU-seconds from first to last sample."""
-    return sum(sum(by_class(analysis.gpu_time).values()) for analysis in analyses)
+    """Return the GPU-seconds from first to last sample in which a job held a GPU: shares are of these."""
+    return sum(time.job_seconds for analysis in analyses for time in analysis.gpu_time)
+
+
+def no_job_seconds(analyses: Iterable[Analysis]) -> float:
+    """Return the GPU-seconds in which no job held a GPU."""
+    return sum(time.no_job_seconds for analysis in analyses for time in analysis.gpu_time)
 
 
 def lost_seconds(analyses: Iterable[Analysis]) -> dict[str, float]:
@@ -85,10 +93,11 @@ def _single(run: RunInput) -> Iterator[TimeBar]:
 def table(bars: Sequence[TimeBar]) -> Table:
     """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
     labels = legend(bars)
+    beside = any(bar.no_job for bar in bars)
     return Table(
-        columns=("", _TOTAL, *labels.values()),
-        numeric=(True,) * (len(labels) + 1),
-        rows=tuple(_row(bar, list(labels)) for bar in bars),
+        columns=("", _TOTAL, *labels.values(), *([NO_JOB] if beside else [])),
+        numeric=(True,) * (len(labels) + 1 + beside),
+        rows=tuple(_row(bar, list(labels), beside=beside) for bar in bars),
     )
 
 
@@ -99,7 +108,7 @@ def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
     return {key: labels[key] for key in ordered if key in labels}
 
 
-def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
+def _row(bar: TimeBar, keys: Sequence[str], *, beside: bool) -> Row:
     parts = {part.key: part for part in bar.parts}
     cells = [
         Cell(
@@ -111,6 +120,8 @@ def _row(bar: TimeBar, keys: Sequence[str]) -> Row:
         else Cell(text=display.percent(0.0), value=0.0)
         for key in keys
     ]
+    if beside:
+        cells.append(Cell(text=bar.no_job or "none", value=bar.no_job_seconds))
     return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total.partition(display.GAP)[0]), *cells))
 
 
@@ -118,6 +129,7 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
     """Return a bar of the time of GPUs; of several runs their mean."""
     seconds = {name: amount / runs for name, amount in by_class(times).items()}
     causes = {name: {cause: amount / runs for cause, amount in each.items()} for name, each in by_cause(times).items()}
+    no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
     seen = {name: amount for name, amount in seconds.items() if amount >= _UNSEEN * total}
     shown = sum(seen.values())
@@ -137,6 +149,8 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
             )
             for name, amount in seen.items()
         ),
+        no_job_seconds=no_job,
+        no_job=display.gpu_hours(no_job) if no_job >= _UNSEEN * total else "",
     )
 
 

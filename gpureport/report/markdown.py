@@ -5,7 +5,7 @@ Text from logs is escaped, so that names cannot become markup.
 
 from collections.abc import Iterator
 
-from gpureport.report import display, same_facts, side_by_side
+from gpureport.report import display, gpu_time, same_facts, side_by_side
 from gpureport.report.comparison_parts import ComparisonPart
 from gpureport.report.markdown_parts import FINDINGS, KEPT, LAST, MIDDLE, Part, fitted
 from gpureport.report.markdown_text import code, grid, opening, safe
@@ -62,7 +62,8 @@ def _hours(report: Report) -> Iterator[str]:
     if len(bars) > 1 and report.gpu_time_table:
         yield from _table(report.gpu_time_table)
         return
-    parts = ((part.label, part.text, part.hours) for bar in bars for part in bar.parts)
+    parts = [(part.label, part.text, part.hours) for bar in bars for part in bar.parts]
+    parts += [(gpu_time.NO_JOB, "besides", bar.no_job) for bar in bars if bar.no_job]
     yield from grid(("Class", "Share", "GPU time"), parts)
 
 

@@ -71,7 +71,8 @@ def _gpu_time(report: Report) -> _Families:
     share = _Family("gpureport_gpu_time_ratio", "ratio", "Share of GPU time by class; the classes of one add up to 1.")
     yield share, [_Sample(labels, ratio) for labels, ratio, _ in parts]
     spent = _Family("gpureport_gpu_time_seconds", "seconds", "GPU time by class.")
-    yield spent, [_Sample(labels, seconds) for labels, _, seconds in parts]
+    free = [((("of", bar.label), ("class", "no_job")), bar.no_job_seconds) for bar in report.gpu_time if bar.no_job]
+    yield spent, [_Sample(labels, seconds) for labels, seconds in [*((one, last) for one, _, last in parts), *free]]
 
 
 def _findings(report: Report) -> _Families:

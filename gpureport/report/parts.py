@@ -49,12 +49,17 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimeBar:
-    """Where GPU time went, of a whole run or step or (`whole` false) of one GPU; its ratios add up to 1."""
+    """Where GPU time went, of a whole run or step or (`whole` false) of one GPU; its ratios add up to 1.
+
+    Beside it, and in none of its parts, the time in which no job held a GPU, in seconds and as GPU-hours.
+    """
 
     label: str
     whole: bool
     total: str
     parts: tuple[Part, ...]
+    no_job_seconds: float = 0.0
+    no_job: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,12 @@ KINDS = {
 }
 """Title of each kind."""
 
-CAUSES = {"no work": "No sustained work", "unused": "GPU never used", "xid": "Xid errors of the driver"}
+CAUSES = {
+    "no work": "No sustained work",
+    "no job": "Log goes on after the last job",
+    "unused": "GPU never used",
+    "xid": "Xid errors of the driver",
+}
 """Title of causes that say more than their kind."""
 
 CLASSES = {
@@ -58,6 +63,7 @@ CLASSES = {
     "tail": "after the work",
     "gpu_lost": "GPU lost",
     "no_samples": "not recorded",
+    "no_job": "no job",
 }
 """What each class of GPU time is called."""
 
@@ -154,7 +160,7 @@ DEFINITIONS = (
     _term(
         "GPU-hour",
         "One GPU held for one hour, whether it computed or not:",
-        "time from the first to the last sample of the run, times the number of GPUs.",
+        "time from the first to the last sample of the run, times the number of GPUs, without that of no job.",
     ),
     _term(
         "Idle",
@@ -199,6 +205,11 @@ DEFINITIONS = (
     _term("GPU lost", "Time after a GPU no longer answered, until it did again or the run ended."),
     _term("Start-up", "Idle time before the first sustained work."),
     _term("After the work", "Idle time after the last work, until the recording ended."),
+    _term(
+        "No job",
+        "Time after a job in which the memory of a GPU was empty and it rested: no process held it.",
+        "It is no idle time, is not lost, and no share or mean counts it.",
+    ),
     _term("SM clock", "Clock of the multiprocessors, which set the speed of computing."),
     _term("Temperature", "Of the GPU's core; memory has one of its own."),
     _term("Power", "What the board draws, at the moment of the reading or averaged over about a second, by model."),

@@ -15,8 +15,8 @@ _CANNOT = "cannot be told"
 _RESTING = frozenset(("short_pauses", "low_use", "waiting_for_input", "unused", "startup", "tail"))
 """Classes of GPU time beside idle in which GPUs rest."""
 
-_UNSEEN = frozenset(("no_samples", "gpu_lost"))
-"""Classes of GPU time that no sample with a utilisation covers."""
+_UNSEEN = frozenset(("no_samples", "gpu_lost", "no_job"))
+"""Classes of GPU time that no sample of a job with a utilisation covers."""
 
 _APART, _NAMED = 0.02, 3
 """Difference from which the idle share and the class are told apart, and classes named at most."""

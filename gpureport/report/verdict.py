@@ -13,6 +13,7 @@ from gpureport.report import (
     display,
     folders,
     gpu_time,
+    jobs,
     left_out,
     loss,
     numbered,
@@ -230,6 +231,7 @@ def _nothing_found(step: Step, findings: Findings) -> str:
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unseen_ratio(final)
+    yield from jobs.sentences(final)
     if not findings.too_short and use.low(final):
         yield use.levels(final)
     yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])

@@ -174,6 +174,7 @@ def test_each_class_gets_its_time() -> None:
             "tail": 30,
             "gpu_lost": 0,
             "no_samples": 60,
+            "no_job": 0,
         },
         abs=1.5,
     )

@@ -37,6 +37,7 @@ PATHS: tuple[Path, ...] = (
     Path(kind="periodic_stall", steps=(*_CHECKPOINTS, *_EPOCHS, "profile_step")),
     Path(kind="startup_idle", causes=("no work",), steps=("release_gpus", "profile_step")),
     Path(kind="startup_idle", steps=("shorter_startup",)),
+    Path(kind="tail_idle", causes=("no job",), steps=()),
     Path(kind="tail_idle", steps=("release_gpus",)),
     Path(kind="thermal_throttle", steps=("cooling", "lower_power_limit")),
     Path(kind="hw_throttle", causes=("power brake",), steps=("power_supply",)),

@@ -1,0 +1,39 @@
+"""Which jobs a log holds, and for how long none held its GPUs, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis.base import Analysis, Job
+from gpureport.recording import Run
+from gpureport.report import display, gpu_time, loss
+from gpureport.report.inputs import moment
+
+_LISTED = 6
+"""Jobs that are named one by one."""
+
+
+def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
+    """Yield which logs hold several jobs, and how much GPU time no job held, which no share counts."""
+    for analysis in analyses:
+        if len(analysis.jobs) > 1:
+            whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
+            each = listed(analysis.run, analysis.jobs)
+            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. --job N reads one of them."
+    seconds = gpu_time.no_job_seconds(analyses)
+    held = gpu_time.held_seconds(analyses)
+    if held and seconds / held >= loss.NOTABLE:
+        yield (
+            f"No job held a GPU for another {loss.hours(seconds, len(analyses))}: figures and shares are of the jobs "
+            "alone."
+        )
+
+
+def listed(run: Run, jobs: Sequence[Job]) -> str:
+    """Return the jobs of a log with their times, the first ones of many."""
+    named = [f"{job.number} from {_times(run, job)}" for job in jobs[:_LISTED]]
+    more = len(jobs) - len(named)
+    return "; ".join([*named, f"{more} more"] if more else named)
+
+
+def _times(run: Run, job: Job) -> str:
+    span = job.interval
+    return f"{moment(run, span.start)} to {moment(run, span.end)} ({display.duration(span.seconds)})"

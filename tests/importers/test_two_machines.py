@@ -1,0 +1,120 @@
+"""Two machines or two recorders in one log: told apart, or counted once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.recording import Recording
+from tests.importers.logs import stamp
+
+_HEADER = (
+    "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], temperature.gpu, "
+    "power.draw [W]"
+)
+_SECONDS = 600
+
+
+def _row(
+    second: float, *, name: str = "NVIDIA A100-SXM4-80GB", total: int = 81920, idle: bool = False, stalls: int = 0
+) -> str:
+    """Return a row of a GPU that works but for half a minute in two minutes and warms up, or of an idle one."""
+    idle = idle or (int(second) + stalls) % 120 < 30
+    degrees = 30 if idle else 40 + int(second) % 120 // 4
+    return (
+        f"{stamp(second)}, 0, {name}, {0 if idle else 95} %, {8 if idle else 30000} MiB, {total} MiB, {degrees}, "
+        f"{50 if idle else 300 + second % 7:.2f} W"
+    )
+
+
+def _read(folder: Path, rows: list[str]) -> Recording:
+    (folder / "night.csv").write_text("\n".join([_HEADER, *rows, ""]))
+    (inputs,) = find(str(folder / "night.csv"))
+    return Reading(inputs, Placement(), Labels()).recording()
+
+
+def _held(recording: Recording) -> dict[str, float]:
+    """Return the GPU-seconds of each device."""
+    return {time.device: time.job_seconds for time in analyze(recording).gpu_time}
+
+
+def _in_turn(one: Callable[[float], str], other: Callable[[float], str]) -> list[str]:
+    return [row for second in range(_SECONDS) for row in (one(second), other(second + 0.4))]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"name": "NVIDIA L4"}, id="name"),
+        pytest.param({"total": 40960}, id="memory"),
+    ],
+)
+def test_one_index_of_two_boards_is_two_gpus(tmp_path: Path, other: dict[str, str]) -> None:
+    """Each with its own rows, and a note that says so."""
+    recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, **other)))  # type: ignore[arg-type]  # one of each
+    assert [len(recording.of(device.id)) for device in recording.run.gpus] == [_SECONDS] * 2
+    assert "of 2 different GPUs by name or memory" in " ".join(recording.run.quality.notes)
+
+
+def test_one_board_after_another_is_two_gpus_and_none_is_unused(tmp_path: Path) -> None:
+    """What was recorded while the other was not proves nothing of it."""
+    later = [_row(second, name="NVIDIA L4", idle=True) for second in range(_SECONDS + 1200, 2 * _SECONDS + 1200)]
+    recording = _read(tmp_path, [*map(_row, range(_SECONDS)), *later])
+    assert [device.model for device in recording.run.gpus] == ["NVIDIA A100-SXM4-80GB", "NVIDIA L4"]
+    assert "unused_gpu" not in {finding.kind for finding in analyze(recording).findings}
+
+
+@pytest.mark.parametrize(
+    "names", [("A100-SXM4-80GB", "NVIDIA A100-SXM4-80GB"), ("NVIDIA A100-SXM4-80GB", "NVIDIA A1O0-SXM4-80GB")]
+)
+def test_names_of_one_board_are_one_gpu(tmp_path: Path, names: tuple[str, str]) -> None:
+    """A driver calls it in another way, or a cell is damaged."""
+    rows = [_row(second, name=names[second >= 300]) for second in range(_SECONDS)]
+    assert len(_read(tmp_path, rows).run.gpus) == 1
+
+
+def test_a_damaged_memory_size_is_no_gpu(tmp_path: Path) -> None:
+    """A few rows with another total are damaged cells."""
+    rows = [_row(second, total=8192 if second in {50, 200} else 81920) for second in range(_SECONDS)]
+    assert len(_read(tmp_path, rows).run.gpus) == 1
+
+
+def test_a_second_machine_that_nothing_tells_apart_is_refused(tmp_path: Path) -> None:
+    """No finding and no GPU time of rows that are of two GPUs in turn."""
+    analysis = analyze(_read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True))))
+    assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
+    assert {entry.reason for entry in analysis.not_judged} == {
+        "rows of two GPUs alternate, as two machines or recorders write them, and no column tells them apart"
+    }
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([row for second in range(_SECONDS) for row in (_row(second),) * 2], id="same stamps"),
+        pytest.param(
+            [row for second in range(_SECONDS) for row in (_row(second), _row(second + 0.02))], id="just behind"
+        ),
+        pytest.param(_in_turn(_row, _row), id="in turn"),
+        pytest.param(
+            [*map(_row, range(_SECONDS)), *(_row(second + 0.4) for second in range(_SECONDS))], id="one after the other"
+        ),
+    ],
+)
+def test_two_recorders_of_one_gpu_count_once(tmp_path: Path, rows: list[str]) -> None:
+    """Its hours are those of the clock, all of them sampled."""
+    recording = _read(tmp_path, rows)
+    analysis = analyze(recording)
+    assert sum(_held(recording).values()) == pytest.approx(_SECONDS, abs=2)
+    assert sum(dict(time.seconds)["no_samples"] for time in analysis.gpu_time) == pytest.approx(0, abs=1)
+    assert recording.run.quality.clock_steps == ()
+
+
+def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -> None:
+    """Two logs of the same hour in one file: two GPUs, in the hour they are of."""
+    rows = [*map(_row, range(_SECONDS)), *(_row(second + 0.4, stalls=60) for second in range(_SECONDS))]
+    recording = _read(tmp_path, rows)
+    assert [device.id for device in recording.run.gpus] == ["writer_1/gpu:0", "writer_2/gpu:0"]
+    assert (recording.run.ended - recording.run.started) / 1e6 == pytest.approx(_SECONDS, abs=1)
