@@ -91,10 +91,13 @@ class IdleGap:
     shortest: Threshold = idle_runs.SHORTEST
     bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
     bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: Threshold = pragmatic(0.3, "1", "a stray kernel of 0.15 s in a window of 0.5 s")
+    bridge_ratio: Threshold = pragmatic(0.35, "1", "a stray kernel of 0.17 s in a window of 0.5 s")
     null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
     chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
     neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    resting: Threshold = pragmatic(
+        0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it"
+    )
     coarse: Threshold = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
@@ -160,6 +163,7 @@ class IdleGap:
             shortest_seconds=shortest,
             chance=self.chance.value,
             neighbours=round(self.neighbours.value),
+            resting=self.resting.value,
         )
 
     def _of(self, context: Context, window: Interval, said: tuple[Moments, ...], device: str) -> Iterator[Finding]:
@@ -175,6 +179,7 @@ class IdleGap:
             runs,
             Interval(begin, window.end),
             shortest=shortest,
+            resting=self.resting.value,
             coarse=cells.interval > self.coarse.value,
         )
         spans = [part.interval for part in kept]
@@ -247,6 +252,20 @@ class IdleGap:
             relation="<=" if low else "",
         )
 
+    def _rest(self, run: IdleRun) -> tuple[Evidence, ...]:
+        """Return the power of a gap that only its power tells from an accident of sampling."""
+        if run.drawn is None or run.samples >= run.needed:
+            return ()
+        drawn = Evidence(
+            metric=idle_causes.POWER,
+            statistic="highest of the gap, from rest (0) to work (1)",
+            observed=run.drawn,
+            unit="1",
+            threshold=self.resting,
+            relation="<=",
+        )
+        return (drawn,)
+
     def _severity(self, lost: float) -> Severity:
         if lost >= self.problem.value:
             return Severity.PROBLEM
@@ -275,6 +294,7 @@ class IdleGap:
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
+                *self._rest(run),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -5,14 +5,15 @@ that alternates between work and short waits yields several low samples in a row
 where its length would surprise a reader of the samples around it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpureport import columns
-from gpureport.analysis import refresh
+from gpureport import columns, gpus
+from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_chance import Chance
+from gpureport.analysis.idle_power import Power
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
@@ -25,9 +26,7 @@ SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s
 _LONGEST_WINDOW = 1_000_000
 """Microseconds a utilisation value speaks of at most (NVML)."""
 _ACTIVE = 0.5
-"""Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
-_HIGH = 0.5
-"""Where between its floor and the median at work power begins to show work: half-way, chosen, not measured."""
+"""Utilisation at the edge of a run where no sample says what work looks like: half of the time."""
 _SETTLED = 3
 """Readings of a run on both sides of a lone one that is bridged. Chosen, not measured: fewer are a burst themselves."""
 
@@ -46,6 +45,7 @@ class Limits:
         shortest_seconds: shortest run.
         chance: probability with which a log of chance samples may hold such a run.
         neighbours: samples each side the chance is judged by.
+        resting: how far power at rest may lie above its lowest, of the span to power at work.
     """
 
     idle: float
@@ -57,17 +57,22 @@ class Limits:
     shortest_seconds: float
     chance: float
     neighbours: int
+    resting: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleRun:
-    """One run: start and end in microseconds, its readings, and how many would have been needed."""
+    """One run: start and end in microseconds, its readings, and how many would have been needed.
+
+    `drawn` is its highest power, from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
+    """
 
     start: int
     end: int
     samples: int
     needed: int
     mean: float
+    drawn: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +100,50 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     job = np.zeros(len(rows), dtype=np.bool_)
     job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
     return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Doubt:
+    """Whether low samples may be an accident of sampling: by how many there are around, and by power beside them.
+
+    Attributes:
+        power: the power beside them.
+        resting: height up to which it is that of rest.
+        chance: by utilisation alone.
+        at_rest: by the samples that are low and at rest.
+        decisive: whether power sees what happens between samples, so that rest at each of them leaves no doubt.
+    """
+
+    power: Power
+    resting: float
+    chance: Chance
+    at_rest: Chance
+    decisive: bool
+
+    @classmethod
+    def of(cls, cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> "_Doubt":
+        """Return what the samples of a GPU leave open; `first` and `stop` are its runs."""
+        low = known.values <= limits.still
+        power = idle_power.beside(known.values, cells.values("gpu_power_watts")[known.rows], low & known.job)
+        chance = Chance(
+            low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
+        )
+        model = gpus.find(cells.device.model)
+        return cls(
+            power=power,
+            resting=limits.resting,
+            chance=chance,
+            at_rest=replace(chance, low=low & (power.height <= limits.resting)),
+            decisive=cells.interval <= POINT_SAMPLE_SECONDS and model is not None and model.power_window == "1 s",
+        )
+
+    def judged(self, run: IdleRun, begin: int, past: int) -> IdleRun | None:
+        """Return a run with what it would have needed and what it drew; None where it may be an accident."""
+        drawn = self.power.highest(begin, past)
+        rests = drawn is not None and drawn <= self.resting
+        needed = max((self.at_rest if rests else self.chance).needed(begin, past), run.needed)
+        accident = run.samples < needed and not (rests and self.decisive)
+        return None if accident or self.power.works(begin, past) else replace(run, needed=needed, drawn=drawn)
 
 
 def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
@@ -157,26 +206,6 @@ def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> 
     return start - cells.shift, end - cells.shift
 
 
-def _working_power(power: FloatArray, known: _Known) -> float:
-    """Return the power above which a GPU worked, whatever its utilisation samples say; infinite when unknown.
-
-    Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none where
-    there is none: a run of it that is high in the mean is no gap either.
-    """
-    measured = ~np.isnan(power)
-    busy = power[(known.values > _ACTIVE) & measured]
-    if len(busy) == 0:
-        return float("inf")
-    floor = float(power[measured].min())
-    return floor + _HIGH * (columns.median(busy) - floor)
-
-
-def _mean(values: FloatArray) -> float:
-    """Return the mean of what was measured, 0 where nothing was."""
-    measured = values[~np.isnan(values)]
-    return float(measured.mean()) if len(measured) else 0.0
-
-
 def window_seconds(cells: Cells) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
     documented = refresh.documented(UTILISATION, cells.device.model) or 0.0
@@ -200,14 +229,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
     level = columns.median(active) / 2 if len(active) else _ACTIVE
-    chance = None
-    if window_seconds(cells) < cells.interval:
-        low = known.values <= limits.still
-        chance = Chance(
-            low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
-        )
-    power = cells.values("gpu_power_watts")[known.rows]
-    working = _working_power(power, known) if chance else float("inf")
+    doubt = _Doubt.of(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     found = []
@@ -216,11 +238,14 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         samples = cells.readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
-        needed = chance.needed(begin, past) if chance else 1
-        if cells.interval > POINT_SAMPLE_SECONDS:
-            needed = max(needed, 2)
-        if samples < needed or (chance and _mean(power[begin:past]) > working):
-            continue
-        mean = float(known.values[begin:past].mean())
-        found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean))
+        run = IdleRun(
+            start=start,
+            end=end,
+            samples=samples,
+            needed=2 if cells.interval > POINT_SAMPLE_SECONDS else 1,
+            mean=float(known.values[begin:past].mean()),
+        )
+        judged = doubt.judged(run, begin, past) if doubt else run
+        if judged is not None:
+            found.append(judged)
     return tuple(found)

@@ -80,7 +80,9 @@ def finer(cells: Cells, shortest: float) -> Iterator[NotJudged]:
 def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
     """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
     said = ["missing samples: a stretch without samples is a log gap"]
-    if run.needed > 1:
+    if run.samples < run.needed:
+        said.append("chance: power, which sees what happens between samples, was that of rest at each of them")
+    elif run.needed > 1:
         said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
     if several:
         said.append("start-up and tail of the job, which are counted over all GPUs")
