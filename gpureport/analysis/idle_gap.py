@@ -11,6 +11,7 @@ from gpureport.analysis import (
     certainty,
     idle_causes,
     idle_parts,
+    idle_power,
     idle_runs,
     idle_words,
     moments,
@@ -96,9 +97,7 @@ class IdleGap:
     null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
     chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
     neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")
-    resting: Threshold = pragmatic(
-        0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it"
-    )
+    resting: Threshold = idle_power.RESTING
     coarse: Threshold = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )

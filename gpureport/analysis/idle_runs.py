@@ -5,14 +5,14 @@ that alternates between work and short waits yields several low samples in a row
 where its length would surprise a reader of the samples around it.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.idle_chance import Chance
+from gpureport.analysis.idle_chance import Chance, Doubt
 from gpureport.analysis.idle_power import Power
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
@@ -77,13 +77,14 @@ class IdleRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """The samples with a value, which of them begin a new segment, and which lie in the job window."""
+    """The samples with a value, which of them begin a segment, which lie in the job window, and power beside them."""
 
     rows: IntArray
     times: IntArray
     values: FloatArray
     breaks: BoolArray
     job: BoolArray
+    power: Power
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
@@ -99,51 +100,11 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
     job = np.zeros(len(rows), dtype=np.bool_)
     job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
-    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Doubt:
-    """Whether low samples may be an accident of sampling: by how many there are around, and by power beside them.
-
-    Attributes:
-        power: the power beside them.
-        resting: height up to which it is that of rest.
-        chance: by utilisation alone.
-        at_rest: by the samples that are low and at rest.
-        decisive: whether power sees what happens between samples, so that rest at each of them leaves no doubt.
-    """
-
-    power: Power
-    resting: float
-    chance: Chance
-    at_rest: Chance
-    decisive: bool
-
-    @classmethod
-    def of(cls, cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> "_Doubt":
-        """Return what the samples of a GPU leave open; `first` and `stop` are its runs."""
-        low = known.values <= limits.still
-        power = idle_power.beside(known.values, cells.values("gpu_power_watts")[known.rows], low & known.job)
-        chance = Chance(
-            low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
-        )
-        model = gpus.find(cells.device.model)
-        return cls(
-            power=power,
-            resting=limits.resting,
-            chance=chance,
-            at_rest=replace(chance, low=low & (power.height <= limits.resting)),
-            decisive=cells.interval <= POINT_SAMPLE_SECONDS and model is not None and model.power_window == "1 s",
-        )
-
-    def judged(self, run: IdleRun, begin: int, past: int) -> IdleRun | None:
-        """Return a run with what it would have needed and what it drew; None where it may be an accident."""
-        drawn = self.power.highest(begin, past)
-        rests = drawn is not None and drawn <= self.resting
-        needed = max((self.at_rest if rests else self.chance).needed(begin, past), run.needed)
-        accident = run.samples < needed and not (rests and self.decisive)
-        return None if accident or self.power.works(begin, past) else replace(run, needed=needed, drawn=drawn)
+    power = idle_power.beside(values, cells.values("gpu_power_watts")[rows], job)
+    if cells.interval > POINT_SAMPLE_SECONDS:
+        # a run that began before the job must prove itself within it, by samples few enough as they are
+        breaks[1:] |= np.diff(job.astype(np.int8)) > 0
+    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job, power=power)
 
 
 def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
@@ -212,6 +173,24 @@ def window_seconds(cells: Cells) -> float:
     return max(documented, cells.measured(UTILISATION) or 0.0)
 
 
+def _doubt(cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> Doubt:
+    model, coarse = gpus.find(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
+    return Doubt(
+        chance=Chance(
+            low=known.values <= limits.still,
+            job=known.job,
+            first=first,
+            stop=stop,
+            level=limits.chance,
+            neighbours=limits.neighbours,
+        ),
+        power=known.power,
+        resting=limits.resting,
+        decisive=not coarse and model is not None and model.power_window == "1 s",
+        fewest=2 if coarse else 1,
+    )
+
+
 def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     """Return the idle runs of one GPU over the whole recording, start-up and tail included.
 
@@ -229,7 +208,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
     level = columns.median(active) / 2 if len(active) else _ACTIVE
-    doubt = _Doubt.of(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
+    doubt = _doubt(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     found = []
@@ -238,14 +217,8 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         samples = cells.readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
-        run = IdleRun(
-            start=start,
-            end=end,
-            samples=samples,
-            needed=2 if cells.interval > POINT_SAMPLE_SECONDS else 1,
-            mean=float(known.values[begin:past].mean()),
-        )
-        judged = doubt.judged(run, begin, past) if doubt else run
-        if judged is not None:
-            found.append(judged)
+        needed, drawn, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
+        if not doubtful:
+            mean = float(known.values[begin:past].mean())
+            found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, drawn=drawn))
     return tuple(found)

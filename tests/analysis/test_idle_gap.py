@@ -128,10 +128,11 @@ def test_a_surprising_run_within_a_wait_is_a_gap_of_its_own() -> None:
     assert gap.cause == "data"
 
 
-@pytest.mark.parametrize(("watts", "gaps"), [(90.0, 1), (280.0, 0)], ids=["at rest", "at work once"])
+@pytest.mark.parametrize(("watts", "gaps"), [(90.0, 1), (280.0, 0)], ids=["at rest", "at work"])
 def test_a_run_within_a_wait_that_draws_power_is_no_gap(watts: float, gaps: int) -> None:
-    """One reading at the power of work shows that the zeros beside it are the texture of the wait."""
-    power = steps((300, 100), (90, 20), (200, 61), (90, 4), (watts, 1), (90, 3), (200, 81), (300, 100))
+    """Readings at the power of work show that the zeros beside them are the texture of the wait."""
+    rest = ((90, 2), (watts, 1), (90, 3), (watts, 1), (90, 1))
+    power = steps((300, 100), (90, 20), (200, 61), *rest, (200, 81), (300, 100))
     assert len(found(analyze(_starved(power)), "idle_gap")) == gaps
 
 
