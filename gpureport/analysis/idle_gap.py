@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from gpureport.analysis import (
     moments,
     periodic_stall,
     periodicity,
+    training_signs,
     waiting,
     wording,
 )
@@ -30,7 +32,7 @@ from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _UNUSED = "unused"
-_UNEXPLAINED = ("unknown", "periodic")
+_UNEXPLAINED = ("unknown", "periodic", idle_words.REQUESTS)
 """Causes that leave open whether the job had anything to do."""
 
 
@@ -66,8 +68,10 @@ class IdleGap:
     knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
     metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
     disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), else unknown. Gaps of a fifth of the job are a problem, unless the GPU
-    never worked, or nothing tells a cause and it works less than half of the time between them.
+    (nothing of these tells, but it recurs), requests or input (at least ten gaps that do not recur, with a minute of
+    work or less between two of them, and no sign of training), else unknown. Gaps of a fifth of the job are a problem,
+    unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less than half
+    of the time between them. Signs of training are params, metrics and stages named so, checkpoints and epochs.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
@@ -122,6 +126,8 @@ class IdleGap:
     )
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
+    many_bursts: Threshold = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
+    burst: Threshold = pragmatic(60.0, "s", "training works for minutes between two pauses, a service for its requests")
     sparse: Threshold = pragmatic(
         0.50, "1", "a GPU that has less to do waits for work, as a service does in quiet hours"
     )
@@ -192,9 +198,12 @@ class IdleGap:
         spans = [part.interval for part in kept]
         told = idle_causes.of_gaps(context, device, spans, said, self._told())
         told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
+        causes = self._recurring(spans, told)
+        if not training_signs.trains(context.recording, said):
+            causes = self._bursts(spans, causes)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
-            for part, cause in zip(kept, self._recurring(spans, told), strict=True)
+            for part, cause in zip(kept, causes, strict=True)
         ]
         lost = sum(gap.interval.seconds for gap in gaps) / window.seconds
         several = len(context.gpus()) > 1
@@ -206,7 +215,7 @@ class IdleGap:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
-        mild = little or gap.cause.name == _UNUSED
+        mild = little or gap.cause.name in {_UNUSED, idle_words.REQUESTS}
         severity = self._severity(lost)
         severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
         evidence = () if not little else (self._sparse(between),)
@@ -233,6 +242,28 @@ class IdleGap:
             Cause(name="periodic") if place in members and cause.name == "unknown" else cause
             for place, cause in enumerate(causes)
         ]
+
+    def _bursts(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+        """Return the causes, that of requests for gaps of which nothing is known between many short bursts of work.
+
+        What recurs at one period is no load of requests, which come as they come.
+        """
+        if len(gaps) < self.many_bursts.value or any(cause.name == "periodic" for cause in causes):
+            return causes
+        work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
+        usual = float(np.median(work))
+        if usual > self.burst.value:
+            return causes
+        between = Evidence(
+            metric="work between two gaps",
+            statistic="median",
+            observed=usual,
+            unit="s",
+            threshold=self.burst,
+            relation="<=",
+        )
+        named = Cause(name=idle_words.REQUESTS, evidence=(between,))
+        return [named if cause.name == "unknown" else cause for cause in causes]
 
     def _told(self) -> idle_causes.Limits:
         return idle_causes.Limits(

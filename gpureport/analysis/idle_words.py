@@ -40,7 +40,14 @@ _HANG = (
     "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of holding the GPUs."
 )
 _UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job that nothing shows to train."""
+_REQUESTS = (
+    "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
+    "or a shared GPU may do; else log the CPU beside it to see what it waits for."
+)
 BY_CAUSE = {
+    REQUESTS: _REQUESTS,
     "data": _DATA,
     "io": _IO,
     "checkpoint": _CHECKPOINT,

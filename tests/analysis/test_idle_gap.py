@@ -1,5 +1,7 @@
 """Stretches in which a GPU did nothing while the job was running."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
 from gpureport.recording import Recording
-from tests.builders import found, recording, spans, steps, unjudged
+from tests.builders import found, recording, spans, steps, unjudged, with_training
 
 
 def test_a_gap_within_the_job_is_one_finding() -> None:
@@ -283,3 +285,32 @@ def test_gaps_of_a_job_at_work_are_a_problem() -> None:
     """The same pauses of a GPU that is busy otherwise decide the cost of the job."""
     gaps = found(analyze(recording(util=np.tile(steps((97, 120), (0, 45)), 20))), "idle_gap")
     assert {gap.severity for gap in gaps} == {Severity.PROBLEM}
+
+
+def _answered() -> FloatArray:
+    """Return a service: requests that keep the GPU busy for seconds, and come as they come."""
+    rng = np.random.default_rng(4)
+    lengths = [(int(rng.integers(6, 40)), int(rng.exponential(25)) + 6) for _ in range(40)]
+    return steps(*[part for work, rest in lengths for part in ((95.0, work), (0.0, rest))], (95, 30))
+
+
+def test_rare_requests_are_no_problem_of_the_code() -> None:
+    """Without a sign of training nobody is told of checkpoints and loaders, nor that it is a problem."""
+    gaps = found(analyze(recording(util=_answered())), "idle_gap")
+    assert sum(gap.lost_gpu_seconds or 0 for gap in gaps) > 0.2 * 1900
+    assert {gap.cause for gap in gaps} == {"requests or input"}
+    assert {gap.severity for gap in gaps} == {Severity.WARNING}
+    said = " ".join([gaps[0].recommendation, *(step.name for step in gaps[0].steps)])
+    assert not any(word in said for word in ("checkpoint", "loader", "epoch", "persistent", "evaluation"))
+
+
+@pytest.mark.parametrize("sign", ["params", "metrics"])
+def test_the_same_load_of_a_training_run_is_a_problem(sign: str) -> None:
+    """Its params or its metrics say that it trains."""
+    run = recording(util=_answered())
+    run = (
+        replace(run, run=replace(run.run, params=(("learning_rate", "0.1"),)))
+        if sign == "params"
+        else with_training(run, [(5.0, "train_loss", 1.0), (9.0, "train_loss", 0.9)])
+    )
+    assert {gap.severity for gap in found(analyze(run), "idle_gap")} == {Severity.PROBLEM}
