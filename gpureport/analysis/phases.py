@@ -75,7 +75,11 @@ def activity(cells: Cells) -> Interval | None:
         return None
     first, last = _with_bursts(active, begin, len(times) - 1 - end)
     first, last = known[[first, last]]
-    return Interval(int(cells.start[first]) - cells.shift, max(int(cells.end[last] - cells.shift), int(times[0]) + 1))
+    # where power alone shows work, it began or ended within the second whose utilisation is low
+    used = cells.values(UTILISATION)
+    start = cells.start if used[first] > ACTIVE.value else cells.times
+    stop = cells.end if used[last] > ACTIVE.value else cells.times
+    return Interval(int(start[first]) - cells.shift, max(int(stop[last]) - cells.shift, int(times[0]) + 1))
 
 
 def _active(cells: Cells) -> tuple[BoolArray, BoolArray]:
