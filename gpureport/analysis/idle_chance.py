@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from gpureport.analysis.idle_power import Power
 from gpureport.columns import BoolArray, IntArray
 
 _DENSE = 0.2
@@ -58,3 +59,34 @@ class Chance:
         share = (float(self.low[left:right][around].sum()) + 0.5) / (count + 1)
         places = count if share < _DENSE else max(self.rows, count)
         return int(np.ceil(np.log(self.level / places) / np.log(share)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """Whether low samples may be an accident of sampling: by how many there are around, and by power beside them.
+
+    Attributes:
+        chance: how many would surprise.
+        power: the power beside the samples.
+        resting: height up to which it is that of rest.
+        decisive: whether power sees what happens between samples, so that rest at each of them leaves no doubt.
+        fewest: samples of a run at least.
+    """
+
+    chance: Chance
+    power: Power
+    resting: float
+    decisive: bool
+    fewest: int
+
+    def judge(self, begin: int, past: int, samples: int) -> tuple[int, float | None, bool]:
+        """Return how many samples would surprise, the highest power of rows [begin, past), and whether doubt remains.
+
+        Args:
+            begin: first row of a run.
+            past: past-the-end row.
+            samples: its readings.
+        """
+        needed, drawn = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
+        confirmed = self.decisive and drawn is not None and drawn <= self.resting
+        return needed, drawn, (samples < needed and not confirmed) or self.power.works(begin, past)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +12,14 @@ from gpureport.analysis import (
     certainty,
     idle_causes,
     idle_parts,
+    idle_power,
     idle_runs,
     idle_words,
     intervals,
     moments,
     periodic_stall,
     periodicity,
+    training_signs,
     waiting,
     wording,
 )
@@ -30,7 +33,7 @@ from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _UNUSED = "unused"
-_UNEXPLAINED = ("unknown", "periodic")
+_UNEXPLAINED = ("unknown", "periodic", idle_words.REQUESTS)
 """Causes that leave open whether the job had anything to do."""
 
 
@@ -73,11 +76,14 @@ class IdleGap:
     knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
     metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
     disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), else unknown. Gaps of a fifth of the job are a problem, unless the GPU
-    never worked, or nothing tells a cause and it works less than half of the time between them.
+    (nothing of these tells, but it recurs), requests or input (at least ten gaps that do not recur, with a minute of
+    work or less between two of them, and no sign of training), else unknown. Gaps of a fifth of the job are a problem,
+    unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less than half
+    of the time between them. Signs of training are params, metrics and stages named so, checkpoints and epochs.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
-    starts lie one period or a multiple apart in three of four cases. Its gaps are its consequences.
+    starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
+    are its consequences.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("idle_gap", "periodic_stall")
@@ -99,10 +105,11 @@ class IdleGap:
     shortest: Threshold = idle_runs.SHORTEST
     bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
     bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: Threshold = pragmatic(0.3, "1", "a stray kernel of 0.15 s in a window of 0.5 s")
+    bridge_ratio: Threshold = pragmatic(0.35, "1", "a stray kernel of 0.17 s in a window of 0.5 s")
     null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
     chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
     neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    resting: Threshold = idle_power.RESTING
     coarse: Threshold = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
@@ -121,8 +128,14 @@ class IdleGap:
     loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
     many: Threshold = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
     agree: Threshold = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
+    few: Threshold = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
+    agree_few: Threshold = pragmatic(
+        0.90, "1", "distances that vary by 30 % pass in 3 of 100 simulated jobs at most, with 75 % in 11"
+    )
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
+    many_bursts: Threshold = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
+    burst: Threshold = pragmatic(60.0, "s", "training works for minutes between two pauses, a service for its requests")
     sparse: Threshold = pragmatic(
         0.50, "1", "a GPU that has less to do waits for work, as a service does in quiet hours"
     )
@@ -146,7 +159,8 @@ class IdleGap:
         for stall in periodic_stall.stalls(context, found, self._period()):
             share = stall.lost / (intervals.total_seconds(context.work) * len(stall.devices))
             severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
-            yield periodic_stall.finding(context, stall, share, severity, self.agree)
+            agree = self.agree_few if stall.starts < self.few.value else self.agree
+            yield periodic_stall.finding(context, stall, share, severity, agree)
 
     def _period(self) -> periodicity.Limits:
         return periodicity.Limits(
@@ -155,6 +169,8 @@ class IdleGap:
             loose=self.loose.value,
             many=round(self.many.value),
             agree=self.agree.value,
+            few=round(self.few.value),
+            agree_few=self.agree_few.value,
         )
 
     def _limits(self, shortest: float) -> idle_runs.Limits:
@@ -168,6 +184,7 @@ class IdleGap:
             shortest_seconds=shortest,
             chance=self.chance.value,
             neighbours=round(self.neighbours.value),
+            resting=self.resting.value,
         )
 
     def _of(self, context: Context, window: Interval, said: tuple[Moments, ...], device: str) -> Iterator[Finding]:
@@ -178,15 +195,24 @@ class IdleGap:
             part
             for job in context.jobs
             for part in idle_parts.within(
-                context, cells, runs, _begun(job, device), shortest=shortest, coarse=cells.interval > self.coarse.value
+                context,
+                cells,
+                runs,
+                _begun(job, device),
+                shortest=shortest,
+                resting=self.resting.value,
+                coarse=cells.interval > self.coarse.value,
             )
         ]
         spans = [part.interval for part in kept]
         told = idle_causes.of_gaps(context, device, spans, said, self._told())
         told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
+        causes = self._recurring(spans, told)
+        if not training_signs.trains(context.recording, said):
+            causes = self._bursts(spans, causes)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
-            for part, cause in zip(kept, self._recurring(spans, told), strict=True)
+            for part, cause in zip(kept, causes, strict=True)
         ]
         lost = sum(gap.interval.seconds for gap in gaps) / intervals.total_seconds(context.work)
         several = len(context.gpus()) > 1
@@ -199,7 +225,7 @@ class IdleGap:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
-        mild = little or gap.cause.name == _UNUSED
+        mild = little or gap.cause.name in {_UNUSED, idle_words.REQUESTS}
         severity = self._severity(lost)
         severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
         evidence = () if not little else (self._sparse(between),)
@@ -227,6 +253,28 @@ class IdleGap:
             for place, cause in enumerate(causes)
         ]
 
+    def _bursts(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+        """Return the causes, that of requests for gaps of which nothing is known between many short bursts of work.
+
+        What recurs at one period is no load of requests, which come as they come.
+        """
+        if len(gaps) < self.many_bursts.value or any(cause.name == "periodic" for cause in causes):
+            return causes
+        work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
+        usual = float(np.median(work))
+        if usual > self.burst.value:
+            return causes
+        between = Evidence(
+            metric="work between two gaps",
+            statistic="median",
+            observed=usual,
+            unit="s",
+            threshold=self.burst,
+            relation="<=",
+        )
+        named = Cause(name=idle_words.REQUESTS, evidence=(between,))
+        return [named if cause.name == "unknown" else cause for cause in causes]
+
     def _told(self) -> idle_causes.Limits:
         return idle_causes.Limits(
             still=self.still,
@@ -251,6 +299,20 @@ class IdleGap:
             threshold=self.still if low else None,
             relation="<=" if low else "",
         )
+
+    def _rest(self, run: IdleRun) -> tuple[Evidence, ...]:
+        """Return the power of a gap that only its power tells from an accident of sampling."""
+        if run.drawn is None or run.samples >= run.needed:
+            return ()
+        drawn = Evidence(
+            metric=idle_causes.POWER,
+            statistic="highest of the gap, from rest (0) to work (1)",
+            observed=run.drawn,
+            unit="1",
+            threshold=self.resting,
+            relation="<=",
+        )
+        return (drawn,)
 
     def _severity(self, lost: float) -> Severity:
         if lost >= self.problem.value:
@@ -280,6 +342,7 @@ class IdleGap:
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
+                *self._rest(run),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

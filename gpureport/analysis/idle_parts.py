@@ -15,6 +15,8 @@ from gpureport.findings import Interval
 
 _LONE = 1.5
 """Intervals a single sample may speak for, with jitter."""
+_PROVEN = 4
+"""Readings of a run that is a gap of its own within an episode: fewer are its texture. Chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,14 @@ class Part:
 
 
 def within(  # noqa: PLR0913 - where runs lie, and what a gap is
-    context: Context, cells: Cells, runs: Sequence[IdleRun], job: Interval, *, shortest: float, coarse: bool
+    context: Context,
+    cells: Cells,
+    runs: Sequence[IdleRun],
+    job: Interval,
+    *,
+    shortest: float,
+    resting: float,
+    coarse: bool,
 ) -> list[Part]:
     """Return the parts of idle runs that are gaps of their own, or waits where samples tell both apart.
 
@@ -43,6 +52,7 @@ def within(  # noqa: PLR0913 - where runs lie, and what a gap is
         runs: its idle runs.
         job: when it belonged to the job.
         shortest: seconds of a gap at least.
+        resting: power up to which a run is at rest, from rest (0) to work (1).
         coarse: whether samples are points, so that low ones within a wait are that wait.
     """
     waits = _waits(context)
@@ -53,7 +63,7 @@ def within(  # noqa: PLR0913 - where runs lie, and what a gap is
     ]
     if coarse:
         least = max(shortest, _LONE * cells.interval)
-        found = [_behind(cells, waits, part, least) if part.waits else part for part in found]
+        found = [_behind(cells, waits, part, least) if _texture(part, resting) else part for part in found]
     return [part for part in found if part.interval.seconds >= shortest]
 
 
@@ -67,6 +77,13 @@ def _held(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
     edges = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
     shared = intervals.overlap(edges[:, 0], edges[:, 1], episodes)
     return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]
+
+
+def _texture(part: Part, resting: float) -> bool:
+    """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
+    run = part.run
+    busy = run.drawn is not None and run.drawn > resting
+    return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
 
 
 def _behind(cells: Cells, episodes: Spans, part: Part, least: float) -> Part:

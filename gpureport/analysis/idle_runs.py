@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns
-from gpureport.analysis import refresh
+from gpureport import columns, gpus
+from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.idle_chance import Chance
+from gpureport.analysis.idle_chance import Chance, Doubt
+from gpureport.analysis.idle_power import Power
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
@@ -25,9 +26,7 @@ SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s
 _LONGEST_WINDOW = 1_000_000
 """Microseconds a utilisation value speaks of at most (NVML)."""
 _ACTIVE = 0.5
-"""Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
-_HIGH = 0.5
-"""Where between its floor and the median at work power begins to show work: half-way, chosen, not measured."""
+"""Utilisation at the edge of a run where no sample says what work looks like: half of the time."""
 _SETTLED = 3
 """Readings of a run on both sides of a lone one that is bridged. Chosen, not measured: fewer are a burst themselves."""
 
@@ -46,6 +45,7 @@ class Limits:
         shortest_seconds: shortest run.
         chance: probability with which a log of chance samples may hold such a run.
         neighbours: samples each side the chance is judged by.
+        resting: how far power at rest may lie above its lowest, of the span to power at work.
     """
 
     idle: float
@@ -57,28 +57,34 @@ class Limits:
     shortest_seconds: float
     chance: float
     neighbours: int
+    resting: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleRun:
-    """One run: start and end in microseconds, its readings, and how many would have been needed."""
+    """One run: start and end in microseconds, its readings, and how many would have been needed.
+
+    `drawn` is its highest power, from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
+    """
 
     start: int
     end: int
     samples: int
     needed: int
     mean: float
+    drawn: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """The samples with a value, which of them begin a new segment, and which lie in the job window."""
+    """The samples with a value, which of them begin a segment, which lie in the job window, and power beside them."""
 
     rows: IntArray
     times: IntArray
     values: FloatArray
     breaks: BoolArray
     job: BoolArray
+    power: Power
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
@@ -94,7 +100,11 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
     job = np.zeros(len(rows), dtype=np.bool_)
     job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
-    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
+    power = idle_power.beside(values, cells.values("gpu_power_watts")[rows], job)
+    if cells.interval > POINT_SAMPLE_SECONDS:
+        # a run that began before the job must prove itself within it, by samples few enough as they are
+        breaks[1:] |= np.diff(job.astype(np.int8)) > 0
+    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job, power=power)
 
 
 def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
@@ -157,30 +167,28 @@ def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> 
     return start - cells.shift, end - cells.shift
 
 
-def _working_power(power: FloatArray, known: _Known) -> float:
-    """Return the power above which a GPU worked, whatever its utilisation samples say; infinite when unknown.
-
-    Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none where
-    there is none: a run of it that is high in the mean is no gap either.
-    """
-    measured = ~np.isnan(power)
-    busy = power[(known.values > _ACTIVE) & measured]
-    if len(busy) == 0:
-        return float("inf")
-    floor = float(power[measured].min())
-    return floor + _HIGH * (columns.median(busy) - floor)
-
-
-def _mean(values: FloatArray) -> float:
-    """Return the mean of what was measured, 0 where nothing was."""
-    measured = values[~np.isnan(values)]
-    return float(measured.mean()) if len(measured) else 0.0
-
-
 def window_seconds(cells: Cells) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
     documented = refresh.documented(UTILISATION, cells.device.model) or 0.0
     return max(documented, cells.measured(UTILISATION) or 0.0)
+
+
+def _doubt(cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> Doubt:
+    model, coarse = gpus.find(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
+    return Doubt(
+        chance=Chance(
+            low=known.values <= limits.still,
+            job=known.job,
+            first=first,
+            stop=stop,
+            level=limits.chance,
+            neighbours=limits.neighbours,
+        ),
+        power=known.power,
+        resting=limits.resting,
+        decisive=not coarse and model is not None and model.power_window == "1 s",
+        fewest=2 if coarse else 1,
+    )
 
 
 def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
@@ -200,14 +208,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
     level = columns.median(active) / 2 if len(active) else _ACTIVE
-    chance = None
-    if window_seconds(cells) < cells.interval:
-        low = known.values <= limits.still
-        chance = Chance(
-            low=low, job=known.job, first=first, stop=stop, level=limits.chance, neighbours=limits.neighbours
-        )
-    power = cells.values("gpu_power_watts")[known.rows]
-    working = _working_power(power, known) if chance else float("inf")
+    doubt = _doubt(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     found = []
@@ -216,11 +217,8 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         samples = cells.readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
-        needed = chance.needed(begin, past) if chance else 1
-        if cells.interval > POINT_SAMPLE_SECONDS:
-            needed = max(needed, 2)
-        if samples < needed or (chance and _mean(power[begin:past]) > working):
-            continue
-        mean = float(known.values[begin:past].mean())
-        found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean))
+        needed, drawn, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
+        if not doubtful:
+            mean = float(known.values[begin:past].mean())
+            found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, drawn=drawn))
     return tuple(found)

@@ -40,7 +40,14 @@ _HANG = (
     "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of holding the GPUs."
 )
 _UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job that nothing shows to train."""
+_REQUESTS = (
+    "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
+    "or a shared GPU may do; else log the CPU beside it to see what it waits for."
+)
 BY_CAUSE = {
+    REQUESTS: _REQUESTS,
     "data": _DATA,
     "io": _IO,
     "checkpoint": _CHECKPOINT,
@@ -80,7 +87,9 @@ def finer(cells: Cells, shortest: float) -> Iterator[NotJudged]:
 def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
     """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
     said = ["missing samples: a stretch without samples is a log gap"]
-    if run.needed > 1:
+    if run.samples < run.needed:
+        said.append("chance: power, which sees what happens between samples, was that of rest at each of them")
+    elif run.needed > 1:
         said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
     if several:
         said.append("start-up and tail of the job, which are counted over all GPUs")

@@ -26,6 +26,7 @@ class Stall:
         gaps: findings of their gaps.
         seconds: the period.
         agreeing: share of the distances between starts that agree with it, the lowest of the GPUs.
+        starts: how many gaps that GPU has, those beside the period included.
         times: how often it was seen, on the GPU that shows it most often.
     """
 
@@ -33,6 +34,7 @@ class Stall:
     gaps: tuple[Finding, ...]
     seconds: float
     agreeing: float
+    starts: int
     times: int
 
     @property
@@ -74,16 +76,25 @@ def _of(device: str, gaps: Sequence[Finding], limits: periodicity.Limits) -> Sta
     if period is None:
         return None
     members = tuple(gap for gap, member in zip(own, period.members, strict=True) if member)
-    return Stall(devices=(device,), gaps=members, seconds=period.seconds, agreeing=period.agreeing, times=len(members))
+    return Stall(
+        devices=(device,),
+        gaps=members,
+        seconds=period.seconds,
+        agreeing=period.agreeing,
+        starts=len(own),
+        times=len(members),
+    )
 
 
 def _joined(one: Stall, other: Stall) -> Stall:
     shares = len(one.devices), len(other.devices)
+    least = min(one, other, key=lambda each: each.agreeing)
     return Stall(
         devices=one.devices + other.devices,
         gaps=one.gaps + other.gaps,
         seconds=float(np.average([one.seconds, other.seconds], weights=shares)),
-        agreeing=min(one.agreeing, other.agreeing),
+        agreeing=least.agreeing,
+        starts=least.starts,
         times=max(one.times, other.times),
     )
 

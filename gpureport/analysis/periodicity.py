@@ -22,6 +22,8 @@ class Limits:
         loose: the same from `many` events on.
         many: events from which chance no longer looks like a period so easily.
         agree: share of the distances that must agree.
+        few: events below which more of them must.
+        agree_few: that share.
     """
 
     starts: int
@@ -29,6 +31,8 @@ class Limits:
     loose: float
     many: int
     agree: float
+    few: int
+    agree_few: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +58,7 @@ def find(starts: IntArray, limits: Limits) -> Period | None:
     ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
     tried = [found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit(apart, one, tolerance))]
     agreeing, seconds = max(tried, default=(0.0, 0.0))
-    if not tried or agreeing < limits.agree:
+    if not tried or agreeing < (limits.agree_few if len(starts) < limits.few else limits.agree):
         return None
     fits = _fits(apart, seconds, tolerance)
     return Period(seconds=seconds, agreeing=agreeing, members=np.append(fits, False) | np.insert(fits, 0, False))

@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
+from gpureport.analysis import idle_power
 from gpureport.analysis.base import Phase
 from gpureport.analysis.cells import Cells
 from gpureport.columns import BoolArray, IntArray
@@ -43,6 +44,10 @@ BURSTS = Threshold(
     value=0.5, unit="1", provenance=Provenance.PRAGMATIC, source="share of active samples; training shows more"
 )
 """Share of active samples below which a job is one of bursts."""
+BLIP = Threshold(
+    value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
+)
+"""Utilisation below which a lone sample at the power of rest may be no work."""
 _FEW_BURSTS = 3
 """Bursts before sustained activity that are no autotuning; after it there is none, so that one will do."""
 
@@ -57,46 +62,69 @@ def activity(cells: Cells, within: Interval | None = None) -> Interval | None:
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
     beginning) or before it (for the end) active, itself included. A job ends with bursts that come as often as half of
-    those within; one of bursts, with fewer than half of its samples active, begins with such bursts, too.
+    those within; one of bursts, with fewer than half of its samples active, begins with such bursts, too. Where samples
+    are points far apart, power says as well which of them are active.
 
     Args:
         cells: the GPU.
         within: the time that is looked at, all of it where None.
     """
-    values = cells.values(UTILISATION)
     known = np.flatnonzero(cells.known(UTILISATION))
     if within is not None:
         known = known[(cells.times[known] >= within.start) & (cells.times[known] <= within.end)]
-    times, active = cells.times, values > ACTIVE.value
+    times, (active, sure) = cells.times, _active(cells)
     if len(known) < len(times):
-        times, active = times[known], active[known]
+        times, active, sure = times[known], active[known], sure[known]
     share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
-    begin = _sustained(times, active, reach, share)
+    begin = _sustained(times, active, sure, reach, share)
     # the same from the end on, with time running backwards
-    end = _sustained(-times[::-1], active[::-1], reach, share)
+    end = _sustained(-times[::-1], active[::-1], sure[::-1], reach, share)
     if begin is None or end is None:
         return None
     first, last = _with_bursts(active, begin, len(times) - 1 - end)
     first, last = known[[first, last]]
-    return Interval(int(cells.start[first]) - cells.shift, max(int(cells.end[last] - cells.shift), int(times[0]) + 1))
+    # where power alone shows work, it began or ended within the second whose utilisation is low
+    used = cells.values(UTILISATION)
+    start = cells.start if used[first] > ACTIVE.value else cells.times
+    stop = cells.end if used[last] > ACTIVE.value else cells.times
+    return Interval(int(start[first]) - cells.shift, max(int(stop[last]) - cells.shift, int(times[0]) + 1))
 
 
-def _sustained(times: IntArray, active: BoolArray, reach: int, share: float) -> int | None:
+def _active(cells: Cells) -> tuple[BoolArray, BoolArray]:
+    """Return which samples of a GPU are active, and which of them for certain.
+
+    Where utilisation is of a moment far from the next, one that is low at the power of work was taken in a pause. At
+    that of rest, one or two that are little above may be stray kernels of an import.
+    """
+    used = cells.values(UTILISATION)
+    active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
+    if cells.interval <= POINT_SAMPLE_SECONDS:
+        return active, active
+    power = idle_power.beside(used, cells.values("gpu_power_watts"), slice(None))
+    alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
+    blip = alone & (used < BLIP.value) & (power.height <= idle_power.RESTING.value)
+    return active | power.at_work, (active & ~blip) | power.at_work
+
+
+def _sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:
     """Return the first active sample with enough active ones in the time ahead, None where there is none.
 
     Args:
         times: stamps in microseconds, never falling.
         active: which samples are active.
+        sure: which of them are for certain.
         reach: the time ahead.
-        share: share of the samples in it that must be active, itself included and of no fewer than two.
+        share: share of the samples in it that must be active, itself included and of no fewer than two; one must for
+            certain.
     """
-    rows = np.flatnonzero(active)
+    rows, certain = np.flatnonzero(active), np.flatnonzero(sure)
     # most jobs show it at once, and a log may hold days
     for part in np.array_split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
         ahead = np.searchsorted(times, times[part] + reach, side="right")
         number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
-        found = part[number >= share * np.maximum(ahead - part, 2)]
+        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
+        found = part[proven & (number >= share * np.maximum(ahead - part, 2))]
         if len(found):
             return int(found[0])
     return None

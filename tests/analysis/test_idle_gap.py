@@ -1,12 +1,15 @@
 """Stretches in which a GPU did nothing while the job was running."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
-from tests.builders import found, recording, spans, steps, unjudged
+from gpureport.recording import Recording
+from tests.builders import found, recording, spans, steps, unjudged, with_training
 
 
 def test_a_gap_within_the_job_is_one_finding() -> None:
@@ -48,6 +51,12 @@ def test_what_is_no_gap(util: FloatArray) -> None:
 def test_a_stray_kernel_does_not_end_a_gap() -> None:
     """One sample of little work is bridged."""
     gaps = found(analyze(recording(util=steps((97, 60), (0, 10), (18, 1), (0, 10), (97, 120)))), "idle_gap")
+    assert [round(gap.intervals[0].seconds) for gap in gaps] == [21]
+
+
+def test_a_stray_kernel_in_half_a_second_does_not_either() -> None:
+    """A kernel of 0.16 s reads 31 % there."""
+    gaps = found(analyze(recording(util=steps((97, 60), (0, 10), (31, 1), (0, 10), (97, 120)))), "idle_gap")
     assert [round(gap.intervals[0].seconds) for gap in gaps] == [21]
 
 
@@ -105,6 +114,68 @@ def test_momentary_power_that_is_high_denies_a_gap(absent: bool) -> None:  # noq
     power[60:68] = 60
     rest = recording(util=util, power=power, every=5.0, model="NVIDIA A100-SXM4-80GB")
     assert [len(found(analyze(run), "idle_gap")) for run in (work, rest)] == [0, 1]
+
+
+def _starved(power: FloatArray | None = None) -> Recording:
+    """Return a job that waits for its data, at 5 s, and 20 s of rest in the midst of that."""
+    texture = np.where(np.random.default_rng(5).random(80) < 0.3, 0, 50)
+    util = np.concatenate([steps((97, 100)), texture, steps((50, 1), (0, 8), (50, 1)), texture, steps((97, 100))])
+    return recording(util=util, cpu=steps((20, 500), (95, 850), (20, 500)), power=power, every=5.0)
+
+
+def test_a_surprising_run_within_a_wait_is_a_gap_of_its_own() -> None:
+    """Samples 5 s apart tell eight zeros in a row from the texture around them; two or three they do not."""
+    (gap,) = found(analyze(_starved()), "idle_gap")
+    assert spans(gap) == [(pytest.approx(905, abs=5), pytest.approx(945, abs=5))]
+    assert gap.cause == "data"
+
+
+@pytest.mark.parametrize(("watts", "gaps"), [(90.0, 1), (280.0, 0)], ids=["at rest", "at work"])
+def test_a_run_within_a_wait_that_draws_power_is_no_gap(watts: float, gaps: int) -> None:
+    """Readings at the power of work show that the zeros beside them are the texture of the wait."""
+    rest = ((90, 2), (watts, 1), (90, 3), (watts, 1), (90, 1))
+    power = steps((300, 100), (90, 20), (200, 61), *rest, (200, 81), (300, 100))
+    assert len(found(analyze(_starved(power)), "idle_gap")) == gaps
+
+
+def _bursts() -> FloatArray:
+    """Return a job of which every other run of a few samples is low, and nine low ones in a row in its midst."""
+    rng = np.random.default_rng(2)
+    parts = [(level, int(rng.integers(1, 4))) for _ in range(60) for level in (95.0, 0.0)]
+    return steps((97, 60), *parts, (95, 3), (0, 9), (95, 3), *parts, (97, 60))
+
+
+@pytest.mark.parametrize(
+    ("model", "gaps"), [("NVIDIA L4", 1), ("Tesla T4", 0), (None, 0)], ids=["average", "of a moment", "not known"]
+)
+def test_low_power_at_one_second_confirms_a_gap(model: str | None, gaps: int) -> None:
+    """Averaged over a second it sees what utilisation of a fifth of one misses; that of a moment does not."""
+    util = _bursts()
+    power = np.where(util > 0, 70.0, 27.0)
+    found_gaps = found(analyze(recording(util=util, power=power, model=model)), "idle_gap")
+    assert [round(gap.intervals[0].seconds) for gap in found_gaps] == [9] * gaps
+
+
+def test_what_confirms_a_gap_is_its_evidence() -> None:
+    """The power is said, and nothing of how many samples would surprise."""
+    util = _bursts()
+    (gap,) = found(analyze(recording(util=util, power=np.where(util > 0, 70.0, 27.0), model="NVIDIA L4")), "idle_gap")
+    assert any(each.threshold and each.metric == "gpu_power_watts" for each in gap.evidence)
+    assert "power, which sees what happens between samples" in " ".join(gap.ruled_out)
+
+
+@pytest.mark.parametrize(
+    "watts",
+    [steps((70, 2), (27, 4), (38, 1), (27, 4), (70, 2)), steps((np.nan, 2), (27, 9), (70, 2)), steps((27, 13))],
+    ids=["work once", "neighbour not known", "never changes"],
+)
+def test_power_that_is_not_at_rest_confirms_nothing(watts: FloatArray) -> None:
+    """Nor where it is not known beside the run, or does not tell work from rest."""
+    util = _bursts()
+    power = np.where(util > 0, 70.0, 27.0) if watts[0] != watts[2] else np.full(len(util), 27.0)
+    middle = int(np.flatnonzero(np.convolve(util == 0, np.ones(9), "valid") == 9)[0])
+    power[middle - 2 : middle + 11] = watts
+    assert found(analyze(recording(util=util, power=power, model="NVIDIA L4")), "idle_gap") == []
 
 
 def test_requests_that_recur_are_no_stray_kernels() -> None:
@@ -214,3 +285,32 @@ def test_gaps_of_a_job_at_work_are_a_problem() -> None:
     """The same pauses of a GPU that is busy otherwise decide the cost of the job."""
     gaps = found(analyze(recording(util=np.tile(steps((97, 120), (0, 45)), 20))), "idle_gap")
     assert {gap.severity for gap in gaps} == {Severity.PROBLEM}
+
+
+def _answered() -> FloatArray:
+    """Return a service: requests that keep the GPU busy for seconds, and come as they come."""
+    rng = np.random.default_rng(4)
+    lengths = [(int(rng.integers(6, 40)), int(rng.exponential(25)) + 6) for _ in range(40)]
+    return steps(*[part for work, rest in lengths for part in ((95.0, work), (0.0, rest))], (95, 30))
+
+
+def test_rare_requests_are_no_problem_of_the_code() -> None:
+    """Without a sign of training nobody is told of checkpoints and loaders, nor that it is a problem."""
+    gaps = found(analyze(recording(util=_answered())), "idle_gap")
+    assert sum(gap.lost_gpu_seconds or 0 for gap in gaps) > 0.2 * 1900
+    assert {gap.cause for gap in gaps} == {"requests or input"}
+    assert {gap.severity for gap in gaps} == {Severity.WARNING}
+    said = " ".join([gaps[0].recommendation, *(step.name for step in gaps[0].steps)])
+    assert not any(word in said for word in ("checkpoint", "loader", "epoch", "persistent", "evaluation"))
+
+
+@pytest.mark.parametrize("sign", ["params", "metrics"])
+def test_the_same_load_of_a_training_run_is_a_problem(sign: str) -> None:
+    """Its params or its metrics say that it trains."""
+    run = recording(util=_answered())
+    run = (
+        replace(run, run=replace(run.run, params=(("learning_rate", "0.1"),)))
+        if sign == "params"
+        else with_training(run, [(5.0, "train_loss", 1.0), (9.0, "train_loss", 0.9)])
+    )
+    assert {gap.severity for gap in found(analyze(run), "idle_gap")} == {Severity.PROBLEM}

@@ -80,6 +80,19 @@ def test_what_has_no_period(util: FloatArray) -> None:
     assert found(analyze(recording(util=util)), "periodic_stall") == []
 
 
+@pytest.mark.parametrize("distances", [(120, 120, 120, 171), (120, 120, 171, 120, 120, 95, 120, 120)])
+def test_a_few_gaps_with_other_distances_among_them_may_be_chance(distances: tuple[int, ...]) -> None:
+    """Three of four distances agree by chance too often; from ten gaps on they do not."""
+    parts = [part for every in distances for part in ((0.0, 10), (97.0, every - 10))]
+    few = analyze(recording(util=steps((97, 60), *parts, (0, 10), (97, 60))))
+    many = analyze(recording(util=steps((97, 60), *parts * 3, (0, 10), (97, 60))))
+    assert found(few, "periodic_stall") == []
+    (stall,) = found(many, "periodic_stall")
+    assert stall.period_seconds == pytest.approx(120, rel=0.02)
+    assert stall.evidence[1].threshold is not None
+    assert stall.evidence[1].observed >= stall.evidence[1].threshold.value
+
+
 def test_waits_of_a_starved_job_are_no_period_of_their_own() -> None:
     """They belong to the CPU-bound episode."""
     burst = np.tile(steps((95, 10), (0, 10)), 20)

@@ -1,0 +1,68 @@
+"""What power says of low utilisation samples: that the GPU was at rest all the time, or that it worked between them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import BoolArray, FloatArray
+
+_ACTIVE = 0.5
+"""Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
+_HIGH = 0.5
+"""Where between rest and work power begins to show work: half-way, chosen, not measured."""
+_FULL = 0.9
+"""Quantile of the power beside high samples that is full work. Chosen, not measured: single peaks are not."""
+
+RESTING = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
+"""Height up to which power is that of rest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Power:
+    """Power of one GPU beside its utilisation samples.
+
+    Attributes:
+        height: one value a sample, 0 at rest and 1 at work; NaN where it, or either of them, is not known.
+    """
+
+    height: FloatArray
+
+    def works(self, begin: int, past: int) -> bool:
+        """Whether rows [begin, past) draw the power of work in the mean, whatever utilisation says.
+
+        Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none
+        where there is none: a run of it that is high in the mean is no gap either.
+        """
+        known = self.height[begin:past]
+        known = known[~np.isnan(known)]
+        return bool(len(known) and known.mean() > _HIGH)
+
+    def highest(self, begin: int, past: int) -> float | None:
+        """Return the highest height of rows [begin, past), None where it or that of the rows beside is not known."""
+        around = self.height[max(begin - 1, 0) : past + 1]
+        return None if np.isnan(around).any() else float(self.height[begin:past].max())
+
+    @property
+    def at_work(self) -> BoolArray:
+        """Which samples draw the power of work rather than that of rest."""
+        return np.asarray(self.height > _HIGH, dtype=np.bool_)
+
+
+def beside(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> Power:
+    """Return the power beside utilisation samples.
+
+    At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
+    fall into pauses as well.
+
+    Args:
+        used: utilisation, one value a sample.
+        watts: power, one value a sample.
+        job: which samples lie in the job.
+    """
+    known = ~np.isnan(watts)
+    work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
+    if not len(work) or not len(within):
+        return Power(height=np.full(len(watts), np.nan))
+    full, rest = float(np.quantile(work, _FULL)), float(within.min())
+    return Power(height=(watts - rest) / (full - rest) if rest < full else np.full(len(watts), np.nan))
