@@ -115,7 +115,8 @@ class UnusedGpu:
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
         parts = _sampled_parts(group, window)
-        worked = intervals.total_seconds(intervals.intersection(context.work, intervals.spans([window]))) or window.seconds
+        work = intervals.intersection(context.work, intervals.spans([window]))
+        worked = intervals.total_seconds(work) or window.seconds
         seen = sum(part.seconds for part in parts)
         metric = UTILISATION if group[0].recorded(UTILISATION) else _MEMORY
         unsure = taken or len(peaks) < len(group) or metric == _MEMORY
