@@ -1,20 +1,15 @@
 """Analyses of recordings, as every command that judges makes them."""
 
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.beside import Beside
-
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
-    from gpureport.cli.judging import Judge
     from gpureport.cli.options import PriceOptions
     from gpureport.recording import Recording
 
@@ -28,13 +23,12 @@ class Analysed:
     kinds: frozenset[str]
 
 
-def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
+def analysed(
     found: Sequence["Recording"],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     config: Path | None,
     prices: "PriceOptions | None" = None,
-    beside: Beside | None = None,
 ) -> Analysed:
     """Return every recording with its analysis, showing progress when it takes long on a terminal.
 
@@ -44,7 +38,6 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
         ignore: kinds not to look for.
         config: the settings file, None for the one of this folder.
         prices: what the command line says of prices; None where cost is not asked for.
-        beside: a second process, which judges the last runs meanwhile where they are stored.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.prices import Prices, stated  # noqa: PLC0415 - as above
@@ -57,32 +50,9 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     rules = configured(RULES, settings)
     said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
     judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
-    with click.progressbar(
-        _each(found, judge, beside or Beside()),
-        length=len(found),
-        label="Analysing",
-        file=sys.stderr,
-        hidden=not _long(found),
-    ) as bar:
-        return Analysed(runs=tuple(bar), rules=rules, kinds=judge.kinds)
-
-
-def _each(found: Sequence["Recording"], judge: "Judge", beside: Beside) -> "Iterator[tuple[Recording, Analysis]]":
-    """Yield every recording with its analysis; the second half is left to the second process, where it is there."""
-    from gpureport.cli import judging  # noqa: PLC0415 - loads numpy and pyarrow
-
-    second, stored = beside.second, beside.stored
-    far = found[-(len(found) // 2) :] if second.there and len(found) > 1 else ()
-    if not all(recording.run.id in stored for recording in far):
-        far = ()
-    near = found[: len(found) - len(far)]
-    asked = second.ask(judging.stored, judge, [(stored[each.run.id], each.run) for each in far]) if far else None
-    beside.prepare_drawing()
-    with ThreadPoolExecutor(max(min(len(near), (os.cpu_count() or 1) - second.there), 1)) as pool:
-        # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
-        yield from zip(near, pool.map(judge.analysis, near), strict=True)
-    if asked:
-        yield from zip(far, asked.result(), strict=True)
+    with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
+        runs = tuple((recording, judge.analysis(recording)) for recording in bar)
+    return Analysed(runs=runs, rules=rules, kinds=judge.kinds)
 
 
 def _long(found: Sequence["Recording"]) -> bool:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.cli import analyses
-from gpureport.cli.beside import Beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +31,6 @@ class Asked:
     config: Path | None
     options: "SourceOptions"
 
-    def analysed(self, found: "Sequence[Recording]", beside: Beside | None = None) -> analyses.Analysed:
-        """Return runs with their analyses, some of them made by a second process where there is one."""
-        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, beside)
+    def analysed(self, found: "Sequence[Recording]") -> analyses.Analysed:
+        """Return runs with their analyses."""
+        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices)

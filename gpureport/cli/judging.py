@@ -1,6 +1,5 @@
-"""The analysis of a run, as every command that judges makes it, here or in a second process."""
+"""The analysis of a run, as every command that judges makes it."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gpureport.analysis import analyze
@@ -8,10 +7,7 @@ from gpureport.analysis.base import Analysis, Rule
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
 from gpureport.analysis.selection import narrowed
-from gpureport.errors import StoreError
-from gpureport.recording import Recording, Run
-from gpureport.store import Store
-from gpureport.store.store import Entry
+from gpureport.recording import Recording
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,19 +22,3 @@ class Judge:
         """Return the analysis of a run."""
         analysis = narrowed(analyze(recording, self.rules), set(self.kinds))
         return replace(analysis, cost=cost(analysis, self.prices))
-
-
-def stored(judge: Judge, runs: Sequence[tuple[Entry, Run]]) -> tuple[Analysis, ...]:
-    """Return the analyses of stored runs, each under what is said of it on the command line.
-
-    Raises:
-        StoreError: when a run was replaced since it was looked up.
-    """
-    return tuple(judge.analysis(_read(entry, run)) for entry, run in runs)
-
-
-def _read(entry: Entry, run: Run) -> Recording:
-    recording = Store(entry.folder.parent.parent).read(entry)
-    if recording.run is not entry.run:
-        raise StoreError(run.id, "replaced meanwhile", "try again")
-    return replace(recording, run=run)

@@ -6,19 +6,17 @@ from pathlib import Path
 
 from gpureport.errors import RenderError
 from gpureport.report.model import Report
-from gpureport.second_process import SecondProcess
 
 PLAINER = "typst is not installed, so the PDF is plainer, without tags and links; pip install typst for a better one"
 
 
-def render(report: Report, templates: Path | None = None, second: SecondProcess | None = None) -> bytes:
+def render(report: Report, templates: Path | None = None) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
         templates: folder whose `report.typ` stands in for the one shipped, and whose pictures and fonts it can use;
             where typst is not installed it is not looked at.
-        second: draws the figures meanwhile, for typst.
 
     Raises:
         RenderError: when fonts are missing or the template cannot be set.
@@ -29,7 +27,7 @@ def render(report: Report, templates: Path | None = None, second: SecondProcess 
         return pdf_pages.render(report, _date(report))
     from gpureport.report import typeset  # noqa: PLC0415 - needs typst
 
-    return typeset.render(report, _date(report), templates, second)
+    return typeset.render(report, _date(report), templates)
 
 
 def lacks() -> str:
