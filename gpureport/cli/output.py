@@ -137,8 +137,3 @@ def write(content: "Report", paths: Sequence[Path], templates: Path | None = Non
         write_one(content, path, templates=templates, detail=detail)
         if str(path) != "-":
             note(f"wrote {path}")
-    if any(path.suffix.lower() == ".pdf" for path in paths):
-        from gpureport.report import pdf  # noqa: PLC0415 - loads the report
-
-        if lack := pdf.lacks():
-            note(lack)
