@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 SAMPLE = Path(__file__).parents[1] / "sample_logs" / "mem_pressure" / "nvidia-smi.csv.gz"
-HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy")
-NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune")
+HEAVY = ("pandas", "pyarrow", "scipy", "matplotlib", "jinja2", "mlflow", "neptune", "numpy", "typst")
+NOT_FOR_ANALYSIS = ("pandas", "matplotlib", "mlflow", "neptune", "typst")
 
 _PROBE = """
 import sys

@@ -1,21 +1,17 @@
 """Analyses of recordings, as every command that judges makes them."""
 
-import os
 import sys
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.beside import Beside
 from gpureport.cli.faults import Fault, InternalError, tell
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
-    from gpureport.cli.judging import Judge
     from gpureport.cli.options import PriceOptions
     from gpureport.recording import Recording
 
@@ -43,7 +39,6 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     ignore: tuple[str, ...],
     config: Path | None,
     prices: "PriceOptions | None" = None,
-    beside: Beside | None = None,
     least: int = 1,
 ) -> Analysed:
     """Return every recording with its analysis, showing progress when it takes long on a terminal.
@@ -56,7 +51,6 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
         ignore: kinds not to look for.
         config: the settings file, None for the one of this folder.
         prices: what the command line says of prices; None where cost is not asked for.
-        beside: a second process, which judges the last runs meanwhile where they are stored.
         least: runs without which the command can do nothing.
 
     Raises:
@@ -73,14 +67,8 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     rules = configured(RULES, settings)
     said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
     judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
-    with click.progressbar(
-        _each(found, judge, beside or Beside()),
-        length=len(found),
-        label="Analysing",
-        file=sys.stderr,
-        hidden=not _long(found),
-    ) as bar:
-        made = tuple(bar)
+    with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
+        made = [(recording, judge.attempt(recording)) for recording in bar]
     runs = tuple((recording, one) for recording, one in made if not isinstance(one, Fault))
     faults = tuple((recording, one) for recording, one in made if isinstance(one, Fault))
     if faults and len(runs) < least:
@@ -88,26 +76,6 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     for _, one in faults:
         tell(one)
     return Analysed(runs=runs, rules=rules, kinds=judge.kinds, faults=faults)
-
-
-def _each(
-    found: Sequence["Recording"], judge: "Judge", beside: Beside
-) -> "Iterator[tuple[Recording, Analysis | Fault]]":
-    """Yield each recording with its analysis or fault; the second half is left to a second process, if there is one."""
-    from gpureport.cli import judging  # noqa: PLC0415 - loads numpy and pyarrow
-
-    second, stored = beside.second, beside.stored
-    far = found[-(len(found) // 2) :] if second.there and len(found) > 1 else ()
-    if not all(recording.run.id in stored for recording in far):
-        far = ()
-    near = found[: len(found) - len(far)]
-    asked = second.ask(judging.stored, judge, [(stored[each.run.id], each.run) for each in far]) if far else None
-    beside.prepare_drawing()
-    with ThreadPoolExecutor(max(min(len(near), (os.cpu_count() or 1) - second.there), 1)) as pool:
-        # NumPy lets go of the interpreter while it computes, so that runs are analysed side by side
-        yield from zip(near, pool.map(judge.attempt, near), strict=True)
-    if asked:
-        yield from zip(far, asked.result(), strict=True)
 
 
 def _long(found: Sequence["Recording"]) -> bool:

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.cli import analyses
-from gpureport.cli.beside import Beside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,10 +31,10 @@ class Asked:
     config: Path | None
     options: "SourceOptions"
 
-    def analysed(self, found: "Sequence[Recording]", beside: Beside | None = None, least: int = 1) -> analyses.Analysed:
-        """Return runs with their analyses, some of them made by a second process where there is one.
+    def analysed(self, found: "Sequence[Recording]", least: int = 1) -> analyses.Analysed:
+        """Return runs with their analyses.
 
         Raises:
             InternalError: when gpureport fails on so many that fewer than `least` are left.
         """
-        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, beside, least)
+        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, least)

@@ -1,6 +1,6 @@
 """Which runs make which step: by their labels, a param or tag, their kind of GPU or folder, or as a file says."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -12,8 +12,6 @@ from gpureport.cli import sources, step_file
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from gpureport.cli.options import SourceOptions
     from gpureport.recording import Recording, Run
 
@@ -85,12 +83,7 @@ def step_options(command: Command) -> Command:
 
 
 def recordings(
-    source: tuple[str, ...],
-    chain: StepOptions,
-    options: "SourceOptions",
-    *,
-    tolerant: bool = False,
-    found: "Mapping[str, Future[Recording]] | None" = None,
+    source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
 ) -> "list[Recording]":
     """Return the runs with their steps, from the command line or from a file; the rest as `sources` takes it.
 
@@ -104,7 +97,7 @@ def recordings(
     if options.anonymise and chain.by == ("folder", ""):
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
-        return _labelled(sources.recordings(source, options, tolerant=tolerant, found=found), chain.by)
+        return _labelled(sources.recordings(source, options, tolerant=tolerant), chain.by)
     if options.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [

@@ -8,7 +8,6 @@ import click
 
 from gpureport.cli import measuring, output
 from gpureport.cli.asked import Asked
-from gpureport.cli.beside import Beside
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -56,12 +55,9 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     noise = _noise(asked) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _tell(noise)
-    with Beside() as beside:
-        beside.begin(source, options)
-        found = recordings(source, chain, options, tolerant=True, found=beside.read)
-        _several(found, chain)
-        analysed = asked.analysed(found, beside, least=_SIDES)
-    return _show(analysed, asked.options.throughput, noise, form)
+    found = recordings(source, chain, options, tolerant=True)
+    _several(found, chain)
+    return _show(asked.analysed(found, least=_SIDES), asked.options.throughput, noise, form)
 
 
 def _noise(asked: Asked) -> "Noise":

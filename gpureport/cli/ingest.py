@@ -1,12 +1,11 @@
 """`gpureport ingest`."""
 
 from collections import deque
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import click
 
-from gpureport import hash_ahead
 from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
 from gpureport.cli.faults import EXPECTED, fault, tell
@@ -43,7 +42,6 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         for line in sources.listed(source, options):
             click.echo(printable(line))
         return 0
-    hash_ahead.begin(Path(source[0]))
     store, failed = sources.store(options), 0
     waiting = deque(sources.readings(source, options))
     while waiting:

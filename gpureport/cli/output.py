@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpureport.findings import Check
     from gpureport.report.model import Report
     from gpureport.report.parts import Explanation
-    from gpureport.second_process import SecondProcess
 
 _WIDEST = 120
 
@@ -130,29 +129,11 @@ def check(
         check_detail(paths)
 
 
-def drawn(paths: Sequence[Path]) -> bool:
-    """Return whether a second process could draw figures of a file."""
-    from gpureport.report import output  # noqa: PLC0415 - loads the report
-
-    return output.drawn(paths)
-
-
-def write(
-    content: "Report",
-    paths: Sequence[Path],
-    templates: Path | None = None,
-    detail: int | None = None,
-    second: "SecondProcess | None" = None,
-) -> None:
-    """Write a report to every path, by its extension; say where on standard error. `second` draws figures meanwhile."""
+def write(content: "Report", paths: Sequence[Path], templates: Path | None = None, detail: int | None = None) -> None:
+    """Write a report to every path, by its extension; say where on standard error."""
     from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
 
     for path in paths:
-        write_one(content, path, templates=templates, detail=detail, second=second)
+        write_one(content, path, templates=templates, detail=detail)
         if str(path) != "-":
             note(f"wrote {path}")
-    if any(path.suffix.lower() == ".pdf" for path in paths):
-        from gpureport.report import pdf  # noqa: PLC0415 - loads the report
-
-        if lack := pdf.lacks():
-            note(lack)

@@ -5,7 +5,6 @@ from pathlib import Path
 import click
 
 from gpureport.cli import analyses, gate, output
-from gpureport.cli.beside import Beside
 from gpureport.cli.chain import StepOptions, recordings, step_options
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.values import Detail
@@ -59,14 +58,11 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     broken one of --fail-on ends it with 1.
     """
     output.check(outputs, templates=templates, detail=detail)
-    with Beside(draws=output.drawn(outputs)) as beside:
-        beside.begin(source, options)
-        policy = gate.alone(config, fail_on)
-        found = recordings(source, chain, options, tolerant=not fail_on, found=beside.read)
-        output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
-        beside.go_on(found)
-        analysed = analyses.analysed(found, select, ignore, config, prices, beside)
-        checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
-        content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
-        output.write(content, outputs, templates, detail, beside.second)
+    policy = gate.alone(config, fail_on)
+    found = recordings(source, chain, options, tolerant=not fail_on)
+    output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
+    analysed = analyses.analysed(found, select, ignore, config, prices)
+    checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
+    content = output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
+    output.write(content, outputs, templates, detail)
     return gate.failed(checks)

@@ -1,7 +1,6 @@
 """What a person names on the command line, as recordings."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,14 +15,11 @@ from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from gpureport.cli.options import SourceOptions
     from gpureport.importers import CutReading, Reading, TrackedReading
     from gpureport.importers.tracked import Tracker
     from gpureport.recording import Recording
     from gpureport.store import Store
-    from gpureport.store.store import Entry
 
 
 def store(options: "SourceOptions") -> "Store":
@@ -134,23 +130,7 @@ def _one_name(options: "SourceOptions", runs: int) -> None:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
 
 
-def entries(sources: Sequence[str], options: "SourceOptions") -> dict[str, "Entry"]:
-    """Return the runs of the store that sources name, by what names them; what cannot be looked up is left out."""
-    found: dict[str, Entry] = {}
-    for source in () if options.as_one_run else sources:
-        if not names_source(source, options):
-            with suppress(StoreError):
-                found[source] = store(options).named(source)
-    return found
-
-
-def recordings(
-    sources: Sequence[str],
-    options: "SourceOptions",
-    *,
-    tolerant: bool = False,
-    found: "Mapping[str, Future[Recording]] | None" = None,
-) -> list["Recording"]:
+def recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return every run named: files and folders are read, anything else is looked up in the store.
 
     Args:
@@ -158,12 +138,11 @@ def recordings(
         options: how it is read.
         tolerant: whether a log of a folder that cannot be read is told on standard error and left out, where another
             one of the folder can be read.
-        found: runs of the store that are being read already, by what names them.
 
     Raises:
         SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
     """
-    read = _found(sources, options, found or {}, tolerant=tolerant)
+    read = _found(sources, options, tolerant=tolerant)
     _one_name(options, len(read))
     if not options.anonymise:
         return read if options.name else _told_apart(read)
@@ -180,9 +159,7 @@ def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:
     return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
 
 
-def _found(
-    sources: Sequence[str], options: "SourceOptions", stored: "Mapping[str, Future[Recording]]", *, tolerant: bool
-) -> list["Recording"]:
+def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
     """Return every run named, read or from the store."""
     if options.as_one_run:
         return _read(sources, options)
@@ -194,7 +171,7 @@ def _found(
                 _tell_path_from_run(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.strict)
             else:
-                found += jobs.recordings(_stored(source, own, stored.get(source)), own.job)
+                found += jobs.recordings(_stored(source, own), own.job)
         except InternalError as error:
             failures.append(error)
             if not tolerant:
@@ -299,12 +276,12 @@ def _looks_like_path(source: str) -> bool:
     return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
 
 
-def _stored(name: str, options: "SourceOptions", begun: "Future[Recording] | None") -> "Recording":
-    """Return a run of the store, read where that was not begun, with what the options say about it."""
+def _stored(name: str, options: "SourceOptions") -> "Recording":
+    """Return a run of the store with what the options say about it."""
     from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
 
     place = store(options)
-    recording = begun.result() if begun else place.read(place.named(name))
+    recording = place.read(place.named(name))
     if options.placing:
         raise SettingsError(
             options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"

@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
 
 from gpureport.errors import SourceError
-from gpureport.hash_ahead import FileState, taken
 from gpureport.importers.wording import counted
 
 BLOCK = 2**20
@@ -76,21 +74,30 @@ class Account:
         return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells whether a file was written to."""
+
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> "FileState":
+        """Return the state of a file now."""
+        found = path.stat()
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 class RawFile:
     """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
 
     Whatever is read for the first time is hashed. The hash can be asked for before the end: then the rest is read
-    for it at once, and again when it is parsed; `settle` makes sure that both saw the same. One thread may ask for the
-    hash while another one reads.
+    for it at once, and again when it is parsed; `settle` makes sure that both saw the same.
     """
 
-    def __init__(self, path: Path, *, begun: bool = False) -> None:
-        """Take a file; it is looked at when it is first read.
-
-        Args:
-            path: the file.
-            begun: whether to go on with the hash that was begun ahead, if it was.
-        """
+    def __init__(self, path: Path) -> None:
+        """Take a file; it is looked at when it is first read."""
         self.path = path
         self.account = Account()
         self.watch: Callable[[int], None] | None = None
@@ -100,8 +107,6 @@ class RawFile:
         self._hashed = 0
         self._ended = False
         self._again = False
-        self._begun = begun
-        self._lock = Lock()
 
     def again(self) -> "RawFile":
         """Return the file to be read once more on the side, as long as it is now."""
@@ -123,7 +128,6 @@ class RawFile:
     def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
         """Yield its bytes from the start."""
         at = 0
-        self._go_on()
         with self.path.open("rb", buffering=0) as file:
             while block := file.read(min(size, self.size - at)):
                 self._hash(block, at)
@@ -133,29 +137,19 @@ class RawFile:
                 yield block
         self._ended = True
 
-    def _go_on(self) -> None:
-        """Take over the hash that was begun ahead; what it stands for is read again."""
-        with self._lock:
-            ahead = taken(self.path) if self._begun else None
-            self._begun = False
-            if ahead is not None:
-                self._state, self._hasher, self._hashed = ahead.state, ahead.hasher, ahead.hashed
-                self._again = True
-
     def _hash(self, block: bytes, at: int) -> None:
         """Hash what of a block was not hashed before."""
-        with self._lock:
-            known = self._hashed - at
-            self._again |= known > 0
-            if known < len(block):
-                self._wait()
-                fresh = memoryview(block)[max(known, 0) :]
-                if len(fresh) < _SMALL:
-                    self._hasher.update(fresh)
-                else:
-                    # aside, while the block is parsed; the interpreter is not held meanwhile
-                    self._hashing = _hashers().submit(self._hasher.update, fresh)
-                self._hashed = at + len(block)
+        known = self._hashed - at
+        self._again |= known > 0
+        if known < len(block):
+            self._wait()
+            fresh = memoryview(block)[max(known, 0) :]
+            if len(fresh) < _SMALL:
+                self._hasher.update(fresh)
+            else:
+                # aside, while the block is parsed; the interpreter is not held meanwhile
+                self._hashing = _hashers().submit(self._hasher.update, fresh)
+            self._hashed = at + len(block)
 
     def _wait(self) -> None:
         """Wait until the block before is hashed."""
@@ -165,7 +159,6 @@ class RawFile:
 
     def sha256(self) -> str:
         """Return the hash of its bytes, after reading those that were not read yet."""
-        self._go_on()
         if not self._ended and self._hashed < self.size:
             with self.path.open("rb", buffering=0) as file:
                 at = file.seek(self._hashed)
@@ -173,9 +166,8 @@ class RawFile:
                     self._hash(block, at)
                     at += len(block)
         self._ended = True
-        with self._lock:
-            self._wait()
-            return self._hasher.hexdigest()
+        self._wait()
+        return self._hasher.hexdigest()
 
     @property
     def hashed(self) -> int:

@@ -63,7 +63,7 @@ class Reading:
         """
         self._strict = strict
         self._inputs = inputs
-        self._files = [RawFile(each.path, begun=True) for each in inputs]
+        self._files = [RawFile(each.path) for each in inputs]
         self._merged = as_one_run and len(inputs) > 1
         self._placement = placement
         self.labels = labels

@@ -13,7 +13,6 @@ from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 from gpureport.findings import Outcome, Practice
 from gpureport.report import display, figures, hover, same_answers, same_facts, series, side_by_side, themes
 from gpureport.report.model import Report
-from gpureport.second_process import SecondProcess
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
 _PILLS = {
@@ -58,13 +57,7 @@ def _digest(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def render(
-    report: Report,
-    templates: Path | None = None,
-    detail: int | None = None,
-    back: str = "",
-    second: SecondProcess | None = None,
-) -> str:
+def render(report: Report, templates: Path | None = None, detail: int | None = None, back: str = "") -> str:
     """Return the report as a page.
 
     Args:
@@ -72,19 +65,15 @@ def render(
         templates: folder whose `report.html`, `report.css`, parts or scripts stand in for those shipped.
         detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
         back: address of the page the report belongs to, as seen from it; empty for a report by itself.
-        second: draws the figures meanwhile.
 
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
     """
     with themes.located(templates):
-        return _page(report, templates, detail, back, second)
+        return _page(report, templates, detail, back)
 
 
-def _page(report: Report, templates: Path | None, detail: int | None, back: str, second: SecondProcess | None) -> str:
-    drawing = figures.asked(
-        figures.wanted(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)]), second
-    )
+def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
     pages = environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
     pages.filters |= {"term": hover.term(report.method.definitions), "meaning": hover.meaning(defined)}
@@ -100,7 +89,7 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str,
     panels = report.comparison.charts if report.comparison else ()
     headline, further = display.headline(report.verdict.sentence)
     template = pages.get_template(TEMPLATE)
-    drawn = drawing.result()
+    drawn = figures.draw(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
     return template.render(
         report=report,
         back=back,

@@ -13,7 +13,6 @@ from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
     from gpureport.report.model import Report
-    from gpureport.second_process import SecondProcess
 
 FORMATS = {
     ".html": "gpureport.report.html",
@@ -32,7 +31,7 @@ _NAMED = {"metrics.txt": ".prom"}
 """Names of files that CI servers ask for, whose extension is that of another format."""
 
 _THEMED = {".html", ".pdf"}
-"""Formats whose templates a person can replace, and whose figures a second process can draw."""
+"""Formats whose templates a person can replace."""
 
 _SAMPLED = ".html"
 """The format that holds samples."""
@@ -86,18 +85,7 @@ def _kind(path: Path) -> str:
     return _NAMED.get(path.name.lower(), path.suffix.lower())
 
 
-def drawn(paths: Sequence[Path]) -> bool:
-    """Return whether a second process could draw figures of a file."""
-    return not _THEMED.isdisjoint(map(_kind, paths))
-
-
-def render(
-    report: "Report",
-    extension: str,
-    templates: Path | None = None,
-    detail: int | None = None,
-    second: "SecondProcess | None" = None,
-) -> bytes:
+def render(report: "Report", extension: str, templates: Path | None = None, detail: int | None = None) -> bytes:
     """Return the report in the format of an extension (`.html`), text as UTF-8.
 
     Args:
@@ -105,7 +93,6 @@ def render(
         extension: which format.
         templates: folder whose templates stand in for those shipped, for formats made from templates.
         detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample; by size when None.
-        second: draws figures meanwhile, of formats that hold some.
 
     Raises:
         RenderError: when no format has the extension.
@@ -114,20 +101,13 @@ def render(
     kind = extension.lower()
     renderer = import_module(FORMATS[kind])
     if kind == _SAMPLED:
-        content = renderer.render(report, templates, detail, second=second)
+        content = renderer.render(report, templates, detail)
     else:
-        content = renderer.render(report, templates, second) if kind in _THEMED else renderer.render(report)
+        content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
     return content if isinstance(content, bytes) else str(content).encode()
 
 
-def write(
-    report: "Report",
-    path: Path | str,
-    *,
-    templates: Path | None = None,
-    detail: int | None = None,
-    second: "SecondProcess | None" = None,
-) -> None:
+def write(report: "Report", path: Path | str, *, templates: Path | None = None, detail: int | None = None) -> None:
     """Write the report in the format that the extension names; `-` is plain text on standard output.
 
     Folders are made, the file appears whole or not at all.
@@ -137,7 +117,6 @@ def write(
         path: where to.
         templates: folder whose templates stand in for those shipped.
         detail: as `render` takes it.
-        second: as `render` takes it.
 
     Raises:
         RenderError: when no format has the extension, or the file cannot be written.
@@ -147,7 +126,7 @@ def write(
         return
     target = Path(path)
     check(target)
-    put(target, render(report, _kind(target), templates, detail, second))
+    put(target, render(report, _kind(target), templates, detail))
 
 
 def put(target: Path, content: bytes) -> None:

@@ -1,40 +1,24 @@
-"""The report as PDF: set by typst, or drawn in a plainer form where typst is not installed."""
+"""The report as PDF, set by typst."""
 
 import os
-from importlib.util import find_spec
 from pathlib import Path
 
 from gpureport.errors import RenderError
+from gpureport.report import typeset
 from gpureport.report.model import Report
-from gpureport.second_process import SecondProcess
-
-PLAINER = "typst is not installed, so the PDF is plainer, without tags and links; pip install typst for a better one"
 
 
-def render(report: Report, templates: Path | None = None, second: SecondProcess | None = None) -> bytes:
+def render(report: Report, templates: Path | None = None) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
-        templates: folder whose `report.typ` stands in for the one shipped, and whose pictures and fonts it can use;
-            where typst is not installed it is not looked at.
-        second: draws the figures meanwhile, for typst.
+        templates: folder whose `report.typ` stands in for the one shipped, and whose pictures and fonts it can use.
 
     Raises:
         RenderError: when fonts are missing or the template cannot be set.
     """
-    if lacks():
-        from gpureport.report import pdf_pages  # noqa: PLC0415 - only where typst is missing
-
-        return pdf_pages.render(report, _date(report))
-    from gpureport.report import typeset  # noqa: PLC0415 - needs typst
-
-    return typeset.render(report, _date(report), templates, second)
-
-
-def lacks() -> str:
-    """Return in words what a PDF made on this machine lacks; empty when nothing."""
-    return "" if find_spec("typst") else PLAINER
+    return typeset.render(report, _date(report), templates)
 
 
 def _date(report: Report) -> int:

@@ -22,7 +22,6 @@ from gpureport.recording import Recording
 from gpureport.report import display, figures, fonts, said_once, strips
 from gpureport.report.model import Report
 from gpureport.report.parts import Timeline
-from gpureport.second_process import Answer, SecondProcess
 
 TEMPLATE = "report.typ"
 _MODEL = "model.json"
@@ -58,19 +57,17 @@ class Figures:
     timelines: tuple[tuple[Drawn, ...], ...]
 
 
-def render(report: Report, date: int, templates: Path | None = None, second: SecondProcess | None = None) -> bytes:
+def render(report: Report, date: int, templates: Path | None = None) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
         date: when the file is dated, in seconds since 1970.
         templates: folder whose `report.typ` stands in for the one shipped; pictures and fonts in it can be used.
-        second: draws the figures meanwhile.
 
     Raises:
         RenderError: when fonts are missing or the template cannot be set.
     """
-    drawing = figures.asked(figures.wanted(report, list(_parts(report)), _WIDTH), second)
     own = templates / TEMPLATE if templates else None
     template = own if own and own.is_file() else resources.folder("templates") / TEMPLATE
     added = fonts.added(templates)
@@ -79,7 +76,7 @@ def render(report: Report, date: int, templates: Path | None = None, second: Sec
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
             _copy(folder, template, templates, paths)
-            _write(report, folder, drawing, fonts.characters(paths), fonts.families(added))
+            _write(report, folder, fonts.characters(paths), fonts.families(added))
             return _compiled(folder, template, date)
     except OSError as error:
         hint = "make room there, or set TMPDIR"
@@ -115,19 +112,13 @@ def _compiled(folder: Path, template: Path, date: int) -> bytes:
     return content
 
 
-def _write(
-    report: Report,
-    folder: Path,
-    drawing: Answer[figures.Drawn],
-    drawable: frozenset[int],
-    families: Collection[str],
-) -> None:
+def _write(report: Report, folder: Path, drawable: frozenset[int], families: Collection[str]) -> None:
     """Write the content and the figures for the template to read."""
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
         "once": asdict(said_once.of(report)),
-        "figures": asdict(_figures(report, folder, drawing.result(), drawable)),
+        "figures": asdict(_figures(report, folder, drawable)),
         "fonts": list(families),
         "missing": _told(fonts.absent(content, drawable)),
     }
@@ -142,8 +133,10 @@ def _parts(report: Report) -> Iterator[tuple[Timeline, str]]:
             yield page, f"run{at}-{part}"
 
 
-def _figures(report: Report, folder: Path, drawn: figures.Drawn, drawable: frozenset[int]) -> Figures:
-    """Write the figures into files of the folder."""
+def _figures(report: Report, folder: Path, drawable: frozenset[int]) -> Figures:
+    """Draw the figures into files of the folder."""
+    parts = list(_parts(report))
+    drawn = figures.draw(report, parts, _WIDTH)
 
     def saved(name: str, svg: str) -> Drawn:
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
@@ -152,8 +145,7 @@ def _figures(report: Report, folder: Path, drawn: figures.Drawn, drawable: froze
         (folder / f"{name}.svg").write_text(fonts.replaced(document, drawable), encoding="utf-8")
         return Drawn(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
 
-    names = [name for _, name in _parts(report)]
-    strips_of = iter([saved(name, svg) for name, svg in zip(names, drawn.timelines, strict=True)])
+    strips_of = iter([saved(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
     return Figures(
         bars=saved("bars", drawn.bars) if drawn.bars else None,
         panels=tuple(saved(f"panel{at}", svg) for at, svg in enumerate(drawn.panels)),

@@ -5,15 +5,13 @@ Delta encoding of the stamps is what makes the file small; every other column is
 an error instead of a wrong value, at no measurable cost.
 """
 
-from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from functools import cache
 from hashlib import file_digest, sha256
 from itertools import accumulate
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,8 +19,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.recording import KEY_FIELDS, METRIC_TYPES, TRAINING_SCHEMA, arranged, in_time_order, no_training
-from gpureport.store.row_groups import Encoded, RowGroupFile, encode
+from gpureport.recording import KEY_FIELDS, METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, arranged, in_time_order, no_training
 
 ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
@@ -33,8 +30,6 @@ Fewer make the end of a log shorter, at which nothing is left to be parsed meanw
 """
 _LEVEL = 5
 """Of zstd: 2 % fewer bytes than 3, and nothing is gained above (measured 1 to 9)."""
-_ENCODERS = 2
-"""Row groups that are encoded at a time."""
 _PAGE_BYTES, _MOST_ROWS = 64 * 2**20, 2**20
 _KEYS = tuple(field.name for field in KEY_FIELDS)
 _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=False)
@@ -43,17 +38,17 @@ _RUN_ID = pa.field("run_id", pa.dictionary(pa.int32(), pa.string()), nullable=Fa
 class SeriesWriter:
     """Writes batches of one device each; holds about a million rows of all devices in memory at most.
 
-    Row groups are encoded aside, two at a time, while the next batches are read.
+    Arrow wants to know the columns of a file before its first row, and a log may name one late: then another file is
+    begun, and in the end all become one.
     """
 
     def __init__(self, path: Path, run_id: Callable[[], str]) -> None:
-        """Prepare to write; the file is made, and the run's id asked for, with the first row group."""
+        """Prepare to write; a file is made, and the run's id asked for, with the first row group."""
         self._path = path
         self._run_id = cache(run_id)
-        self._asking = Lock()
-        self._file: RowGroupFile | None = None
-        self._aside = ThreadPoolExecutor(_ENCODERS, thread_name_prefix="parquet")
-        self._encoding: deque[Future[Encoded]] = deque()
+        self._parts: list[Path] = []
+        self._writer: parquet.ParquetWriter | None = None
+        self._schema = pa.schema([])
         self._held: dict[str, list[pa.Table]] = {}
         self._rows: Counter[str] = Counter()
         self._columns: dict[str, None] = dict.fromkeys(name for name in _KEYS if name != "stage")
@@ -74,7 +69,7 @@ class SeriesWriter:
     def close(self, devices: Sequence[str], renamed: Mapping[str, str] | None = None) -> tuple[str, ...]:
         """Write what is left, in the order of `devices`; return the columns that were recorded, in order.
 
-        Rows that came in another order than that of devices and time are written once more.
+        Rows that came in another order than that of devices and time, or in several files, are written once more.
 
         Args:
             devices: device ids in the end.
@@ -83,65 +78,71 @@ class SeriesWriter:
         for device in [*(renamed or {}), *devices]:
             if self._held.get(device):
                 self._write(device)
-        while self._encoding:
-            self._take()
-        self._aside.shutdown()
         # a run of a tracker may hold training metrics alone
-        file = self._file or RowGroupFile(self._path)
-        file.close(_schema(self._columns), _options(self._columns))
-        if renamed or not self._ordered:
+        (self._writer or self._begin()).close()
+        if renamed or not self._ordered or len(self._parts) > 1:
             self._rearrange(devices, renamed or {})
+        else:
+            self._parts[0].rename(self._path)
         known = [name for name in (*_KEYS, *METRIC_TYPES) if name in self._columns]
-        return (*known, *(name for name in self._columns if name not in {*METRIC_TYPES, *_KEYS}))
+        return (*known, *_extras(self._columns))
 
     def abandon(self) -> None:
         """Close the file without caring for its content."""
-        self._aside.shutdown(cancel_futures=True)
-        if self._file is not None:
+        if self._writer is not None:
             with suppress(OSError):
-                self._file.abandon()
+                self._writer.close()
 
     def _write(self, device: str) -> None:
-        """Have the rows held of a device encoded, once one of those before is written."""
+        """Write the rows held of a device as a row group."""
         table = pa.concat_tables(self._held.pop(device), promote_options="default")
         del self._rows[device]
         times = columns.integers(table.column("timestamp"))
         rises = times[0] >= self._newest.get(device, times[0]) and bool((times[1:] >= times[:-1]).all())
         self._ordered = self._ordered and rises
         self._newest[device] = int(times[-1])
-        if len(self._encoding) >= _ENCODERS:
-            self._take()
-        self._encoding.append(self._aside.submit(self._encoded, table))
+        writer = self._writer
+        if writer is None or self._columns.keys() - {*self._schema.names}:
+            writer = self._begin()
+        self._put(writer, table)
 
-    def _encoded(self, table: "pa.Table") -> Encoded:
-        """Return rows of one device as a row group, without the columns in which none has a value."""
-        held = [name for name in table.column_names if table.column(name).null_count < len(table)]
-        with self._asking:
-            # the rest of a log may be read for it: once, not by each thread
-            run_id = self._run_id()
-        return encode(_identified(table.select(held), run_id), _options(held))
+    def _begin(self) -> "parquet.ParquetWriter":
+        """Begin a file of the columns known by now."""
+        if self._writer is not None:
+            self._writer.close()
+        self._schema = _schema(self._columns)
+        self._parts.append(self._path.with_suffix(f".{len(self._parts)}"))
+        self._writer = self._opened(self._parts[-1])
+        return self._writer
 
-    def _take(self) -> None:
-        """Write what was encoded first; an error of it is raised here."""
-        encoded = self._encoding.popleft().result()
-        self._file = self._file or RowGroupFile(self._path)
-        self._file.take(encoded)
+    def _opened(self, path: Path) -> "parquet.ParquetWriter":
+        return parquet.ParquetWriter(path, self._schema, **_options(self._columns))
+
+    def _put(self, writer: "parquet.ParquetWriter", table: "pa.Table") -> None:
+        """Write rows of one device as a row group, with the id of the run and nulls for columns they lack."""
+        rows = len(table)
+        recorded = {name: table.column(name) for name in table.column_names}
+        recorded["run_id"] = pa.chunked_array([columns.category(self._run_id(), rows)])
+        arrays = [recorded.get(field.name, pa.nulls(rows, field.type)) for field in self._schema]
+        writer.write_table(pa.Table.from_arrays(arrays, schema=self._schema), row_group_size=rows)
 
     def _rearrange(self, devices: Iterable[str], renamed: Mapping[str, str]) -> None:
-        """Write the file again by device and time, because the log had its rows in another order."""
-        mixed = self._path.rename(self._path.with_suffix(".mixed"))
-        groups: dict[str, list[int]] = {}
-        again = RowGroupFile(self._path)
-        with parquet.ParquetFile(mixed) as file:
-            for index in range(file.num_row_groups):
-                device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
-                groups.setdefault(renamed.get(device, device), []).append(index)
+        """Write all files as one by device and time."""
+        with ExitStack() as opened:
+            files = [opened.enter_context(parquet.ParquetFile(part)) for part in self._parts]
+            groups: dict[str, list[tuple[parquet.ParquetFile, int]]] = {}
+            for file in files:
+                for index in range(file.num_row_groups):
+                    device = file.read_row_group(index, columns=["device"]).column("device")[0].as_py()
+                    groups.setdefault(renamed.get(device, device), []).append((file, index))
+            writer = opened.enter_context(self._opened(self._path))
             for device in (device for device in devices if device in groups):
-                table = in_time_order(file.read_row_groups(groups[device], columns=[*self._columns]), device)
+                tables = [file.read_row_group(index) for file, index in groups[device]]
+                table = in_time_order(pa.concat_tables(tables, promote_options="default"), device)
                 for start in range(0, len(table), ROW_GROUP):
-                    again.take(self._encoded(table.slice(start, ROW_GROUP)))
-        again.close(_schema(self._columns), _options(self._columns))
-        mixed.unlink()
+                    self._put(writer, table.slice(start, ROW_GROUP))
+        for part in self._parts:
+            part.unlink()
 
 
 def _options(recorded: Iterable[str]) -> dict[str, Any]:
@@ -161,26 +162,16 @@ def _options(recorded: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def _schema(recorded: Iterable[str]) -> "pa.Schema":
-    """Return run_id, the keys and every metric, recorded or not, so that all runs share their columns; then extras."""
-    extras = [name for name in recorded if name not in {*METRIC_TYPES, *_KEYS}]
+def _schema(recorded: Collection[str]) -> "pa.Schema":
+    """Return run_id, the keys and the metrics that were recorded, then extras."""
     text = pa.dictionary(pa.int32(), pa.string())
-    return pa.schema(
-        [
-            _RUN_ID,
-            *KEY_FIELDS,
-            *(pa.field(name, kind) for name, kind in METRIC_TYPES.items()),
-            *(pa.field(name, text) for name in extras),
-        ]
-    )
+    known = [field for field in SCHEMA if field.name in recorded]
+    return pa.schema([_RUN_ID, *known, *(pa.field(name, text) for name in _extras(recorded))])
 
 
-def _identified(table: "pa.Table", run_id: str) -> "pa.Table":
-    """Return a table with the id of its run, its columns in the order of the schema."""
-    recorded = {name: table.column(name) for name in table.column_names}
-    recorded["run_id"] = pa.chunked_array([columns.category(run_id, len(table))])
-    schema = pa.schema([field for field in _schema(table.column_names) if field.name in recorded])
-    return pa.Table.from_arrays([recorded[field.name] for field in schema], schema=schema)
+def _extras(recorded: Iterable[str]) -> list[str]:
+    """Return the columns that are not those of a metric, in order."""
+    return [name for name in recorded if name not in SCHEMA.names]
 
 
 def digest(path: Path) -> str:

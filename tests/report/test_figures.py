@@ -99,4 +99,4 @@ def test_narrow_bars_are_for_pages_alone(steps: Report) -> None:
     """A page holds both, the narrow ones hidden where no style sheet applies; paper has a width of its own."""
     page = html.render(steps)
     assert page.count('<div id="narrow" hidden><svg') == 1
-    assert figures.draw(figures.wanted(steps, (), width=500.0)).narrow is None
+    assert figures.draw(steps, (), width=500.0).narrow is None

@@ -139,6 +139,13 @@ def test_names_are_text(name: str, tmp_path: Path) -> None:
 
 
 @needs_poppler
+def test_a_run_without_gpus(tmp_path: Path) -> None:
+    """Nothing to draw is said in words."""
+    path = _saved(_build(examples.pair(examples.run(gpus=0))), tmp_path)
+    assert "No GPU was recorded, so GPU time could not be divided." in pdf_reading.text(path)
+
+
+@needs_poppler
 def test_the_hostile_report_is_text(hostile: Report, tmp_path: Path) -> None:
     """The same for all texts at once, without escape codes."""
     text = pdf_reading.text(_saved(hostile, tmp_path))

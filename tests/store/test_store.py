@@ -11,6 +11,7 @@ from pathlib import Path
 
 import duckdb
 import pandas as pd
+import polars as pl
 import pytest
 from pyarrow import parquet
 
@@ -68,21 +69,42 @@ def test_a_column_named_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
     text = log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(second)}, odd" for second in range(40, 60)), ""])
     store = Store(tmp_path / "store")
-    series = store.read(stored(store, tmp_path / "a", text)).series
+    entry = stored(store, tmp_path / "a", text)
+    series = store.read(entry).series
     assert series.column("extra_new_field").to_pylist()[:60] == [None] * 40 + ["odd"] * 20
+    assert series.equals(reading(tmp_path / "a", text).recording().series)
+    assert {path.name for path in entry.folder.iterdir()} == {"hardware.parquet", "run.json"}
 
 
 def test_other_tools_read_it(tmp_path: Path) -> None:
-    """DuckDB and pandas read a whole fleet of runs with one glob, whatever columns each has."""
+    """DuckDB, polars and pandas read a whole fleet of runs, whatever columns each has."""
     store = Store(tmp_path / "store")
     stored(store, tmp_path / "a")
     stored(store, tmp_path / "b", "timestamp, temperature.gpu\n2026/03/14 09:00:05.000, 40\n")
-    pattern = str(tmp_path / "store" / "runs" / "*" / "hardware.parquet")
-    query = f"select run_id, count(gpu_utilization_ratio), max(gpu_temperature_celsius) from '{pattern}' group by 1"  # noqa: S608 - a path of this test
+    pattern = tmp_path / "store" / "runs" / "*" / "hardware.parquet"
+    used, hot = "gpu_utilization_ratio", "gpu_temperature_celsius"
+    union = f"read_parquet('{pattern}', union_by_name = true)"
+    query = f"select run_id, count({used}), max({hot}) from {union} group by 1"  # noqa: S608 - a path of this test
     rows = duckdb.connect().execute(query).fetchall()
-    assert sorted((used, hot) for _, used, hot in rows) == [(0, 40.0), (60, None)]
-    frame = pd.read_parquet(next((tmp_path / "store" / "runs").iterdir()) / "hardware.parquet")
-    assert {"run_id", "device", "timestamp", "stage", "imputed", "gpu_power_watts"} <= set(frame.columns)
+    assert sorted((count, most) for _, count, most in rows) == [(0, 40.0), (60, None)]
+    files = sorted((tmp_path / "store" / "runs").glob("*/hardware.parquet"))
+    polars = pl.concat(map(pl.scan_parquet, files), how="diagonal").group_by("run_id")
+    counted = polars.agg(pl.col(used).count(), pl.col(hot).max()).collect()
+    assert sorted(counted.select(used, hot).rows()) == [(0, 40.0), (60, None)]
+    pandas = pd.concat(map(pd.read_parquet, files)).groupby("run_id", observed=True)
+    assert sorted(pandas[used].count()) == [0, 60]
+    assert pandas[hot].max().dropna().tolist() == [40.0]
+
+
+def test_a_file_holds_what_was_recorded(tmp_path: Path) -> None:
+    """Besides the id of the run there are the columns that a source has, and no others."""
+    entry = stored(Store(tmp_path / "store"), tmp_path / "a")
+    names = parquet.read_schema(entry.folder / "hardware.parquet").names
+    assert names == ["run_id", *entry.stored.columns]
+    assert names[1:4] == ["device", "timestamp", "imputed"]
+    assert {*names[4:]} == {
+        *("gpu_utilization_ratio", "gpu_memory_used_bytes", "gpu_power_watts", "cpu_utilization_ratio")
+    }
 
 
 def test_the_same_bytes_are_the_same_run(tmp_path: Path) -> None:

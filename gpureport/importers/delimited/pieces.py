@@ -11,8 +11,6 @@ from gpureport.importers.raw import BLOCK, Account, RawFile
 
 PIECE_BYTES = 5 * 2**20
 """Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
-_LONG = 2**20
-"""Bytes that take a form some milliseconds, far more than a thread takes to wake up (pragmatic)."""
 _HEAD_BLOCKS = 256
 _NEWLINE = ord("\n")
 
@@ -33,11 +31,6 @@ class Piece:
     first_line: int
     last: bool
     lines: int
-
-
-def long(data: bytes) -> bool:
-    """Return whether text is so long that another thread is worth its while for what follows it."""
-    return len(data) >= _LONG
 
 
 def head_text(head: bytes) -> str:

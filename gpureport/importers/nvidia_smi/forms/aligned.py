@@ -14,7 +14,7 @@ from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.cells import CUT_CELL
 from gpureport.importers.delimited.line_table import is_text
 from gpureport.importers.delimited.parts import LineKind, OddLine
-from gpureport.importers.delimited.pieces import Piece, long
+from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.reasons import BEFORE_HEADER, NOT_TEXT, NUL_BYTES, WRONG_CELLS
 
@@ -76,10 +76,6 @@ class AlignedLines:
             damaged=damaged,
             cut=cut,
         )
-
-    def many(self) -> bool:
-        """Return whether they are so many that those of the next piece are worth another thread."""
-        return long(self.piece.data)
 
     def __len__(self) -> int:
         """Return the number of lines."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.ahead import ahead
 from gpureport.importers.assembly import Values, columns_of
 from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.layout import Layout
@@ -69,7 +68,7 @@ class Dmon:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield of each piece the lines that are no rows, then a chunk for each stretch under the same headings."""
-        for lines in ahead(map(AlignedLines.of, log), AlignedLines.many):
+        for lines in map(AlignedLines.of, log):
             odd = Odd(lines)
             rows = [chunk for run in list(self._runs(lines, odd)) for chunk in self._rows(lines, run, odd)]
             yield odd.chunk((CUT,) if lines.cut else ())

@@ -8,11 +8,10 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.ahead import ahead
 from gpureport.importers.assembly import Values
 from gpureport.importers.chunks import Chunk
 from gpureport.importers.delimited.parts import LineKind, OddLine
-from gpureport.importers.delimited.pieces import Piece, long
+from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms import terminal
 from gpureport.importers.nvidia_smi.forms.frames import Frames, LineShape
 from gpureport.importers.nvidia_smi.forms.strays import stray
@@ -64,7 +63,7 @@ class Tables:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield the rows of each piece, those of its last table with the next piece, into which it may go on."""
-        for stretch in ahead(self._stretches(log), _long):
+        for stretch in self._stretches(log):
             yield from self._read(*stretch)
 
     def _stretches(self, log: Iterable[Piece]) -> Iterator[_Stretch]:
@@ -129,12 +128,6 @@ class Tables:
             absent=rows.absent(~rows.wrong),
             notes=tuple(note for note, holds in conditions.items() if holds) + rows.notes(),
         )
-
-
-def _long(stretch: _Stretch) -> bool:
-    """Return whether lines are so many that another thread is worth its while for the next ones."""
-    frames, _, _ = stretch
-    return long(frames.data)
 
 
 def _whole(frames: Frames, found: list[Opening]) -> int:
