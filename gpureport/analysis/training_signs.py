@@ -14,7 +14,7 @@ _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss",
 
 def trains(recording: Recording, said: Sequence[Moments]) -> bool:
     """Return whether params, metrics, stages, checkpoints or epochs say that a job trains."""
-    metrics = map(recognised, recording.training.column("name").unique().to_pylist())
+    metrics = (recognised(str(name)) for name in recording.training.column("name").unique().to_pylist())
     named = (*(name for name, _ in recording.run.params), *(stage.name for stage in recording.run.stages))
     return (
         bool(said)

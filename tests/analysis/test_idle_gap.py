@@ -120,13 +120,14 @@ def _starved(power: FloatArray | None = None) -> Recording:
     """Return a job that waits for its data, at 5 s, and 20 s of rest in the midst of that."""
     texture = np.where(np.random.default_rng(5).random(80) < 0.3, 0, 50)
     util = np.concatenate([steps((97, 100)), texture, steps((50, 1), (0, 8), (50, 1)), texture, steps((97, 100))])
-    return recording(util=util, cpu=steps((20, 500), (95, 850), (20, 500)), power=power, every=5.0)
+    watts = np.full(len(util), np.nan) if power is None else power
+    return recording(util=util, cpu=steps((20, 500), (95, 850), (20, 500)), power=watts, every=5.0)
 
 
 def test_a_surprising_run_within_a_wait_is_a_gap_of_its_own() -> None:
     """Samples 5 s apart tell eight zeros in a row from the texture around them; two or three they do not."""
     (gap,) = found(analyze(_starved()), "idle_gap")
-    assert spans(gap) == [(pytest.approx(905, abs=5), pytest.approx(945, abs=5))]
+    assert spans(gap)[0] == pytest.approx((905, 945), abs=5)
     assert gap.cause == "data"
 
 
