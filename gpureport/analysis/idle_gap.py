@@ -35,6 +35,8 @@ from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudge
 _UNUSED = "unused"
 _UNEXPLAINED = ("unknown", "periodic", idle_words.REQUESTS)
 """Causes that leave open whether the job had anything to do."""
+_NEARLY_ALL = 0.9
+"""Share of the bursts of a service that are short. Chosen, not measured: one in ten may be a busy spell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +78,11 @@ class IdleGap:
     knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
     metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
     disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), requests or input (at least ten gaps that do not recur, with a minute of
-    work or less between two of them, and no sign of training), else unknown. Gaps of a fifth of the job are a problem,
-    unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less than half
-    of the time between them. Signs of training are params, metrics and stages named so, checkpoints and epochs.
+    (nothing of these tells, but it recurs), requests or input (at least ten gaps of none of which more is known, nine
+    of ten with a minute of work or less between them, and no sign of training), else unknown. Gaps of a fifth of the
+    job are a problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it
+    works less than half of the time between them. Signs of training are params, metrics and stages named so,
+    checkpoints and epochs.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
@@ -254,26 +257,25 @@ class IdleGap:
         ]
 
     def _bursts(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
-        """Return the causes, that of requests for gaps of which nothing is known between many short bursts of work.
+        """Return the causes, that of requests where of no gap anything is known and nearly all work is short bursts.
 
         What recurs at one period is no load of requests, which come as they come.
         """
-        if len(gaps) < self.many_bursts.value or any(cause.name == "periodic" for cause in causes):
+        if len(gaps) < self.many_bursts.value or any(cause.name != "unknown" for cause in causes):
             return causes
         work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
-        usual = float(np.median(work))
-        if usual > self.burst.value:
+        long = float(np.quantile(work, _NEARLY_ALL))
+        if long > self.burst.value:
             return causes
         between = Evidence(
             metric="work between two gaps",
-            statistic="median",
-            observed=usual,
+            statistic="90 % quantile",
+            observed=long,
             unit="s",
             threshold=self.burst,
             relation="<=",
         )
-        named = Cause(name=idle_words.REQUESTS, evidence=(between,))
-        return [named if cause.name == "unknown" else cause for cause in causes]
+        return [Cause(name=idle_words.REQUESTS, evidence=(between,))] * len(causes)
 
     def _told(self) -> idle_causes.Limits:
         return idle_causes.Limits(

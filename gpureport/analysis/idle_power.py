@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport import columns
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 
@@ -24,9 +25,13 @@ class Power:
 
     Attributes:
         height: one value a sample, 0 at rest and 1 at work; NaN where it, or either of them, is not known.
+        watts: the same in watts, NaN where it is not known.
+        working: watts above which a GPU worked in the mean; infinite where that is not known.
     """
 
     height: FloatArray
+    watts: FloatArray
+    working: float
 
     def works(self, begin: int, past: int) -> bool:
         """Whether rows [begin, past) draw the power of work in the mean, whatever utilisation says.
@@ -34,9 +39,9 @@ class Power:
         Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none
         where there is none: a run of it that is high in the mean is no gap either.
         """
-        known = self.height[begin:past]
+        known = self.watts[begin:past]
         known = known[~np.isnan(known)]
-        return bool(len(known) and known.mean() > _HIGH)
+        return bool(len(known) and known.mean() > self.working)
 
     def highest(self, begin: int, past: int) -> float | None:
         """Return the highest height of rows [begin, past), None where it or that of the rows beside is not known."""
@@ -62,7 +67,13 @@ def beside(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> Power
     """
     known = ~np.isnan(watts)
     work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
-    if not len(work) or not len(within):
-        return Power(height=np.full(len(watts), np.nan))
-    full, rest = float(np.quantile(work, _FULL)), float(within.min())
-    return Power(height=(watts - rest) / (full - rest) if rest < full else np.full(len(watts), np.nan))
+    unknown = np.full(len(watts), np.nan)
+    if not len(work):
+        return Power(height=unknown, watts=watts, working=float("inf"))
+    floor = float(watts[known].min())
+    full, rest = float(np.quantile(work, _FULL)), float(within.min(initial=np.inf))
+    return Power(
+        height=(watts - rest) / (full - rest) if rest < full else unknown,
+        watts=watts,
+        working=floor + _HIGH * (columns.median(work) - floor),
+    )

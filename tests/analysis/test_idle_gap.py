@@ -315,3 +315,27 @@ def test_the_same_load_of_a_training_run_is_a_problem(sign: str) -> None:
         else with_training(run, [(5.0, "train_loss", 1.0), (9.0, "train_loss", 0.9)])
     )
     assert {gap.severity for gap in found(analyze(run), "idle_gap")} == {Severity.PROBLEM}
+
+
+@pytest.mark.parametrize("work", [(20, 200), (200, 200)], ids=["every other long", "all long"])
+def test_long_work_between_gaps_is_no_load_of_requests(work: tuple[int, int]) -> None:
+    """A job that stops for checkpoints works for minutes between them."""
+    rng = np.random.default_rng(8)
+    parts = [
+        (level, int(rng.uniform(0.6, 1.4) * n))
+        for _ in range(8)
+        for each in work
+        for level, n in ((97.0, each), (0.0, 70))
+    ]
+    gaps = found(analyze(recording(util=steps((97, 60), *parts, (97, 60)))), "idle_gap")
+    assert {gap.cause for gap in gaps} == {"unknown"}
+    assert {gap.severity for gap in gaps} == {Severity.PROBLEM}
+
+
+def test_gaps_beside_a_wait_for_data_are_no_requests() -> None:
+    """Where the cause of one gap is known, the job is known to be none of requests."""
+    util = np.concatenate([_answered(), np.full(300, 97.0)])
+    cpu = np.where(np.arange(len(util)) < len(util) - 300, 95.0, 20.0)
+    causes = {gap.cause for gap in found(analyze(recording(util=util, cpu=cpu)), "idle_gap")}
+    assert "data" in causes
+    assert "requests or input" not in causes
