@@ -137,6 +137,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         no_job={name: intervals.intervals(spans) for name, spans in context.no_job.items()},
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
+        whole_statistics=tuple(statistics_of(context.samples(name)) for name in context.no_job if name in gpus),
         gpu_time=tuple(times),
         findings=tuple(_told(finding, known) for finding in linked),
         not_judged=missing,

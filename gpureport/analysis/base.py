@@ -313,7 +313,8 @@ class Analysis:
         jobs: the jobs of the log, in the order of time; empty where no GPU worked.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         phases: start-up, steady and tail, in order.
-        statistics: one entry a device.
+        statistics: one entry a device, of GPUs over the time of the jobs.
+        whole_statistics: the same over the whole recording, of the GPUs with time in which no job held them.
         gpu_time: one entry a GPU.
         findings: by severity, then lost time, then start.
         not_judged: kinds that could not be judged, and why.
@@ -339,6 +340,7 @@ class Analysis:
     answers: tuple[Answer, ...] = ()
     checklist: tuple[ChecklistEntry, ...] = ()
     pauses: Pauses | None = None
+    whole_statistics: tuple[DeviceStatistics, ...] = ()
     coverage_ratio: float | None = None
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, tuple[Interval, ...]] = field(default_factory=dict)

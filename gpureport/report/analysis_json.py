@@ -54,6 +54,7 @@ def moment(microseconds: int, timezone: str | None) -> str:
 
 def _analysis(analysis: Analysis) -> dict[str, Any]:
     zone = analysis.run.timezone
+    whole = {each.device: each for each in analysis.whole_statistics}
     entry = {
         "run": _run(analysis.run),
         "quality": _quality(analysis, zone),
@@ -63,7 +64,8 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
             for device, spans in analysis.no_job.items()
         },
         "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
-        "statistics": {each.device: _statistics(each) for each in analysis.statistics},
+        "statistics": {each.device: _statistics(whole.get(each.device, each)) for each in analysis.statistics},
+        "job_statistics": {each.device: _statistics(each) for each in analysis.statistics if each.device in whole},
         "stages": {each.stage: {one.device: _statistics(one) for one in each.statistics} for each in analysis.stages},
         "gpu_time": {each.device: dict(each.seconds) for each in analysis.gpu_time},
         "throttle_ledger": [_ledger_entry(each) for each in analysis.throttle_ledger],

@@ -1,5 +1,7 @@
 """Several jobs in one log, and time of no job, in every format."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -74,3 +76,11 @@ def test_json_holds_the_jobs() -> None:
     assert '"jobs"' in document
     assert '"work_start"' in document
     assert '"no_job"' in document
+
+
+def test_json_holds_figures_of_the_recording_and_of_its_jobs() -> None:
+    """The time of no job is idle time of the recording, and of no job."""
+    run = recording(util=_UTIL, memory=_MEMORY)
+    (told,) = json.loads(analysis_json.render([analyze(run)]))["runs"]
+    idle = [told[name]["gpu:0"]["idle_seconds"] for name in ("statistics", "job_statistics")]
+    assert idle == pytest.approx([1830, 30], abs=2)
