@@ -7,6 +7,7 @@ _TESTS = Path(__file__).parent
 _CLOCKS = re.compile(r"\b(?:process_time|perf_counter|thread_time|monotonic)(?:_ns)?\b|\btimeit\b|\bmark\.timeout\b")
 _ELSEWHERE = {
     Path("fuzz/measuring.py"): "run by hand",
+    Path("fuzz/recordings_by_hand.py"): "as above",
     Path("importers/mlflow/real.py"): "waits for a server to start",
     Path("store/forking.py"): "times an ingest so that the next ones are killed halfway",
 }
