@@ -104,6 +104,9 @@ class StartupIdle:
                 yield _lone(kind, step)
             return
         sampled = _resting(log, interval, devices or context.gpus(), 1.0)
+        if not sampled:
+            # memory tells that no job held a GPU, and nothing what the GPU did
+            return
         held = interval.seconds * (resting / (resting + free))
         share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
         light = 1 - _resting(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled

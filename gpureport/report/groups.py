@@ -105,7 +105,7 @@ def unknown_loss(findings: Sequence[Finding]) -> bool:
 def lost(group: Group, ratio: float | None) -> str:
     """Return the GPU time lost in words."""
     unknown = unknown_loss(group.findings)
-    if group.lost is None:
+    if not group.lost:
         return "loss not known" if unknown else "no direct loss"
     stated = group.run.analysis.cost
     parts = [f"{display.percent(ratio)} of the run"] if ratio is not None else []

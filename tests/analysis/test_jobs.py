@@ -148,3 +148,9 @@ def test_jobs_of_a_recording_are_those_of_its_analysis() -> None:
     """Whoever wants one of them need not judge the whole log."""
     log = _log((_WORK, 600), (_EMPTY, 7200), (_WORK, 600))
     assert jobs.jobs_of(log) == analyze(log).jobs
+
+
+def test_an_end_without_utilisation_is_no_rest() -> None:
+    """Memory tells that no job holds the GPU; nothing tells whether it rests."""
+    log = recording(util=steps((97, 600), (np.nan, 300)), memory=steps((20, 600), (0, 300)))
+    assert found(analyze(log), "tail_idle") == []
