@@ -19,6 +19,7 @@ def background(page: "Page") -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
+@pytest.mark.smoke
 def test_it_loads_nothing_and_complains_of_nothing(browser: "Browser", page_file: Path) -> None:
     """One request, no message, the title of the report."""
     page = browser.new_page()
