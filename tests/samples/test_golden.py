@@ -38,7 +38,7 @@ def analyzed(folder: str) -> Digest:
     options = [word for option, path in beside if path.exists() for word in (option, str(path))]
     options += next((scenario.options for scenario in SCENARIOS if scenario.folder == folder), ())
     written = io.StringIO()
-    with redirect_stdout(written), pytest.raises(SystemExit, match="^0$"):
+    with redirect_stdout(written), pytest.raises(SystemExit, match=r"^0$"):
         main(["analyze", str(log), *options, "--format", "json"])
     run: Digest = json.loads(written.getvalue())["runs"][0]
     return run
