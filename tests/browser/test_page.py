@@ -8,7 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.smoke]
 
 _STRICT = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
 """What Jenkins serves archived pages with: no script, and no style sheet inside the page."""
@@ -19,7 +19,6 @@ def background(page: "Page") -> str:
     return str(page.evaluate("getComputedStyle(document.body).backgroundColor"))
 
 
-@pytest.mark.smoke
 def test_it_loads_nothing_and_complains_of_nothing(browser: "Browser", page_file: Path) -> None:
     """One request, no message, the title of the report."""
     page = browser.new_page()
