@@ -7,7 +7,7 @@ settings.register_profile("side by side", deadline=None)
 # how long an example takes says nothing while other tests run
 settings.load_profile("side by side")
 
-_LONG = ("tracker", "browser", "producers", "packaging", "stress")
+_LONG = ("tracker", "browser", "producers", "packaging", "stress", "corpus")
 """Marks of tests with real parts, which take longest."""
 
 
@@ -20,9 +20,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let tests with real parts begin, so that at the end no process waits for another one's."""
-    items.sort(key=lambda item: not any(item.get_closest_marker(name) for name in _LONG))
+    """Mark tests with real parts as slow, but for smoke tests; they begin, so that at the end no process waits."""
+    real = {item for item in items if any(item.get_closest_marker(name) for name in _LONG)}
+    for item in real:
+        if not item.get_closest_marker("smoke"):
+            item.add_marker("slow")
+    items.sort(key=lambda item: item not in real)
 
 
 @pytest.fixture

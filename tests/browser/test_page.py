@@ -8,7 +8,7 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.smoke]
 
 _STRICT = "sandbox; default-src 'none'; img-src 'self'; style-src 'self'"
 """What Jenkins serves archived pages with: no script, and no style sheet inside the page."""

@@ -152,6 +152,7 @@ def begun(bench: Bench, page: Path) -> Path:
     return remote
 
 
+@pytest.mark.slow
 def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """Two nights are recorded, with summary, pages and a pushed history; a third without a log fails with 4."""
     page = RECIPES / "github-actions.md"
@@ -169,6 +170,7 @@ def test_github(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     assert "No data." in (site / "index.html").read_text()
 
 
+@pytest.mark.slow
 def test_github_jobs_that_push_at_once(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """Jobs of two nights that began with the same history both end well, and the branch holds all of both."""
     page = RECIPES / "github-actions.md"
@@ -236,6 +238,7 @@ def test_github_workflow_passes_its_linter(tmp_path: Path) -> None:
         assert (done.returncode, wrong in done.stdout, bool(done.stdout)) == (int(bool(wrong)), True, bool(wrong))
 
 
+@pytest.mark.slow
 def test_gitlab(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """The file keeps its schema; a night with a log succeeds and is served; one without fails with 4."""
     (text,) = blocks(RECIPES / "gitlab-ci.md", "yaml")
@@ -255,6 +258,7 @@ def test_gitlab(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     assert {".gpureport/", "public/"} == set(content["nightly"]["cache"]["paths"])
 
 
+@pytest.mark.slow
 def test_jenkins(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """The shell of each stage runs; a night without a log fails with 4 and its pages are there to be archived."""
     (text,) = blocks(RECIPES / "jenkins.md", "groovy")
@@ -290,6 +294,7 @@ def test_cron_and_systemd(bench: Bench, logs: list[Path], tmp_path: Path) -> Non
     assert kept(folder / ".gpureport") == [(1, ""), (0, "no such file or run")]
 
 
+@pytest.mark.slow
 def test_slurm(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """The job records itself also when its training fails, and the epilog never fails a node."""
     batch, epilog = blocks(RECIPES / "slurm.md", "sh")
@@ -315,6 +320,7 @@ def test_slurm(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_first_command_of_the_guide(bench: Bench, logs: list[Path], tmp_path: Path) -> None:
     """The commands of the guide to nights run in a repository, histories merge, and its query reads them."""
     import duckdb  # noqa: PLC0415 - a tool of the tests alone

@@ -68,6 +68,8 @@ def test_readme_commands_are_those_of_continuous_integration() -> None:
     run = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert len(commands) == 2
     assert [command for command in commands if command not in run] == []
+    # what the README leaves out
+    assert ".venv/bin/python -m pytest -m slow" in run
 
 
 def test_readme_example_runs() -> None:

@@ -105,6 +105,7 @@ def s3() -> Iterator[dict[str, str]]:
         running.wait()
 
 
+@pytest.mark.slow
 def test_bucket_of_a_real_client(s3: dict[str, str], tmp_path: Path) -> None:
     """The client of S3 takes the line of the page, and the report comes back as the same bytes."""
     (tmp_path / "report.html").write_bytes(b"<!doctype html>\xc3\xa4")
@@ -119,6 +120,7 @@ def test_bucket_of_a_real_client(s3: dict[str, str], tmp_path: Path) -> None:
     assert (tmp_path / "back.html").read_bytes() == (tmp_path / "report.html").read_bytes()
 
 
+@pytest.mark.slow
 def test_bucket(machine: Path) -> None:
     """Each command puts the report there; two machines that fetch and send have one history of both."""
     report, nights = blocks(PAGE, "bash")

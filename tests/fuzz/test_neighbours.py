@@ -4,12 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.batches import batches
 from tests.fuzz.neighbours import FORMS, ending, mutated
 
-CASES, BATCH = 300, 100
+BATCH = 50
 
 
-@pytest.mark.parametrize("first", range(0, CASES, BATCH))
+@pytest.mark.parametrize("first", batches(300, BATCH))
 @pytest.mark.parametrize("form", FORMS)
 def test_damaged_recordings_end_in_words(tmp_path: Path, form: str, first: int) -> None:
     """A case is read with every line accounted for, or ends in an error of the project."""

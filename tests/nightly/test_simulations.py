@@ -26,21 +26,25 @@ def tallies() -> list[nightly.Tally]:
     return [nightly.scenario(seed) for seed in range(SEEDS)]
 
 
+@pytest.mark.slow
 def test_a_regression_is_told_within_three_nights(tallies: list[nightly.Tally]) -> None:
     """In nine seeds of ten or more, for each figure it shows in."""
     assert [name for name in tallies[0].late if nightly.found_in_time(tallies, name) < 0.9 * SEEDS] == []
 
 
+@pytest.mark.slow
 def test_a_slow_drift_is_told(tallies: list[nightly.Tally]) -> None:
     """In nine seeds of ten or more, before the sixty nights are over."""
     assert sum(tally.drift is not None for tally in tallies) >= 0.9 * SEEDS
 
 
+@pytest.mark.slow
 def test_an_outlier_alone_never_alarms(tallies: list[nightly.Tally]) -> None:
     """A night fifteen spreads apart in every figure alarms in none."""
     assert [tally.outlier for tally in tallies] == [False] * SEEDS
 
 
+@pytest.mark.slow
 def test_other_figures_stay_quiet(tallies: list[nightly.Tally]) -> None:
     """Sixteen figures that do not change, with an outlier in each, alarm in one night of a hundred at most."""
     assert sum(tally.alarms for tally in tallies) <= 0.01 * sum(tally.quiet for tally in tallies)

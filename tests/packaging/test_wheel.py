@@ -62,6 +62,7 @@ def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, env=apart, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.smoke
 def test_wheel_holds_templates_and_samples(built: Built) -> None:
     """Every template, every sample log and the typing marker is inside the package."""
     expected = {f"gpureport/{name}" for name in shipped("templates") | shipped("sample_logs")}
@@ -69,6 +70,7 @@ def test_wheel_holds_templates_and_samples(built: Built) -> None:
     assert expected | {"gpureport/py.typed"} <= inside
 
 
+@pytest.mark.smoke
 def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
     """Beside the package a wheel holds its metadata with the licence, no tests and no docs."""
     inside = set(zipfile.ZipFile(built.wheel).namelist())
@@ -78,6 +80,7 @@ def test_wheel_holds_all_modules_and_nothing_else(built: Built) -> None:
     assert f"{metadata}/licenses/LICENSE" in inside
 
 
+@pytest.mark.smoke
 def test_source_archive_can_be_tested(built: Built) -> None:
     """The source archive holds tests, docs and samples beside the code."""
     with tarfile.open(built.sdist) as archive:

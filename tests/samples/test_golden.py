@@ -2,9 +2,9 @@
 
 import difflib
 import gzip
+import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stdout
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from gpureport.analysis import RULES
+from gpureport.cli import main
 from tests.samples import generate
 from tests.samples.kinds import SCENARIOS
 from tests.samples.scenarios import Scenario
@@ -36,9 +37,10 @@ def analyzed(folder: str) -> Digest:
     beside = ((f"--{name}", SAMPLES / folder / f"{name}.csv") for name in ("host", "training"))
     options = [word for option, path in beside if path.exists() for word in (option, str(path))]
     options += next((scenario.options for scenario in SCENARIOS if scenario.folder == folder), ())
-    command = [sys.executable, "-m", "gpureport", "analyze", str(log), *options, "--format", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    run: Digest = json.loads(done.stdout)["runs"][0]
+    written = io.StringIO()
+    with redirect_stdout(written), pytest.raises(SystemExit, match=r"^0$"):
+        main(["analyze", str(log), *options, "--format", "json"])
+    run: Digest = json.loads(written.getvalue())["runs"][0]
     return run
 
 

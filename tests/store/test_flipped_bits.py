@@ -101,6 +101,7 @@ def test_in_run_json(store: Store) -> None:
         assert store.damaged() == [entry.folder] or only(store).stored == entry.stored
 
 
+@pytest.mark.smoke
 def test_in_store_json(store: Store) -> None:
     """A flip in the mark of a store refuses it, or does not matter."""
     expected = only(store).stored
@@ -112,6 +113,7 @@ def test_in_store_json(store: Store) -> None:
             continue
 
 
+@pytest.mark.smoke
 @pytest.mark.parametrize("name", ["run.json", "hardware.parquet"])
 def test_reading_the_log_again_mends_it(before: Known, store: Store, forks: Forks, name: str) -> None:
     """An ingest of the log of a damaged run replaces it, without being told to."""
@@ -122,6 +124,7 @@ def test_reading_the_log_again_mends_it(before: Known, store: Store, forks: Fork
     assert store.read(only(store)).series.equals(before.old_recording.series)
 
 
+@pytest.mark.smoke
 def test_old_runs_are_read_and_labelled(before: Known, store: Store) -> None:
     """A run stored before there were checksums is read as ever, and has one once it is labelled."""
     without_checksum(only(store))
@@ -133,6 +136,7 @@ def test_old_runs_are_read_and_labelled(before: Known, store: Store) -> None:
     assert store.read(only(store)).run.step == "b"
 
 
+@pytest.mark.smoke
 def test_damaged_series_are_not_exported(store: Store, tmp_path: Path) -> None:
     """An export of damaged series is refused, and makes no file."""
     entry = only(store)

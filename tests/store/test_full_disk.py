@@ -46,6 +46,7 @@ def test_a_file_that_may_not_grow(before: Known, store: Store, forks: Forks, *, 
     assert check(forks.run(Order(arguments=arguments, file_size=limit)), store, held)
 
 
+@pytest.mark.smoke
 def test_labels_that_do_not_fit(before: Known, store: Store, forks: Forks) -> None:
     """Labels for which there is no room leave those there were."""
     held = contents(store.folder)
@@ -53,6 +54,7 @@ def test_labels_that_do_not_fit(before: Known, store: Store, forks: Forks) -> No
     assert check(forks.run(Order(arguments=arguments, file_size=10_000)), store, held)
 
 
+@pytest.mark.smoke
 def test_no_room_for_the_store_itself(before: Known, forks: Forks, tmp_path: Path) -> None:
     """A new store that cannot even be marked holds no run, and can be used later."""
     arguments = ["ingest", str(before.new), "--store", str(tmp_path / "store")]

@@ -60,11 +60,20 @@ class Read:
         return float(last - first) / (end - start)
 
 
+def is_identified(path: Path) -> bool:
+    """Whether a file is taken for a host log."""
+    return HostLog().identify(head(RawFile(path), HEAD_BYTES))
+
+
 def read(path: Path, placement: Placement | None = None) -> Read:
+    """Return a host log, after checking that it is taken for one and every line is accounted for."""
+    assert is_identified(path)
+    return extract(path, placement)
+
+
+def extract(path: Path, placement: Placement | None = None) -> Read:
     """Return a host log, after checking that every line is accounted for."""
-    log = HostLog()
-    assert log.identify(head(RawFile(path), HEAD_BYTES))
-    extraction = log.extract(RawFile(path), placement or Placement(around=AROUND))
+    extraction = HostLog().extract(RawFile(path), placement or Placement(around=AROUND))
     table = pa.concat_tables(list(extraction.batches()), promote_options="default")
     quality = extraction.outcome().quality
     assert quality.accounted

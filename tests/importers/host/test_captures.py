@@ -1,16 +1,15 @@
 """What sysstat, procps and psutil recorded side by side says the same."""
 
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers.base import Placement
-from gpureport.importers.host import HostLog
-from gpureport.importers.raw import RawFile
-from tests.importers.host.series import AROUND, CAPTURED, CAPTURES, LOCAL, read
+from tests.importers.host.series import CAPTURED, CAPTURES, LOCAL, extract, is_identified, read
 
 CPU, CORE, WAIT = "cpu_utilization_ratio", "cpu_busiest_core_ratio", "cpu_iowait_ratio"
 READ, WRITTEN, LOAD = "host_disk_read_bytes_per_second", "host_disk_write_bytes_per_second", "host_load_average"
@@ -100,14 +99,20 @@ def test_cut_at_every_byte_of_a_line(tmp_path: Path, name: str) -> None:
         assert prefix(tmp_path / "host.log", whole[:place], name)
 
 
+@cache
+def whole_rows(name: str) -> list[dict[str, Any]]:
+    """Return the rows of a whole capture."""
+    return read(CAPTURES / name).rows()
+
+
 def prefix(path: Path, content: bytes, name: str) -> bool:
     """Return whether what is left of a capture is refused, or says of each time what the whole one does, or less."""
     path.write_bytes(content)
     try:
-        extraction = HostLog().extract(RawFile(path), Placement(around=AROUND))
-        list(extraction.batches())
+        left = extract(path).rows()
     except SourceError:
         return True
-    left, full = read(path).rows(), read(CAPTURES / name).rows()
+    assert is_identified(path)
+    full = whole_rows(name)
     pairs = zip(left, full, strict=False)
     return len(left) <= len(full) and all({key: whole.get(key) for key in row} == row for row, whole in pairs)
