@@ -71,7 +71,8 @@ class IdleGap:
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are
     further apart than what a value covers, so many low samples in a row must be unlikely to come from the
-    texture of the samples around them; and low samples within an episode of waiting for input are part of it. Rows
+    texture of the samples around them, and no beat of steps about as long as the distance of samples; and low samples
+    within an episode of waiting for input are part of it. Rows
     that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
     Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), hang (at
     least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or draw nobody
