@@ -5,11 +5,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport.analysis.idle_power import Power
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _DENSE = 0.2
 _LONG_RUN = 0.6
 _LONG_ROWS = 4
+_EDGE, _EDGES = 0.5, 0.4
+"""Share of the usual work below which a reading beside a low run is its edge, and share of such that show a beat.
+
+Chosen: where utilisation covers half of an interval, one in five of those beside pauses is, and half of those of beats.
+"""
+_RUN, _RUNS, _APART = 3, 8, 20
+"""Readings of a low run and runs that show a beat, and readings from one run to the next at most. Chosen."""
+_OTHER = 3
+"""How much longer than the usual run of a beat one is that is none of it. Chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,5 +97,29 @@ class Doubt:
             samples: its readings.
         """
         needed, drawn = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
-        confirmed = self.decisive and drawn is not None and drawn <= self.resting
-        return needed, drawn, (samples < needed and not confirmed) or self.power.works(begin, past)
+        return needed, drawn, (samples < needed and not self.confirmed(drawn)) or self.power.works(begin, past)
+
+    def confirmed(self, drawn: float | None) -> bool:
+        """Whether power, at most `drawn` in a run, says that the GPU was at rest all the time."""
+        return self.decisive and drawn is not None and drawn <= self.resting
+
+
+def beat(values: FloatArray, chance: Chance) -> int:
+    """Return below how many readings a run is one of a beat between steps and samples, 0 where there is no beat.
+
+    Steps about as long as the distance of samples are met by one sample after the other a little later in the step:
+    utilisation falls and rises slowly, and is low for some samples every few, though no pause is long. A pause begins
+    and ends between two samples, and work beside it reads as everywhere else.
+
+    Args:
+        values: utilisation, one value a sample.
+        chance: the samples, and the runs of low ones.
+    """
+    inside = (chance.first > 0) & (chance.stop < len(values)) & (chance.stop - chance.first >= _RUN)
+    before, after = chance.first[inside] - 1, chance.stop[inside]
+    within = chance.job[before] & chance.job[after]
+    before, after = before[within], after[within]
+    if len(before) < _RUNS or np.median(np.diff(before)) > _APART:
+        return 0
+    edges = values[np.append(before, after)] < _EDGE * np.median(values[chance.job & ~chance.low])
+    return _OTHER * int(np.median(after - before - 1)) if edges.mean() >= _EDGES else 0

@@ -71,7 +71,8 @@ class IdleGap:
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are
     further apart than what a value covers, so many low samples in a row must be unlikely to come from the
-    texture of the samples around them; and low samples within an episode of waiting for input are part of it. Rows
+    texture of the samples around them, and no beat of steps about as long as the distance of samples; and low samples
+    within an episode of waiting for input are part of it. Rows
     that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
     Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), hang (at
     least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or draw nobody
@@ -79,7 +80,8 @@ class IdleGap:
     metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
     disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
     (nothing of these tells, but it recurs), requests or input (at least ten gaps of none of which more is known, nine
-    of ten with a minute of work or less between them, and no sign of training), else unknown. Gaps of a fifth of the
+    of ten with a minute of work or less between them, or at work less than half of the time between them, and no sign
+    of training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the
     job are a problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it
     works less than half of the time between them. Signs of training are params, metrics and stages named so,
     checkpoints and epochs.
@@ -126,6 +128,9 @@ class IdleGap:
     disk: Threshold = pragmatic(10e6, "By/s", "less than a slow disk gives")
     rise: Threshold = pragmatic(3.0, "1", "times the median rate of the job")
     coincide: Threshold = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+    mostly: Threshold = pragmatic(
+        0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
+    )
     starts: Threshold = pragmatic(4.0, "rows", "fewer gaps are no period")
     strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
     loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
@@ -211,16 +216,16 @@ class IdleGap:
         told = idle_causes.of_gaps(context, device, spans, said, self._told())
         told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
         causes = self._recurring(spans, told)
+        lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
+        outside = intervals.intervals(intervals.difference(intervals.spans([window]), context.work))
+        between = idle_parts.between(cells, [*spans, *outside], window)
         if not training_signs.trains(context.recording, said):
-            causes = self._bursts(spans, causes)
+            causes = self._requests(spans, causes, lost, between)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
             for part, cause in zip(kept, causes, strict=True)
         ]
-        lost = sum(gap.interval.seconds for gap in gaps) / intervals.total_seconds(context.work)
         several = len(context.gpus()) > 1
-        outside = intervals.intervals(intervals.difference(intervals.spans([window]), context.work))
-        between = idle_parts.between(cells, [*spans, *outside], window)
         for gap in gaps:
             yield self._finding(gap, cells, self._share(gap, lost, between), several=several)
 
@@ -256,18 +261,25 @@ class IdleGap:
             for place, cause in enumerate(causes)
         ]
 
-    def _bursts(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
-        """Return the causes, that of requests where of no gap anything is known and nearly all work is short bursts.
+    def _requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
+        """Return the causes, that of requests where of no gap anything is known and there is little work between them.
 
-        What recurs at one period is no load of requests, which come as they come.
+        What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
+
+        Args:
+            gaps: the gaps of a GPU.
+            causes: what is known of each.
+            lost: share of the job they take.
+            between: mean utilisation between them.
         """
-        if len(gaps) < self.many_bursts.value or any(cause.name != "unknown" for cause in causes):
+        open_ = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
+        if len(gaps) < self.many_bursts.value or any(cause.name not in open_ for cause in causes):
             return causes
         work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
         long = float(np.quantile(work, _NEARLY_ALL))
         if long > self.burst.value:
-            return causes
-        between = Evidence(
+            return [Cause(name=idle_words.REQUESTS)] * len(causes) if between < self.sparse.value else causes
+        apart = Evidence(
             metric="work between two gaps",
             statistic="90 % quantile",
             observed=long,
@@ -275,7 +287,7 @@ class IdleGap:
             threshold=self.burst,
             relation="<=",
         )
-        return [Cause(name=idle_words.REQUESTS, evidence=(between,))] * len(causes)
+        return [Cause(name=idle_words.REQUESTS, evidence=(apart,))] * len(causes)
 
     def _told(self) -> idle_causes.Limits:
         return idle_causes.Limits(

@@ -12,7 +12,7 @@ import numpy as np
 from gpureport import columns, gpus
 from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.idle_chance import Chance, Doubt
+from gpureport.analysis.idle_chance import Chance, Doubt, beat
 from gpureport.analysis.idle_power import Power
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
@@ -211,6 +211,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     doubt = _doubt(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
+    beating = beat(known.values, doubt.chance) if doubt and cells.interval <= POINT_SAMPLE_SECONDS else 0
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _edges(known, cells, begin, past, level)
@@ -218,7 +219,7 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         if end - start < limits.shortest_seconds * 1e6:
             continue
         needed, drawn, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
-        if not doubtful:
+        if not doubtful and (past - begin >= beating or (doubt and doubt.confirmed(drawn))):
             mean = float(known.values[begin:past].mean())
             found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, drawn=drawn))
     return tuple(found)

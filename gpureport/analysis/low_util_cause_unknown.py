@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpureport.analysis import answering, certainty, intervals, low_use
+from gpureport.analysis import answering, certainty, idle_words, intervals, low_use
 from gpureport.analysis.base import Context
 from gpureport.analysis.low_use import Figures, LowUse
 from gpureport.analysis.phases import UTILISATION
@@ -30,7 +30,9 @@ class LowUtilCauseUnknown:
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
     after: ClassVar[tuple[str, ...]] = low_use.EXPLAINED
     wants: ClassVar[tuple[str, ...]] = (low_use.CPU,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        (_KIND, (_ADVICE, idle_words.BY_CAUSE[idle_words.REQUESTS])),
+    )
 
     enter: Threshold = low_use.ENTER
     leave: Threshold = low_use.LEAVE
@@ -54,6 +56,7 @@ class LowUtilCauseUnknown:
             yield self._finding(context, low, low_use.figures(context, low, alone))
 
     def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
+        cause = low_use.cause(context, found.devices)
         interval = max(context.cells[name].interval for name in found.devices)
         return Finding(
             kind=_KIND,
@@ -69,8 +72,9 @@ class LowUtilCauseUnknown:
                 low_use.length(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
+            cause=cause,
             samples=found.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
             summary=f"{found.worked(context.gpus())}; why cannot be told, since no CPU series was recorded.",
-            recommendation=_ADVICE,
+            recommendation=idle_words.BY_CAUSE[cause] if cause else _ADVICE,
         )

@@ -10,7 +10,7 @@ from gpureport.analysis import certainty, idle_words, intervals, periodicity, wo
 from gpureport.analysis.base import Context
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
 
-APART = ("data", "hang", "peers busy", "unused")
+APART = ("data", "hang", "peers busy", "unused", idle_words.REQUESTS)
 """Causes of gaps that are no part of a period."""
 _SAME = 0.04
 """How far the periods of two GPUs may differ and still be one."""

@@ -40,10 +40,6 @@ SHARE = Threshold(
 )
 """Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
 
-BURSTS = Threshold(
-    value=0.5, unit="1", provenance=Provenance.PRAGMATIC, source="share of active samples; training shows more"
-)
-"""Share of active samples below which a job is one of bursts."""
 BLIP = Threshold(
     value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
 )
@@ -62,7 +58,7 @@ def activity(cells: Cells, within: Interval | None = None) -> Interval | None:
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
     beginning) or before it (for the end) active, itself included. A job ends with bursts that come as often as half of
-    those within; one of bursts, with fewer than half of its samples active, begins with such bursts, too. Where samples
+    those within; one with fewer than SHARE of its samples active begins with such bursts, too. Where samples
     are points far apart, power says as well which of them are active.
 
     Args:
@@ -140,7 +136,7 @@ def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
     """
     share = float(active[first : last + 1].mean()) if last > first else 1.0
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
-    earlier = _as_dense(before, share / 2, _FEW_BURSTS) if share < BURSTS.value else 0
+    earlier = _as_dense(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0
     return first - earlier, last + _as_dense(after, share / 2, 1)
 
 

@@ -30,6 +30,8 @@ _EITHER = (
 )
 HEAT, HARDWARE = (_HEAT,), (_BRAKE, _EITHER)
 """All that may be recommended against either."""
+_AS_HIGH = 0.995
+"""Share of the reference from which on a clock rounds to all of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,9 @@ def summary(found: Episodes) -> str:
     if found.cause == UNEXPLAINED:
         said += "; whether by heat or by a power brake was not recorded"
     if found.reference and not np.isnan(found.clock_ratio):
-        said += f"; its clock fell to {wording.percent(found.clock_ratio)} of {found.reference.whose}"
+        share, whose = wording.percent(found.clock_ratio), found.reference.whose
+        fell = found.clock_ratio < _AS_HIGH
+        said += f"; its clock fell to {share} of {whose}" if fell else f"; its mean clock was as high as {whose}"
     if found.lost is None:
         unseen = found.judged.held is not None and not np.isnan(found.found.clock).all()
         why = "no sample shows the clock it fell to, so the time lost is not known" if unseen else None

@@ -22,6 +22,10 @@ _ADVICE = (
     "graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
     "step (.item(), prints), or share the GPU or use a smaller one."
 )
+_SERVING = (
+    "Neither GPU nor CPU is full. If the GPU serves requests, a smaller or a shared GPU may do; else profile some "
+    "steps to see what it waits for."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +43,7 @@ class Underutilised:
     requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
     after: ClassVar[tuple[str, ...]] = (*low_use.EXPLAINED, "imbalance")
     wants: ClassVar[tuple[str, ...]] = tuple(_CAUSES)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _SERVING)),)
 
     enter: Threshold = low_use.ENTER
     leave: Threshold = low_use.LEAVE
@@ -67,6 +71,7 @@ class Underutilised:
             yield self._finding(context, low, low_use.figures(context, low, chosen))
 
     def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
+        cause = low_use.cause(context, found.devices)
         levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
         # for less than a minute, one full core is no finding, and so not ruled out either
@@ -78,6 +83,7 @@ class Underutilised:
         untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
         machine = "beside a CPU" if brief else "beside a machine"
         more = [*([answering.recording(absent)] if absent else []), *(["a minute or more of the job"] if brief else [])]
+        tell = [f"To tell more, record {'; '.join(more)}."] if more else []
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -90,6 +96,7 @@ class Underutilised:
                 low_use.length(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
+            cause=cause,
             samples=found.samples,
             ruled_out=(
                 "idle gaps and log gaps, which are counted on their own",
@@ -97,7 +104,7 @@ class Underutilised:
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
             summary=f"{found.worked(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
-            recommendation=_ADVICE + (f" To tell more, record {'; '.join(more)}." if more else ""),
+            recommendation=" ".join([_SERVING if cause else _ADVICE, *tell]),
         )
 
 

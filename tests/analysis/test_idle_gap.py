@@ -339,3 +339,34 @@ def test_gaps_beside_a_wait_for_data_are_no_requests() -> None:
     causes = {gap.cause for gap in found(analyze(recording(util=util, cpu=cpu)), "idle_gap")}
     assert "data" in causes
     assert "requests or input" not in causes
+
+
+def test_a_beat_of_steps_and_samples_is_no_pause() -> None:
+    """Steps of 1.1 s, sampled once a second, read low for some samples every eleven; no pause is that long."""
+    busy = np.append(0.0, np.cumsum(np.arange(60_000) / 100 % 1.1 < 0.4)) / 25
+    util = np.round(100 * (busy[100::100] - busy[75:-25:100]))
+    analysis = analyze(recording(util=util, model="NVIDIA A100-SXM4-80GB"))
+    assert found(analysis, "idle_gap") == found(analysis, "periodic_stall") == []
+    assert found(analysis, "low_util_cause_unknown")
+
+
+def test_short_pauses_that_recur_are_no_beat() -> None:
+    """They begin and end at once."""
+    util = np.tile(steps((97, 10), (0, 7)), 30)
+    assert len(found(analyze(recording(util=util, model="NVIDIA A100-SXM4-80GB")), "periodic_stall")) == 1
+
+
+def test_work_at_one_pace_that_rests_most_of_the_time_is_no_stall_of_training() -> None:
+    """Checkpoints take less time than the work between them; nobody is told of them without a sign of training."""
+    analysis = analyze(recording(util=np.tile(steps((95, 6), (0, 24)), 20)))
+    gaps = {(gap.cause, gap.severity) for gap in found(analysis, "idle_gap")}
+    assert (gaps, found(analysis, "periodic_stall")) == ({("requests or input", Severity.WARNING)}, [])
+
+
+def test_little_work_between_gaps_gets_no_advice_on_training() -> None:
+    """Nor does the low use between them."""
+    rng = np.random.default_rng(6)
+    util = steps(*[part for _ in range(400) for part in ((95.0, 2), (0.0, int(rng.exponential(4))))], (95, 5))
+    low, gap = (found(analyze(recording(util=util)), kind)[0] for kind in ("low_util_cause_unknown", "idle_gap"))
+    assert low.cause == gap.cause == "requests or input"
+    assert [step.name for step in low.steps] == ["record_more", "profile_step"]

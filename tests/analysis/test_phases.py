@@ -1,6 +1,7 @@
 """The job window."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,6 +38,13 @@ def test_coarse_sampling_of_a_stalling_job_begins_with_its_first_samples() -> No
     """With point samples, every other one idle is work."""
     values = [0, 0, 0, *[95, 0] * 30]
     assert _window(recording(util=values, every=30.0)) == (74.5, 1844.5)
+
+
+def test_short_bursts_before_the_first_dense_ones_are_work() -> None:
+    """A loop that waits for data is active in 55 of 100 samples, and seldom in 60 of 100 for three seconds."""
+    loop = np.tile(steps((95, 5), (0, 4)), 40)
+    util = np.concatenate([np.zeros(50), loop, np.full(10, 95.0), loop])
+    assert _window(recording(util=util, every=0.1)) == pytest.approx((4.45, 77.05), abs=0.1)
 
 
 _use = st.lists(st.sampled_from([0.0, 5.0, 95.0, np.nan]), min_size=2, max_size=40)

@@ -229,3 +229,10 @@ def test_a_power_limit_of_nothing_is_none() -> None:
         for limit in (0.0, np.nan)
     ]
     assert [found(analyze(run), "thermal_throttle") for run in runs] == [[], []]
+
+
+def test_a_clock_that_is_no_lower_in_the_mean_did_not_fall() -> None:
+    """A bit may be set while the clock is that of other busy samples."""
+    run = recording(**_BUSY, clock=1400, temperature=60, hw_slowdown=_ON, hw_power_brake_slowdown=_ON)
+    (finding,) = found(analyze(run), "hw_throttle")
+    assert "its mean clock was as high as that of other busy samples" in finding.summary

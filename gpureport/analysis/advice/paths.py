@@ -63,6 +63,7 @@ PATHS: tuple[Path, ...] = (
         kind="transfer_bound",
         steps=("pinned_memory", "overlapped_copies", "smaller_transfers", "gpu_preprocessing", "reseat_card"),
     ),
+    Path(kind="underutilised", causes=("requests or input",), steps=("profile_step",)),
     Path(
         kind="underutilised",
         steps=(
@@ -75,6 +76,7 @@ PATHS: tuple[Path, ...] = (
             "profile_step",
         ),
     ),
+    Path(kind="low_util_cause_unknown", causes=("requests or input",), steps=_PROBE),
     Path(kind="low_util_cause_unknown", steps=(*_PROBE, "loader_workers", "larger_batch")),
     Path(kind="hollow_util", causes=("hang",), steps=_HANG),
     Path(kind="hollow_util", causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
