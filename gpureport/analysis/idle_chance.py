@@ -17,6 +17,8 @@ Chosen: where utilisation covers half of an interval, one in five of those besid
 """
 _RUN, _RUNS, _APART = 3, 8, 20
 """Readings of a low run and runs that show a beat, and readings from one run to the next at most. Chosen."""
+_EVEN = 0.3
+"""How far eight of ten lengths, or distances, of a beat lie apart, of the usual one; never below two readings. Chosen."""
 _OTHER = 3
 """How much longer than the usual run of a beat one is that is none of it. Chosen, not measured."""
 
@@ -119,7 +121,13 @@ def beat(values: FloatArray, chance: Chance) -> int:
     before, after = chance.first[inside] - 1, chance.stop[inside]
     within = chance.job[before] & chance.job[after]
     before, after = before[within], after[within]
-    if len(before) < _RUNS or np.median(np.diff(before)) > _APART:
+    if len(before) < _RUNS or not (_is_even(after - before) and _is_even(np.diff(before), _APART)):
         return 0
     edges = values[np.append(before, after)] < _EDGE * np.median(values[chance.job & ~chance.low])
     return _OTHER * int(np.median(after - before - 1)) if edges.mean() >= _EDGES else 0
+
+
+def _is_even(readings: IntArray, most: float = np.inf) -> bool:
+    """Return whether lengths, or distances, are nearly all alike, and as usual no more than `most` readings."""
+    low, usual, high = np.quantile(readings, [0.1, 0.5, 0.9])
+    return bool(usual <= most and high - low <= max(2.0, _EVEN * usual))
