@@ -21,7 +21,6 @@ from gpureport.analysis import (
     periodicity,
     training_signs,
     waiting,
-    wording,
 )
 from gpureport.analysis.base import Context, Job
 from gpureport.analysis.cells import Cells
@@ -74,15 +73,15 @@ class IdleGap:
     texture of the samples around them; and low samples within an episode of waiting for input are part of it. Rows
     that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
     Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), hang (at
-    least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or draw nobody
-    knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
-    metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
-    disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), requests or input (at least ten gaps of none of which more is known, nine
-    of ten with a minute of work or less between them, and no sign of training), else unknown. Gaps of a fifth of the
-    job are a problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it
-    works less than half of the time between them. Signs of training are params, metrics and stages named so,
-    checkpoints and epochs.
+    least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or draw
+    nobody knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or
+    training metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also
+    where the disks write far more than else), no process (memory is empty for half of the gap or more), io (the CPU
+    waits for storage, or the disks read far more than else), periodic (nothing of these tells, but it recurs),
+    requests or input (at least ten gaps of none of which more is known, nine of ten with a minute of work or less
+    between them, and no sign of training), else unknown. Gaps of a fifth of the job are a problem, unless the GPU
+    never worked, or waited for requests or input, or nothing tells a cause and it works less than half of the time
+    between them. Signs of training are params, metrics and stages named so, checkpoints and epochs.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
@@ -126,6 +125,7 @@ class IdleGap:
     disk: Threshold = pragmatic(10e6, "By/s", "less than a slow disk gives")
     rise: Threshold = pragmatic(3.0, "1", "times the median rate of the job")
     coincide: Threshold = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+    freed: Threshold = pragmatic(0.5, "1", "share of the gap; a process takes memory long before its first work")
     starts: Threshold = pragmatic(4.0, "rows", "fewer gaps are no period")
     strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
     loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
@@ -288,6 +288,7 @@ class IdleGap:
             disk=self.disk,
             rise=self.rise,
             coincide=self.coincide,
+            freed=self.freed,
         )
 
     def _level(self, mean: float) -> Evidence:
@@ -352,9 +353,6 @@ class IdleGap:
             cause=gap.cause.name,
             samples=run.samples,
             ruled_out=idle_words.ruled_out(run, several=several),
-            summary=(
-                f"{wording.gpu(gap.device)} was idle for {wording.duration(interval.seconds)} while the job was "
-                f"running (mean utilisation {wording.percent(run.mean)})."
-            ),
+            summary=idle_words.summary(cells, interval, gap.cause.name, run.mean),
             recommendation=idle_words.BY_CAUSE[gap.cause.name],
         )

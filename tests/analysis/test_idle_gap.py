@@ -339,3 +339,19 @@ def test_gaps_beside_a_wait_for_data_are_no_requests() -> None:
     causes = {gap.cause for gap in found(analyze(recording(util=util, cpu=cpu)), "idle_gap")}
     assert "data" in causes
     assert "requests or input" not in causes
+
+
+def test_a_gap_with_empty_memory_is_between_processes() -> None:
+    """Half a minute between two runs is no pause of a running job, and calls for no checkpoints."""
+    util = steps((97, 300), (0, 40), (97, 300))
+    memory = steps((20.0, 300), (0.01, 30), (1.0, 10), (20.0, 300))
+    (gap,) = found(analyze(recording(util=util, memory=memory)), "idle_gap")
+    assert (gap.cause, "running" in gap.summary, "checkpoint" in gap.recommendation) == ("no process", False, False)
+
+
+def test_a_gap_of_a_log_without_memory_may_lie_between_jobs() -> None:
+    """Nothing tells whether a job held the GPU meanwhile."""
+    (gap,) = found(analyze(recording(util=steps((97, 300), (0, 600), (97, 300)))), "idle_gap")
+    assert gap.summary.endswith(
+        "between two stretches of work (mean utilisation 0 %); whether a job held it was not recorded."
+    )

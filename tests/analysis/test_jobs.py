@@ -148,3 +148,12 @@ def test_jobs_of_a_recording_are_those_of_its_analysis() -> None:
     """Whoever wants one of them need not judge the whole log."""
     log = _log((_WORK, 600), (_EMPTY, 7200), (_WORK, 600))
     assert jobs.jobs_of(log) == analyze(log).jobs
+
+
+def test_a_desktop_between_two_jobs_is_no_job() -> None:
+    """Windows draw now and then, with the memory of the display and hardly any power."""
+    windows = np.tile([1.0, 9.0, 0.0, 22.0, 3.0], 300)
+    util = np.concatenate([steps((97, 600)), windows, steps((97, 600))])
+    memory, power = steps((18.0, 600), (0.3, 1500), (18.0, 600)), steps((300, 600), (28, 1500), (300, 600))
+    analysis = analyze(recording(util=util, memory=memory, power=power))
+    assert (len(analysis.jobs), found(analysis, "idle_gap")) == (2, [])
