@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import intervals
+from gpureport.analysis import intervals, jobs
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.moments import Moments
@@ -17,6 +17,8 @@ POWER = "gpu_power_watts"
 IOWAIT = "cpu_iowait_ratio"
 READS = "host_disk_read_bytes_per_second"
 WRITES = "host_disk_write_bytes_per_second"
+NO_PROCESS = "no process"
+"""Cause of gaps in which the memory of the GPU is empty."""
 _NEAR_SECONDS = 2.0
 """How far from a gap its moment may be stamped: a metric is written when its work is done."""
 
@@ -34,6 +36,7 @@ class Limits:
     disk: Threshold
     rise: Threshold
     coincide: Threshold
+    freed: Threshold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +82,11 @@ def of_gaps(
     around = _around(context, device)
     near = [each for each in said if _coincides(each, gaps, around.near, limits)]
     went_on = _went_on(around.others, gaps, limits)
-    return [_cause(gap, near, around, limits, others=others) for gap, others in zip(gaps, went_on, strict=True)]
+    freed = [_freed(context.cells[device], gap, limits) for gap in gaps]
+    return [
+        _cause(gap, near, around, limits, freed=free, others=others)
+        for gap, free, others in zip(gaps, freed, went_on, strict=True)
+    ]
 
 
 def _around(context: Context, device: str) -> _Around:
@@ -101,13 +108,37 @@ def _usual(host: Cells, metric: str, job: Interval) -> float:
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _cause(gap: Interval, said: Sequence[Moments], around: _Around, limits: Limits, *, others: bool) -> Cause:
+def _freed(cells: Cells, gap: Interval, limits: Limits) -> Cause | None:
+    """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
+    empty = cells.kept("empty", lambda: jobs.empty_rows(cells))[_rows(cells, gap)]
+    if not len(empty) or (share := float(empty.mean())) < limits.freed.value:
+        return None
+    measured = Evidence(
+        metric="time with no memory in use",
+        statistic="share of the gap",
+        observed=share,
+        unit="1",
+        threshold=limits.freed,
+        relation=">=",
+    )
+    return Cause(name=NO_PROCESS, evidence=(measured,))
+
+
+def _cause(  # noqa: PLR0913 - all that may lie behind a gap
+    gap: Interval,
+    said: Sequence[Moments],
+    around: _Around,
+    limits: Limits,
+    *,
+    freed: Cause | None,
+    others: bool,
+) -> Cause:
     found = _peers(around.others, gap, limits) if others else None
     told = next((each for each in said if len(each.times[_inside(each, gap, around.near)])), None)
     if found is None and told is not None:
         what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
         return Cause(name=told.cause, evidence=(what,))
-    return found or _host(gap, around.hosts, limits) or Cause(name="unknown")
+    return found or freed or _host(gap, around.hosts, limits) or Cause(name="unknown")
 
 
 def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], limits: Limits) -> list[bool]:

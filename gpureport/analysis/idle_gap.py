@@ -21,7 +21,6 @@ from gpureport.analysis import (
     periodicity,
     training_signs,
     waiting,
-    wording,
 )
 from gpureport.analysis.base import Context, Job
 from gpureport.analysis.cells import Cells
@@ -69,22 +68,22 @@ def _begun(job: Job, device: str) -> Interval:
 class IdleGap:
     """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
 
-    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are
-    further apart than what a value covers, so many low samples in a row must be unlikely to come from the
-    texture of the samples around them, and no beat of steps about as long as the distance of samples; and low samples
-    within an episode of waiting for input are part of it. Rows
-    that repeat a reading of the driver count once, and no gap is shorter than the time from one reading to the next.
-    Causes: data (within an episode of waiting for input), unused (this GPU never worked while another did), hang (at
-    least a minute in which the other GPUs are at 99 % and draw less than 90 % of what they do at work, or draw nobody
-    knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
-    metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
-    disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
+    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are further
+    apart than what a value covers, so many low samples in a row must be unlikely to come from the texture of the
+    samples around them, and no beat of steps about as long as the distance of samples; and low samples within an
+    episode of waiting for input are part of it. Rows that repeat a reading of the driver count once, and no gap is
+    shorter than the time from one reading to the next. Causes: data (within an episode of waiting for input), unused
+    (this GPU never worked while another did), hang (at least a minute in which the other GPUs are at 99 % and draw
+    less than 90 % of what they do at work, or draw nobody knows what), peers busy (a minute in which another GPU works
+    otherwise), checkpoint and epoch (a stage or training metric of that name, or an evaluation, whose moments lie in
+    gaps for the most part; a checkpoint also where the disks write far more than else), no process (memory is empty
+    for half of the gap or more), io (the CPU waits for storage, or the disks read far more than else), periodic
     (nothing of these tells, but it recurs), requests or input (at least ten gaps of none of which more is known, nine
     of ten with a minute of work or less between them, or at work less than half of the time between them, and no sign
-    of training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the
-    job are a problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it
-    works less than half of the time between them. Signs of training are params, metrics and stages named so,
-    checkpoints and epochs.
+    of training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the job are a
+    problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less
+    than half of the time between them. Signs of training are params, metrics and stages named so, checkpoints and
+    epochs.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
@@ -131,6 +130,7 @@ class IdleGap:
     mostly: Threshold = pragmatic(
         0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
     )
+    freed: Threshold = pragmatic(0.5, "1", "share of the gap; a process takes memory long before its first work")
     starts: Threshold = pragmatic(4.0, "rows", "fewer gaps are no period")
     strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
     loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
@@ -300,6 +300,7 @@ class IdleGap:
             disk=self.disk,
             rise=self.rise,
             coincide=self.coincide,
+            freed=self.freed,
         )
 
     def _level(self, mean: float) -> Evidence:
@@ -364,9 +365,6 @@ class IdleGap:
             cause=gap.cause.name,
             samples=run.samples,
             ruled_out=idle_words.ruled_out(run, several=several),
-            summary=(
-                f"{wording.gpu(gap.device)} was idle for {wording.duration(interval.seconds)} while the job was "
-                f"running (mean utilisation {wording.percent(run.mean)})."
-            ),
+            summary=idle_words.summary(cells, interval, gap.cause.name, run.mean),
             recommendation=idle_words.BY_CAUSE[gap.cause.name],
         )

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 
-from gpureport.analysis import wording
+from gpureport.analysis import jobs, wording
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.idle_causes import NO_PROCESS
 from gpureport.analysis.idle_runs import IdleRun
 from gpureport.analysis.phases import UTILISATION
-from gpureport.findings import NotJudged
+from gpureport.findings import Interval, NotJudged
 
 _DATA = (
     "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
@@ -46,7 +47,11 @@ _REQUESTS = (
     "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
     "or a shared GPU may do; else log the CPU beside it to see what it waits for."
 )
+_NO_PROCESS = (
+    "No process held the GPU for most of this time: start the next one sooner, or let one process do the work of both."
+)
 BY_CAUSE = {
+    NO_PROCESS: _NO_PROCESS,
     REQUESTS: _REQUESTS,
     "data": _DATA,
     "io": _IO,
@@ -82,6 +87,24 @@ def finer(cells: Cells, shortest: float) -> Iterator[NotJudged]:
             ),
             recording="a trace of the job (nsys profile, or the profiler of the framework)",
         )
+
+
+def summary(cells: Cells, gap: Interval, cause: str, mean: float) -> str:
+    """Return what a gap is in a sentence: that of a running job only where something tells that one held the GPU.
+
+    Args:
+        cells: the GPU.
+        gap: when.
+        cause: what lies behind it.
+        mean: mean utilisation.
+    """
+    idle = f"{wording.gpu(cells.device.id)} was idle for {wording.duration(gap.seconds)}"
+    low = f"(mean utilisation {wording.percent(mean)})"
+    if cause == NO_PROCESS:
+        return f"{idle}, most of it with no memory in use, as between two processes {low}."
+    if gap.seconds >= jobs.RESTART.value and not jobs.tells(cells):
+        return f"{idle} between two stretches of work {low}; whether a job held it was not recorded."
+    return f"{idle} while the job was running {low}."
 
 
 def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:

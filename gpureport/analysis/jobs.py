@@ -38,6 +38,8 @@ WORKED = pragmatic(0.9, "1", "share of the busy samples with memory in use; with
 
 _HIGH = 0.5
 """Where between its floor and its median at work power begins to show work: half-way, chosen, not measured."""
+_LOW = 0.2
+"""Below what share of that way power shows that a GPU only draws windows, whatever its utilisation. Chosen."""
 _FEWEST = 2
 """Samples a stretch without a job must have: one alone may be a process that starts again."""
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
@@ -78,7 +80,7 @@ def occupancy(cells: Mapping[str, Cells], whole: Interval) -> Occupancy:
     """
     gpus = {name: one for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
     active = phases.activities(cells)
-    empty = {name: _empty(gpus[name]) for name in active}
+    empty = {name: empty_rows(gpus[name]) for name in active}
     begun = min((_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
     free = {name: _stretches(gpus[name], rows, begun, whole) for name, rows in empty.items()}
     free = {name: spans for name, spans in free.items() if len(spans)}
@@ -109,7 +111,12 @@ def _between(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: I
     return apart
 
 
-def _empty(cells: Cells) -> BoolArray:
+def tells(cells: Cells) -> bool:
+    """Return whether a log says of a GPU what could show that no job holds it."""
+    return cells.recorded(_MEMORY) or cells.recorded(_PROCESSES)
+
+
+def empty_rows(cells: Cells) -> BoolArray:
     """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
     used = cells.values(UTILISATION)
     none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
@@ -119,9 +126,12 @@ def _empty(cells: Cells) -> BoolArray:
         if known.any():
             in_use = held > level(held)
             busy = known & (used > ACTIVE.value)
+            power = _power(cells, in_use & busy)
+            busy &= ~(power < _LOW)
             if not busy.any() or in_use[busy].mean() < WORKED.value:
                 return none
-            return known & ~in_use & ~(used > IDLE_RATIO + 1e-6) & ~_drawing(cells, in_use & busy)
+            rests = ~(used > IDLE_RATIO + 1e-6) | (power < _LOW)
+            return known & ~in_use & rests & ~(power > _HIGH)
     return none
 
 
@@ -134,14 +144,14 @@ def _no_process(_: FloatArray) -> float:
     return 0.0
 
 
-def _drawing(cells: Cells, working: BoolArray) -> BoolArray:
-    """Return the rows whose power is that of work, whatever memory says; none where power is not recorded."""
+def _power(cells: Cells, working: BoolArray) -> FloatArray:
+    """Return the power of each row from its least (0) to the median of work (1); NaN where it is not known."""
     power = cells.values(_POWER)
     known = power[working & ~np.isnan(power)]
     if not len(known):
-        return np.zeros(len(cells), dtype=np.bool_)
+        return np.full(len(cells), np.nan, dtype=np.float32)
     least = float(np.nanmin(power))
-    return np.asarray(power > least + _HIGH * max(columns.median(known) - least, 1.0), dtype=np.bool_)
+    return (power - least) / max(columns.median(known) - least, 1.0)
 
 
 def _in_use(cells: Cells) -> bool:

@@ -29,7 +29,7 @@ def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
         *_paces(known),
         *_refresh(known),
         *_doubts(known),
-        *_energy(known),
+        *_energy(known, gaps=any(context.samples(cells.device.id).gaps for cells in known)),
         *_clocks(context, findings),
     )
 
@@ -101,7 +101,7 @@ def _doubts(known: Sequence[Cells]) -> Iterator[str]:
         yield f"The power of {whose} {said}: energy and whatever rests on power are not stated."
 
 
-def _energy(known: Sequence[Cells]) -> Iterator[str]:
+def _energy(known: Sequence[Cells], *, gaps: bool) -> Iterator[str]:
     metered = [cells for cells in known if cells.recorded("gpu_power_watts")]
     if not metered:
         return
@@ -113,7 +113,7 @@ def _energy(known: Sequence[Cells]) -> Iterator[str]:
             "the minute."
         )
     yield from dict.fromkeys(said for cells in metered if (said := _sensor(cells.device.model)))
-    if any(cells.gaps for cells in metered):
+    if gaps:
         counted = any(cells.recorded("gpu_energy_joules_total") for cells in metered)
         more = ", and the driver's counter does not" if counted else ""
         yield f"The integral of power leaves out the time of log gaps{more}."

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, certainty, wording
+from gpureport.analysis import answering, certainty, jobs, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.statistics import memory_peak, memory_reserved, memory_total
@@ -152,6 +152,9 @@ class Memory:
         held = np.flatnonzero(used[at:] < level / 2)
         end = at + (int(held[0]) if len(held) else len(used) - at)
         trim = max(self.trim.value, cells.interval * 1.01) * 1e6
+        if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.MOST.value).any():
+            # given back by a process that goes on
+            return float(rise[at]) / total, 1.0
         kept = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
         long = times[end - 1] - times[at] >= self.shortest.value * 1e6
         spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0

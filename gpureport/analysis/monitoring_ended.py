@@ -18,6 +18,10 @@ _ADVICE = (
     "Run the recorder for the whole job (start it with the job and stop it after, let the system restart it), and see "
     "why it stopped: a full disk, a time limit of its own, a session that was closed. Nothing is judged after its end."
 )
+_GONE = (
+    "The other GPUs were recorded on: see whether this one fell off the bus (Xid 79 in dmesg), was taken away, or had "
+    "a recorder of its own that stopped. Nothing is judged after its end."
+)
 _COMPARED = "a host log (--host) or training metrics (--training) beside, whose end tells"
 
 
@@ -27,6 +31,7 @@ class _Series:
 
     name: str
     times: IntArray
+    gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +46,7 @@ class MonitoringEnded:
     requires: ClassVar[tuple[tuple[str, ...], ...]] = (losses.ANSWERS,)
     after: ClassVar[tuple[str, ...]] = ("gpu_lost",)
     wants: ClassVar[tuple[str, ...]] = ("cpu_utilization_ratio",)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _GONE)),)
 
     early: Threshold = pragmatic(60.0, "s", "recorders of one job are not stopped in the same second")
     steps: Threshold = pragmatic(10.0, "rows", "intervals; a late row is no end")
@@ -68,7 +73,9 @@ class MonitoringEnded:
             return
         found = {}
         for device, own in ends.items():
-            others = [_Series(name=wording.gpu(name), times=one) for name, one in ends.items() if name != device]
+            others = [
+                _Series(name=wording.gpu(name), times=one, gpu=True) for name, one in ends.items() if name != device
+            ]
             later = self._later(own, [*beside, *others], context.cells[device].interval)
             if later is not None and device not in lost:
                 found[device] = later
@@ -132,7 +139,7 @@ class MonitoringEnded:
                 f"{wording.duration(missing.seconds)} before {later.name} "
                 f"({wording.percent(share)} of the run): no other kind is judged for that time."
             ),
-            recommendation=_ADVICE,
+            recommendation=_GONE if later.gpu else _ADVICE,
         )
 
 

@@ -35,6 +35,9 @@ _DISJOINT = 0.1
 """Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
 _SAME_TIME = 0.8
 """Share of the shorter one's rows from which two recordings are of the same time, by two recorders (pragmatic)."""
+_LONGER = 2
+"""Rows of a second recording without a header that begins with the first, as a multiple of those before it; a clock set
+back to the beginning of the log goes on for longer (pragmatic)."""
 _TOO_OFTEN, _SOME = 0.2, 10
 """A log in which more rows than this share, and than these, run back is not sorted by time at all (pragmatic)."""
 _TURNED = 3
@@ -175,7 +178,7 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
         seam = bool(seams[start])
         zoned = _zone_changed(fall, pace)
         apart = seam or (fall > _SERVER and not zoned)
-        again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace
+        again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace and end - start <= _LONGER * start
         if (apart or again) and not zoned and _beside(earlier, track.stamps[:start], track.stamps[start:end]):
             writer[start:end], shift = writer.max() + 1, 0
             continue

@@ -96,11 +96,14 @@ class Devices:
             return codes, ids
         for key in self._keys(data, times):
             values = data[key]
-            for code, rows in _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED))):
-                name = (values.texts or [])[code]
-                boards = self._boards.parted(name, rows, data) if key == "index" else ((name, rows),)
-                for board, own in boards:
-                    codes[own] = self._place(key, board, own, data)
+            groups = _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED)))
+            named = [((values.texts or [])[code], rows) for code, rows in groups]
+            if key == "index":
+                named = [part for name, rows in named for part in self._boards.parted(name, rows, data)]
+                # a further board takes an index that no first one has
+                named.sort(key=lambda part: part[0].partition("/")[2])
+            for name, rows in named:
+                codes[rows] = self._place(key, name, rows, data)
         unnamed = np.flatnonzero(codes == NOT_NAMED)
         if len(unnamed) and len(self._gpus) <= 1:
             codes[unnamed] = self._place("", "", unnamed, data)

@@ -95,7 +95,8 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
         rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())
         torn = f"; lines where they meet that are no whole rows: {verdict.torn:,}" if verdict.torn else ""
         yield f"{count} writers wrote to the log at once ({rows} rows){torn}. " + (
-            "Nothing says that they watched the same GPUs, so the GPUs of each are kept apart."
+            "Nothing says that they watched the same GPUs, so the GPUs of each are kept apart, and GPU-hours "
+            "count them once for each."
             if apart
             else "They watched the same GPUs, so their rows were merged in the order of time."
         )

@@ -17,7 +17,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
             each = listed(analysis.run, analysis.jobs)
-            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. --job N reads one of them."
+            yield f"{whose} holds {len(analysis.jobs)} jobs, a minute or more apart: {each}. --job N reads one of them."
     seconds = gpu_time.no_job_seconds(analyses)
     held = gpu_time.held_seconds(analyses)
     if held and seconds / held >= loss.NOTABLE:

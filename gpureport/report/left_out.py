@@ -36,9 +36,7 @@ def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
     seconds = gpu_time.by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
     if not held or seconds / held < loss.NOTABLE:
         return
-    other = any(found.kind in _AROUND for analysis in analyses for found in analysis.findings)
-    amount = f"{'Another ' if other else ''}{display.percent(seconds / held)}"
-    share = f"{amount} of the GPU time was idle before the work began or after it ended"
+    share = f"{display.percent(seconds / held)} of the GPU time was idle before the work began or after it ended"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})
     if unjudged:
         yield f"{share}; {display.listing(unjudged)} could not be judged, so there is no finding of it."

@@ -114,3 +114,10 @@ def test_a_single_value_that_owns_no_time_is_no_energy() -> None:
     """It shares its stamp with rows before and after it, so nothing tells how long it was drawn."""
     found = energy(recording(util=98, power=[np.nan, 200.0, np.nan, np.nan], times=[0, 0, 0, 1]))
     assert (found.energy_joules, found.energy_seconds) == (None, None)
+
+
+def test_time_between_two_jobs_is_no_log_gap() -> None:
+    """Nothing is missing of the log."""
+    util, memory = np.repeat([98.0, 0.0, 98.0], 300), np.repeat([20.0, 0.01, 20.0], 300)
+    run = recording(util=util, memory=memory, power=np.repeat([300.0, 50.0, 300.0], 300))
+    assert not [line for line in analyze(run).limits if "log gaps" in line]

@@ -370,3 +370,19 @@ def test_little_work_between_gaps_gets_no_advice_on_training() -> None:
     low, gap = (found(analyze(recording(util=util)), kind)[0] for kind in ("low_util_cause_unknown", "idle_gap"))
     assert low.cause == gap.cause == "requests or input"
     assert [step.name for step in low.steps] == ["record_more", "profile_step"]
+
+
+def test_a_gap_with_empty_memory_is_between_processes() -> None:
+    """Half a minute between two runs is no pause of a running job, and calls for no checkpoints."""
+    util = steps((97, 300), (0, 40), (97, 300))
+    memory = steps((20.0, 300), (0.01, 30), (1.0, 10), (20.0, 300))
+    (gap,) = found(analyze(recording(util=util, memory=memory)), "idle_gap")
+    assert (gap.cause, "running" in gap.summary, "checkpoint" in gap.recommendation) == ("no process", False, False)
+
+
+def test_a_gap_of_a_log_without_memory_may_lie_between_jobs() -> None:
+    """Nothing tells whether a job held the GPU meanwhile."""
+    (gap,) = found(analyze(recording(util=steps((97, 300), (0, 600), (97, 300)))), "idle_gap")
+    assert gap.summary.endswith(
+        "between two stretches of work (mean utilisation 0 %); whether a job held it was not recorded."
+    )

@@ -154,3 +154,12 @@ def test_an_end_without_utilisation_is_no_rest() -> None:
     """Memory tells that no job holds the GPU; nothing tells whether it rests."""
     log = recording(util=steps((97, 600), (np.nan, 300)), memory=steps((20, 600), (0, 300)))
     assert found(analyze(log), "tail_idle") == []
+
+
+def test_a_desktop_between_two_jobs_is_no_job() -> None:
+    """Windows draw now and then, with the memory of the display and hardly any power."""
+    windows = np.tile([1.0, 9.0, 0.0, 22.0, 3.0], 300)
+    util = np.concatenate([steps((97, 600)), windows, steps((97, 600))])
+    memory, power = steps((18.0, 600), (0.3, 1500), (18.0, 600)), steps((300, 600), (28, 1500), (300, 600))
+    analysis = analyze(recording(util=util, memory=memory, power=power))
+    assert (len(analysis.jobs), found(analysis, "idle_gap")) == (2, [])

@@ -122,3 +122,10 @@ def test_a_reserve_of_all_the_memory_is_none() -> None:
     """A driver that keeps as much as is installed leaves no job a share to be measured by."""
     analysis = analyze(recording(util=_UTIL, memory=_growing(30), reserved=80 * GIB))
     assert [name for name in _KINDS if found(analysis, name)] == ["mem_headroom"]
+
+
+def test_memory_that_is_given_back_and_taken_again_is_not_kept() -> None:
+    """An evaluation with a third of the memory: what the job needs can be read from such a log."""
+    memory = np.concatenate([steps((0, 10)), np.tile(steps((62, 100), (20, 20)), 5)])
+    run = recording(util=np.full(len(memory), 97.0), memory=memory)
+    assert found(analyze(run), "mem_prealloc") == []

@@ -1,5 +1,7 @@
 """Recorders that stop before the job."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -84,3 +86,11 @@ def test_a_lost_gpu_is_none_whose_recorder_stopped() -> None:
     run = with_quality(recording(util=_UTIL, cpu=steps((20, 600))), log_events=(event("gpu_lost", 299, "GPU is lost"),))
     assert found(analyze(run), "monitoring_ended") == []
     assert len(found(analyze(run), "gpu_lost")) == 1
+
+
+def test_a_gpu_that_vanishes_beside_others_has_no_full_disk() -> None:
+    """What writes for the others still writes."""
+    run = recording(util=[_UTIL, _UTIL])
+    rows = run.series.slice(0, len(run.of("gpu:0")) + 100)
+    (finding,) = found(analyze(replace(run, series=rows)), "monitoring_ended")
+    assert (finding.devices, "full disk" in finding.recommendation) == (("gpu:1",), False)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers.classify import COPY, DAYLIGHT_SAVING, RESTARTED, SET_BACK, Verdict, classify
@@ -93,6 +93,7 @@ def test_rows_of_several_gpus_fold_together() -> None:
 
 
 @given(back=st.floats(2, 900), at=st.integers(20, 80))
+@example(back=40.0, at=40)
 def test_a_clock_set_back_goes_on(back: float, at: int) -> None:
     """After one fall the rows go on at their interval."""
     stamps = [float(tick) for tick in range(at)] + [tick - back for tick in range(at, at + 2000)]

@@ -118,3 +118,15 @@ def test_a_second_machine_below_the_first_is_no_clock_set_back(tmp_path: Path) -
     recording = _read(tmp_path, rows)
     assert [device.id for device in recording.run.gpus] == ["writer_1/gpu:0", "writer_2/gpu:0"]
     assert (recording.run.ended - recording.run.started) / 1e6 == pytest.approx(_SECONDS, abs=1)
+
+
+def test_the_gpus_of_the_second_machine_are_numbered_after_those_of_the_first(tmp_path: Path) -> None:
+    """GPU 1 is that of index 1, not the second board at index 0."""
+    first = [_row(second).replace(", 0, ", f", {gpu}, ", 1) for second in range(_SECONDS) for gpu in (0, 1)]
+    later = [
+        _row(second, name="NVIDIA L4").replace(", 0, ", f", {gpu}, ", 1)
+        for second in range(_SECONDS, 2 * _SECONDS)
+        for gpu in (0, 1)
+    ]
+    models = [device.model for device in _read(tmp_path, [*first, *later]).run.gpus]
+    assert models == ["NVIDIA A100-SXM4-80GB"] * 2 + ["NVIDIA L4"] * 2

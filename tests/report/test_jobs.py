@@ -30,7 +30,7 @@ def test_the_result_lists_the_jobs_and_says_what_no_job_held() -> None:
     """With their times, and how to read one of them."""
     details = [_plain(line) for line in _report().verdict.details]
     assert details[0].endswith("(10 min). --job N reads one of them.")
-    assert details[0].startswith("The log holds 2 jobs: 1 from ")
+    assert details[0].startswith("The log holds 2 jobs, a minute or more apart: 1 from ")
     assert details[1] == "No job held a GPU for another 0.500 GPU-h: figures and shares are of the jobs alone."
 
 

@@ -252,6 +252,8 @@ def test_idle_time_without_a_finding_is_told() -> None:
     unjudged = (NotJudged(kind="tail_idle", device=None, reason="too short", recording=""),)
     second = report((recording, replace(bare, not_judged=unjudged))).verdict.details[0].replace(GAP, " ")
     assert second == f"{text}; tail_idle could not be judged, so there is no finding of it."
+    started = replace(bare, findings=(replace(examples.idle_gap("gpu:0", 0, 9), kind="startup_idle"),))
+    assert first in [line.replace(GAP, " ") for line in report((recording, started)).verdict.details]
     found = replace(bare, findings=(examples.idle_gap("gpu:0", 100, 160),))
     look, third = (line.replace(GAP, " ") for line in report((recording, found)).verdict.details[:2])
     assert (look.startswith("Look first at F1"), third) == (True, first)

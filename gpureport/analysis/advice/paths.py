@@ -32,6 +32,7 @@ PATHS: tuple[Path, ...] = (
     Path(kind="idle_gap", causes=("hang", "peers busy"), steps=_HANG),
     Path(kind="idle_gap", causes=("unused",), steps=("fewer_gpus",)),
     Path(kind="idle_gap", causes=("requests or input",), steps=_PROBE),
+    Path(kind="idle_gap", causes=("no process",), steps=("record_more", "shorter_startup")),
     Path(kind="idle_gap", steps=("asynchronous_checkpoints", *_EPOCHS, *_PROBE)),
     Path(kind="periodic_stall", causes=("checkpoint",), steps=_CHECKPOINTS),
     Path(kind="periodic_stall", causes=("epoch",), steps=_EPOCHS),
