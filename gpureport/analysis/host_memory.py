@@ -67,8 +67,8 @@ class HostMemory:
                 yield from (answering.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
             run = context.recording.run
-            settings = job_params.read((*run.params, *run.tags))
-            full = job_params.worker_a_core(settings)
+            settings = job_params.read_params((*run.params, *run.tags))
+            full = job_params.has_worker_per_core(settings)
             yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
 
     def _judge(self, host: str, cells: Cells, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport.analysis.idle_power import Power
+from gpureport.analysis.idle_power import RelativePower
 from gpureport.columns import BoolArray, IntArray
 
 _DENSE = 0.2
@@ -74,7 +74,7 @@ class Doubt:
     """
 
     chance: Chance
-    power: Power
+    power: RelativePower
     resting: float
     decisive: bool
     fewest: int
@@ -87,6 +87,6 @@ class Doubt:
             past: past-the-end row.
             samples: its readings.
         """
-        needed, drawn = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
-        confirmed = self.decisive and drawn is not None and drawn <= self.resting
-        return needed, drawn, (samples < needed and not confirmed) or self.power.works(begin, past)
+        needed, highest_power = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
+        confirmed = self.decisive and highest_power is not None and highest_power <= self.resting
+        return needed, highest_power, (samples < needed and not confirmed) or self.power.works(begin, past)

@@ -58,7 +58,7 @@ class _Share:
     evidence: tuple[Evidence, ...]
 
 
-def _begun(job: Job, device: str) -> Interval:
+def _after_startup(job: Job, device: str) -> Interval:
     """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
     own = job.active.get(device, job.window)
     late = own.start - job.window.start <= LATE.value * 1e6
@@ -201,7 +201,7 @@ class IdleGap:
                 context,
                 cells,
                 runs,
-                _begun(job, device),
+                _after_startup(job, device),
                 shortest=shortest,
                 resting=self.resting.value,
                 coarse=cells.interval > self.coarse.value,
@@ -212,7 +212,7 @@ class IdleGap:
         told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
         causes = self._recurring(spans, told)
         if not training_signs.trains(context.recording, said):
-            causes = self._bursts(spans, causes)
+            causes = self._with_requests(spans, causes)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
             for part, cause in zip(kept, causes, strict=True)
@@ -256,7 +256,7 @@ class IdleGap:
             for place, cause in enumerate(causes)
         ]
 
-    def _bursts(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+    def _with_requests(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
         """Return the causes, that of requests where of no gap anything is known and nearly all work is short bursts.
 
         What recurs at one period is no load of requests, which come as they come.
@@ -302,14 +302,14 @@ class IdleGap:
             relation="<=" if low else "",
         )
 
-    def _rest(self, run: IdleRun) -> tuple[Evidence, ...]:
+    def _power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
         """Return the power of a gap that only its power tells from an accident of sampling."""
-        if run.drawn is None or run.samples >= run.needed:
+        if run.highest_power is None or run.samples >= run.needed:
             return ()
         drawn = Evidence(
             metric=idle_causes.POWER,
             statistic="highest of the gap, from rest (0) to work (1)",
-            observed=run.drawn,
+            observed=run.highest_power,
             unit="1",
             threshold=self.resting,
             relation="<=",
@@ -344,7 +344,7 @@ class IdleGap:
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *self._rest(run),
+                *self._power_evidence(run),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -20,7 +20,7 @@ RESTING = pragmatic(0.10, "1", "of the span from rest to work; the noise of a po
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Power:
+class RelativePower:
     """Power of one GPU beside its utilisation samples.
 
     Attributes:
@@ -54,7 +54,7 @@ class Power:
         return np.asarray(self.height > _HIGH, dtype=np.bool_)
 
 
-def beside(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> Power:
+def relative_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
@@ -69,10 +69,10 @@ def beside(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> Power
     work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
-        return Power(height=unknown, watts=watts, working=float("inf"))
+        return RelativePower(height=unknown, watts=watts, working=float("inf"))
     floor = float(watts[known].min())
     full, rest = float(np.quantile(work, _FULL)), float(within.min(initial=np.inf))
-    return Power(
+    return RelativePower(
         height=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
         working=floor + _HIGH * (columns.median(work) - floor),

@@ -13,7 +13,7 @@ from gpureport import columns, gpus
 from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_chance import Chance, Doubt
-from gpureport.analysis.idle_power import Power
+from gpureport.analysis.idle_power import RelativePower
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
@@ -64,7 +64,7 @@ class Limits:
 class IdleRun:
     """One run: start and end in microseconds, its readings, and how many would have been needed.
 
-    `drawn` is its highest power, from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
+    `highest_power` goes from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
     """
 
     start: int
@@ -72,7 +72,7 @@ class IdleRun:
     samples: int
     needed: int
     mean: float
-    drawn: float | None = None
+    highest_power: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class _Known:
     values: FloatArray
     breaks: BoolArray
     job: BoolArray
-    power: Power
+    power: RelativePower
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
@@ -100,7 +100,7 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
     job = np.zeros(len(rows), dtype=np.bool_)
     job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
-    power = idle_power.beside(values, cells.values("gpu_power_watts")[rows], job)
+    power = idle_power.relative_power(values, cells.values("gpu_power_watts")[rows], job)
     if cells.interval > POINT_SAMPLE_SECONDS:
         # a run that began before the job must prove itself within it, by samples few enough as they are
         breaks[1:] |= np.diff(job.astype(np.int8)) > 0
@@ -217,8 +217,10 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         samples = cells.readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
-        needed, drawn, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
+        needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
         if not doubtful:
             mean = float(known.values[begin:past].mean())
-            found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, drawn=drawn))
+            found.append(
+                IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, highest_power=highest_power)
+            )
     return tuple(found)

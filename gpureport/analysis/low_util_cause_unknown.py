@@ -59,13 +59,13 @@ class LowUtilCauseUnknown:
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=certainty.weakest(
-                Confidence.LOW if low.brief else Confidence.MEDIUM,
+                Confidence.LOW if low.is_short_job else Confidence.MEDIUM,
                 certainty.by_readings(found.samples // len(found.devices), interval),
             ),
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
             evidence=(
-                *low_use.depth(context, low, found, self.enter),
+                *low_use.use_evidence(context, low, found, self.enter),
                 low_use.length(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,

@@ -18,7 +18,7 @@ _STARTUP = (
     "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
 )
 _TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
-_FREED = "Nothing is lost: the job had given its GPUs back. Stop the recorder with the job."
+_NO_JOB = "Nothing is lost: the job had given its GPUs back. Stop the recorder with the job."
 _NEVER = (
     "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
 )
@@ -49,7 +49,7 @@ class StartupIdle:
     wants: ClassVar[tuple[str, ...]] = ()
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
-        ("tail_idle", (_TAIL, _FREED)),
+        ("tail_idle", (_TAIL, _NO_JOB)),
     )
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
@@ -92,11 +92,11 @@ class StartupIdle:
         if interval.seconds + beyond < self.shortest.value:
             return
         resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
-        free = _free(context, interval, devices or context.gpus())
+        free = _no_job_seconds(context, interval, devices or context.gpus())
         if resting + free < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
-        log = context.unparted
+        log = context.whole_log
         readings = _readings(log, interval, devices)
         if readings < certainty.FEW_READINGS and step > self.lone.value:
             # the start of the job is judged all the same where one GPU may have begun a reading later
@@ -124,8 +124,10 @@ class StartupIdle:
             lost_gpu_seconds=resting,
             cause=NO_JOB if freed else None,
             samples=_samples(log, interval, devices),
-            summary=self._said(log, kind, interval, devices) + _freed(context, free) + self._besides(bursts, light),
-            recommendation=_STARTUP if kind == "startup_idle" else _FREED if freed else _TAIL,
+            summary=self._said(log, kind, interval, devices)
+            + _no_job_sentence(context, free)
+            + self._besides(bursts, light),
+            recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if freed else _TAIL,
         )
 
     def _besides(self, bursts: float, light: float) -> str:
@@ -224,14 +226,14 @@ def _resting(context: Context, interval: Interval, devices: Iterable[str], limit
     return seconds
 
 
-def _free(context: Context, interval: Interval, devices: Iterable[str]) -> float:
+def _no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
     """Return the GPU time within an interval in which no job held a GPU."""
     when = intervals.spans([interval])
     free = (context.no_job.get(device, intervals.NONE) for device in devices)
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 
-def _freed(context: Context, free: float) -> str:
+def _no_job_sentence(context: Context, free: float) -> str:
     """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
     if not free:
         return ""

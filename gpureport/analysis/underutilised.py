@@ -70,22 +70,25 @@ class Underutilised:
         levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
         # for less than a minute, one full core is no finding, and so not ruled out either
-        brief = [_CORE] if low.brief and found.seconds < waiting.ONE_CORE.value else []
-        unknown = [name for name in _CAUSES if name not in known or name in brief]
+        too_brief = [_CORE] if low.is_short_job and found.seconds < waiting.ONE_CORE.value else []
+        unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
         beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {wording.percent(level)}" for name, level in known.items())
         open_ = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
         untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
-        machine = "beside a CPU" if brief else "beside a machine"
-        more = [*([answering.recording(absent)] if absent else []), *(["a minute or more of the job"] if brief else [])]
+        machine = "beside a CPU" if too_brief else "beside a machine"
+        more = [
+            *([answering.recording(absent)] if absent else []),
+            *(["a minute or more of the job"] if too_brief else []),
+        ]
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=Confidence.LOW if unknown or low.brief else Confidence.MEDIUM,
+            confidence=Confidence.LOW if unknown or low.is_short_job else Confidence.MEDIUM,
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
             evidence=(
-                *low_use.depth(context, low, found, self.enter),
+                *low_use.use_evidence(context, low, found, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
                 low_use.length(low, found, self.over, self.shortest),
             ),

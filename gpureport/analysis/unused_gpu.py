@@ -44,7 +44,7 @@ class UnusedGpu:
     shortest_empty: Threshold = pragmatic(30.0, "s", "a rank holds memory seconds after it was started")
     context: Threshold = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
     empty: Threshold = pragmatic(2.0**25, "By", "an idle driver holds some MiB, the smallest context a hundred")
-    drawn: Threshold = AT_WORK
+    power_at_work: Threshold = AT_WORK
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
@@ -93,9 +93,9 @@ class UnusedGpu:
         if job.seconds < shortest.value:
             return answering.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
         if recorded and _mean(cells) > ACTIVE.value:
-            return _worked(device, f"it was used at times, for {_mean(cells):.0%} in the mean")
-        if draws_as_at_work(cells, self.drawn):
-            return _worked(
+            return _cannot_tell(device, f"it was used at times, for {_mean(cells):.0%} in the mean")
+        if draws_as_at_work(cells, self.power_at_work):
+            return _cannot_tell(
                 device, f"it drew {np.nanmean(cells.values(POWER)):.0f} W in the mean, as a GPU at work does"
             )
         metric = UTILISATION if recorded else _MEMORY
@@ -105,7 +105,7 @@ class UnusedGpu:
         seconds = float(cells.seconds[rows].sum())
         if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
             told = f"{wording.times(readings, 'sample')} of it over {wording.duration(seconds)}"
-            return _worked(device, f"only {told} tell what it did while other GPUs worked")
+            return _cannot_tell(device, f"only {told} tell what it did while other GPUs worked")
         return None
 
     def _finding(self, context: Context, group: Sequence[Cells], window: Interval, working: Sequence[str]) -> Finding:
@@ -174,7 +174,7 @@ def _mean(cells: Cells) -> float:
     return float(np.nanmean(cells.values(UTILISATION)))
 
 
-def _worked(device: str, reason: str) -> NotJudged:
+def _cannot_tell(device: str, reason: str) -> NotJudged:
     """Return that a GPU cannot be said to be unused."""
     return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
 

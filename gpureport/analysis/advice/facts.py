@@ -56,7 +56,7 @@ class Facts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = job_params.NOTHING
+    setup: JobParams = job_params.NO_PARAMS
     reduced_links: frozenset[str] = frozenset()
     full_links: frozenset[str] = frozenset()
     link_reduced: bool | None = None
@@ -96,7 +96,7 @@ def facts(
         busiest_core=max((one.p50 for one in _of(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=replace(job_params.read(labels), precision=_precision(precision)),
+        setup=replace(job_params.read_params(labels), precision=_precision(precision)),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _at_its_best(run, one, findings)) - reduced,
     )

@@ -1,6 +1,6 @@
 """Steps that bring data to the GPU faster."""
 
-from gpureport.analysis.advice import conditions, sources, taken
+from gpureport.analysis.advice import applied_checks, conditions, sources
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -15,7 +15,7 @@ STEPS = (
         check="Idle gaps and low phases go, CPU use rises, and the work done per GPU-hour goes up.",
         source=sources.of(sources.NEPTUNE, sources.CLUSTER, sources.TORCH_DATA),
         conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),
-        taken=taken.WORKERS,
+        applied_check=applied_checks.WORKERS,
     ),
     Step(
         name="persistent_workers",
@@ -26,7 +26,7 @@ STEPS = (
         check="The gaps at the ends of epochs shrink or go.",
         source=sources.TORCH_DATA,
         conditions=(conditions.WORKERS,),
-        taken=taken.PERSISTENT,
+        applied_check=applied_checks.PERSISTENT_WORKERS,
     ),
     Step(
         name="prefetch",
@@ -39,7 +39,7 @@ STEPS = (
         check="Short pauses and gaps go while mean CPU use stays as it was.",
         source=sources.of(sources.NEPTUNE, sources.CLOUD, sources.TORCH_DATA),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.PREFETCH,
+        applied_check=applied_checks.PREFETCH,
     ),
     Step(
         name="pinned_memory",
@@ -51,7 +51,7 @@ STEPS = (
         check="The dips between steps shrink, and PCIe throughput rises while they last.",
         source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.PINNED,
+        applied_check=applied_checks.PINNED_MEMORY,
     ),
     Step(
         name="overlapped_copies",
@@ -63,7 +63,7 @@ STEPS = (
         check="The dips between steps go; PCIe throughput is spread over the step.",
         source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.OVERLAPPED,
+        applied_check=applied_checks.OVERLAPPED_COPIES,
     ),
     Step(
         name="smaller_transfers",
@@ -145,7 +145,7 @@ STEPS = (
         risk="Loading can become the limit.",
         check="Host memory in use falls below 90 % and GPU utilisation does not.",
         source=sources.TORCH_DATA,
-        taken=taken.FEWEST_WORKERS,
+        applied_check=applied_checks.FEWEST_WORKERS,
     ),
 )
 """What helps a GPU that waits for input."""
