@@ -98,7 +98,7 @@ class Devices:
             values = data[key]
             for code, rows in _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED))):
                 name = (values.texts or [])[code]
-                boards = self._boards.parted(name, rows, data) if key == "index" else ((name, rows),)
+                boards = self._boards.rows_by_board(name, rows, data) if key == "index" else ((name, rows),)
                 for board, own in boards:
                     codes[own] = self._place(key, board, own, data)
         unnamed = np.flatnonzero(codes == NOT_NAMED)

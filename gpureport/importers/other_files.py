@@ -5,7 +5,7 @@ import re
 
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 
-_AGAIN = "mend that on the machine until nvidia-smi alone shows a table, and record again"
+_RECORD_AGAIN = "mend that on the machine until nvidia-smi alone shows a table, and record again"
 _FIELD = re.compile(r'Field "[^"]*" is not a valid field to query')
 _ABSENT = re.compile(r".*nvidia-smi.*(?:command not found|not found|not recognized)", re.IGNORECASE)
 _LFS = "version https://git-lfs.github.com/"
@@ -19,7 +19,7 @@ _SHOWN = 120
 _JSON = "write one column a metric as a CSV with a header: --source-kind mapped prints a map for it"
 
 
-def mistaken(text: str) -> tuple[str, str] | None:
+def describe_other_file(text: str) -> tuple[str, str] | None:
     """Return what a text is that is no log of GPUs, and what to do about it; None where that is not known.
 
     Args:
@@ -30,7 +30,7 @@ def mistaken(text: str) -> tuple[str, str] | None:
     if _FIELD.match(first):
         return said, "leave that field out of the query (nvidia-smi --help-query-gpu lists what the driver knows)"
     if QueryGpuDialect().classify(first) == "event" or _ABSENT.match(first):
-        return said, _AGAIN
+        return said, _RECORD_AGAIN
     if first.startswith(_LFS):
         return "a pointer of Git LFS, not the file", "fetch the file with git lfs pull"
     if "system/gpu." in first and "," in first:
@@ -42,7 +42,7 @@ def _of_a_script(first: str, text: str) -> tuple[str, str] | None:
     """Return what a table or JSON that a script wrote is."""
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most logs are known
 
-    if TrainingLog().trains(text.encode()):
+    if TrainingLog().is_training_log(text.encode()):
         return "a training log, which says nothing of GPUs", _TRAINING
     try:
         found = json.loads(first)

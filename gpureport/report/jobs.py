@@ -16,7 +16,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
     for analysis in analyses:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
-            each = listed(analysis.run, analysis.jobs)
+            each = job_list(analysis.run, analysis.jobs)
             yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. --job N reads one of them."
     seconds = gpu_time.no_job_seconds(analyses)
     held = gpu_time.held_seconds(analyses)
@@ -27,7 +27,7 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
         )
 
 
-def listed(run: Run, jobs: Sequence[Job]) -> str:
+def job_list(run: Run, jobs: Sequence[Job]) -> str:
     """Return the jobs of a log with their times, the first ones of many."""
     named = [f"{job.number} from {_times(run, job)}" for job in jobs[:_LISTED]]
     more = len(jobs) - len(named)

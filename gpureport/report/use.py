@@ -10,20 +10,20 @@ from gpureport.report import display, gpu_time, loss, terms
 _PAUSES = "short_pauses"
 
 
-def low(analyses: Sequence[Analysis]) -> bool:
+def is_low(analyses: Sequence[Analysis]) -> bool:
     """Return whether the mean utilisation of all runs is lower than what calls for no change."""
     mean = utilisation(analyses)
     return mean is not None and mean < BELOW.value
 
 
-def worked(analyses: Sequence[Analysis]) -> str:
+def work_done(analyses: Sequence[Analysis]) -> str:
     """Return the beginning of a sentence: how much the GPUs worked; empty where that was not recorded."""
     mean = utilisation(analyses)
     several = max(len(analysis.run.gpus) for analysis in analyses) > 1
     return "" if mean is None else f"The {'GPUs' if several else 'GPU'} worked {display.percent(mean)} of the time"
 
 
-def levels(analyses: Sequence[Analysis]) -> str:
+def levels_sentence(analyses: Sequence[Analysis]) -> str:
     """Return the mean utilisation of whole recordings, how long it was below some levels, and how much pauses took."""
     mean = utilisation(analyses)
     if mean is None:

@@ -56,7 +56,7 @@ def _unmapped(file: RawFile) -> SourceError:
 
     found = suggestion(head_text(head(file.again(), HEAD_BYTES)))
     hint = "save standard output as map.toml, correct it, give --map" if found.text else "give --map map.toml"
-    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, requested=True)
+    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, to_stdout=True)
 
 
 class MappedForm:

@@ -120,7 +120,7 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
-            self._places.see(parsed.odd, parsed.layout)
+            self._places.add_damaged(parsed.odd, parsed.layout)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._lacks(section.layout)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers.delimited.quoting import joined, unquoted
+from gpureport.importers.delimited.quoting import join_rows, unquoted
 from gpureport.importers.raw import Account
 from tests.importers.accounts import kept, lines, percents, rejected, seconds
 from tests.importers.logs import HEADER as UNQUOTED
@@ -127,6 +127,6 @@ def test_a_newline_in_a_row_of_quoted_cells(tmp_path: Path) -> None:
 def test_joining_keeps_the_number_of_lines(text: str) -> None:
     """Lines below keep their numbers, and nothing but quotes, blanks and ends of lines changes its place."""
     content = f"{text}\n".encode()
-    found = joined(content, Account())
+    found = join_rows(content, Account())
     assert found.count(b"\n") == content.count(b"\n")
     assert [letter for letter in found if letter in b"a,;"] == [letter for letter in content if letter in b"a,;"]
