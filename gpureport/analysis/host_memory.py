@@ -66,8 +66,7 @@ class HostMemory:
             if len(used) == 0:
                 yield from (answering.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
-            run = context.recording.run
-            settings = job_params.read_params((*run.params, *run.tags))
+            settings = job_params.read_params(context.recording.run.params_and_tags)
             full = job_params.has_worker_per_core(settings)
             yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
 

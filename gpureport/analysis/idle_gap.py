@@ -28,7 +28,7 @@ from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_causes import Cause
 from gpureport.analysis.idle_runs import IdleRun
 from gpureport.analysis.moments import Moments
-from gpureport.analysis.phases import LATE, UTILISATION
+from gpureport.analysis.phases import LATE, STRAY_KERNEL, UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -108,7 +108,7 @@ class IdleGap:
     shortest: Threshold = idle_runs.SHORTEST
     bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
     bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: Threshold = pragmatic(0.35, "1", "a stray kernel of 0.17 s in a window of 0.5 s")
+    bridge_ratio: Threshold = STRAY_KERNEL
     null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
     chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
     neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")

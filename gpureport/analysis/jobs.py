@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns
-from gpureport.analysis import intervals, phases
+from gpureport.analysis import idle_power, intervals, phases
 from gpureport.analysis.base import Job
 from gpureport.analysis.cells import Cells, cells_by_device, without
 from gpureport.analysis.intervals import Spans
@@ -38,8 +37,6 @@ WORK_WITH_MEMORY = pragmatic(
 )
 """Utilisation lags by a second, so that the last busy sample of a job can be empty."""
 
-_HIGH = 0.5
-"""Where between its floor and its median at work power begins to show work: half-way, chosen, not measured."""
 _FEWEST = 2
 """Samples a stretch without a job must have: one alone may be a process that starts again."""
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
@@ -113,7 +110,7 @@ def _all_free(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: 
 
 def _empty_rows(cells: Cells) -> BoolArray:
     """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
-    used = cells.values(UTILISATION)
+    used, power = cells.values(UTILISATION), cells.values(_POWER)
     none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
     for metric, level in ((_MEMORY, _empty_limit), (_PROCESSES, _no_process)):
         held = cells.values(metric)
@@ -123,7 +120,8 @@ def _empty_rows(cells: Cells) -> BoolArray:
             busy = known & (used > ACTIVE.value)
             if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY.value:
                 return none
-            return known & ~in_use & ~(used > IDLE_RATIO + 1e-6) & ~_draws_as_at_work(cells, in_use & busy)
+            resting = ~(used > IDLE_RATIO + 1e-6) & ~(power > idle_power.working_watts(power, in_use & busy))
+            return known & ~in_use & resting
     return none
 
 
@@ -134,16 +132,6 @@ def _empty_limit(used: FloatArray) -> float:
 
 def _no_process(_: FloatArray) -> float:
     return 0.0
-
-
-def _draws_as_at_work(cells: Cells, working: BoolArray) -> BoolArray:
-    """Return the rows whose power is that of work, whatever memory says; none where power is not recorded."""
-    power = cells.values(_POWER)
-    known = power[working & ~np.isnan(power)]
-    if not len(known):
-        return np.zeros(len(cells), dtype=np.bool_)
-    least = float(np.nanmin(power))
-    return np.asarray(power > least + _HIGH * max(columns.median(known) - least, 1.0), dtype=np.bool_)
 
 
 def _holds_process(cells: Cells) -> bool:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, certainty, intervals, wording
+from gpureport.analysis import answering, certainty, intervals, jobs, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.phases import ACTIVE, UTILISATION, job_window
@@ -42,7 +42,7 @@ class UnusedGpu:
 
     shortest: Threshold = pragmatic(60.0, "s", "ranks start and stop seconds apart")
     shortest_empty: Threshold = pragmatic(30.0, "s", "a rank holds memory seconds after it was started")
-    context: Threshold = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+    context: Threshold = jobs.PROCESS_MEMORY
     empty: Threshold = pragmatic(2.0**25, "By", "an idle driver holds some MiB, the smallest context a hundred")
     power_at_work: Threshold = AT_WORK
 

@@ -82,7 +82,7 @@ def facts(
     unsure = any(finding.kind in {"mem_headroom", "mem_pressure"} and not finding.ruled_out for finding in findings)
     allocation = "mem_prealloc" in kinds or (None if unsure or "mem_prealloc" in unjudged or not room else False)
     used = [one.mean for one in _of(gpus_of, UTILISATION)]
-    labels = (*run.params, *run.tags)
+    labels = run.params_and_tags
     precision = precision_params.said(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
     return Facts(
