@@ -78,11 +78,11 @@ class IdleGap:
     knows what), peers busy (a minute in which another GPU works otherwise), checkpoint and epoch (a stage or training
     metric of that name, or an evaluation, whose moments lie in gaps for the most part; a checkpoint also where the
     disks write far more than else), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), requests or input (at least ten gaps of none of which more is known, nine
-    of ten with a minute of work or less between them, and no sign of training), else unknown. Gaps of a fifth of the
+    (nothing of these tells, but it recurs), requests or input (at least ten gaps, all of unknown cause, nine of ten
+    with a minute of work or less between them, and no sign of training), else unknown. Gaps of a fifth of the
     job are a problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it
-    works less than half of the time between them. Signs of training are params, metrics and stages named so,
-    checkpoints and epochs.
+    works less than half of the time between them. Signs of training are checkpoints, epochs, and
+    params, metrics and stages that only training has.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps

@@ -44,7 +44,7 @@ REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job that nothing shows to train."""
 _REQUESTS = (
     "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
-    "or a shared GPU may do; else log the CPU beside it to see what it waits for."
+    "or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
 )
 BY_CAUSE = {
     REQUESTS: _REQUESTS,
@@ -88,7 +88,9 @@ def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
     """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
     said = ["missing samples: a stretch without samples is a log gap"]
     if run.samples < run.needed:
-        said.append("chance: power, which sees what happens between samples, was that of rest at each of them")
+        said.append(
+            "chance: power was that of a GPU at rest at every sample, and it also covers the time between samples"
+        )
     elif run.needed > 1:
         said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
     if several:

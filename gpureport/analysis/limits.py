@@ -98,7 +98,10 @@ def _doubts(known: Sequence[Cells]) -> Iterator[str]:
             alike.setdefault(said, []).append(cells.device.id)
     for said, devices in alike.items():
         whose = wording.gpus(tuple(devices), everybody)
-        yield f"The power of {whose} {said}: energy and whatever rests on power are not stated."
+        yield (
+            f"The power of {whose} {said}: that cannot be right, so energy and all else that rests on power is left "
+            "out."
+        )
 
 
 def _energy(known: Sequence[Cells]) -> Iterator[str]:

@@ -24,8 +24,8 @@ LEAVE = pragmatic(0.72, "1", "70 % with room for the same error")
 IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
 OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
 ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job tells of its start")
-FEWEST = pragmatic(10.0, "rows", "of fewer samples the error of their mean is not known either")
+SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job shows little but its start")
+FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
 WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each is."""
 

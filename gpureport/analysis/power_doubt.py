@@ -48,9 +48,9 @@ def doubt(cells: "Cells", power: FloatArray) -> str:
     mean = float(np.average(power[known], weights=weights)) if weights.sum() > 0 else float(power[known].mean())
     limit = _limit(cells)
     if mean > HIGHEST_POWER.value:
-        return f"is {mean:,.0f} W in the mean, more than any board draws"
+        return f"averages {mean:,.0f} W, more than any board draws"
     if limit is not None and mean > ABOVE_LIMIT.value * limit:
-        return f"is {mean:,.0f} W in the mean, although it is limited to {limit:,.0f} W"
+        return f"averages {mean:,.0f} W, although it is limited to {limit:,.0f} W"
     return ""
 
 

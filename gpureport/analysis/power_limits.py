@@ -31,8 +31,8 @@ _LOWERED = (
     "keep it and compare the work done per joule."
 )
 _NOT_REACHED = (
-    "Leave the limit as it is for this job, which hardly comes near it: raising it gains nothing here. Ask who set it "
-    "before a job that draws more runs on this GPU."
+    "Leave the limit as it is for this job: it hardly comes near the limit, so that raising it gains nothing. Before a "
+    "job that draws more runs on this GPU, ask who set the limit."
 )
 
 _PAUSES = 0.05

@@ -18,7 +18,7 @@ _STARTUP = (
     "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
 )
 _TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
-_NO_JOB = "Nothing is lost: the job had given its GPUs back. Stop the recorder with the job."
+_NO_JOB = "Nothing is lost: the job had released its GPUs. Stop the recorder when the job ends."
 _NEVER = (
     "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
 )
@@ -32,9 +32,8 @@ _LITTLE = (
 class StartupIdle:
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
 
-    The log may have ended up to one interval after its last sample. Of several jobs in a log each has both, while it
-    holds a GPU. Time at the end of a log in which no job holds a GPU is said, and not lost. Both are properties of the
-    job: a GPU that
+    The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
+    Time at the end of the log in which no job holds a GPU is reported, but not lost. Both belong to the job: a GPU that
     rests while another works has an idle gap. A GPU that begins up to a minute after the first is still starting
     up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
     named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
@@ -238,8 +237,8 @@ def _no_job_sentence(context: Context, free: float) -> str:
     if not free:
         return ""
     if len(context.gpus()) > 1:
-        return f" No job held a GPU for {wording.duration(free)} of this GPU time, which is not lost."
-    return f" No job held the GPU for {wording.duration(free)} of it, which is not lost."
+        return f" For {wording.duration(free)} of this GPU time no job held a GPU: that is not lost."
+    return f" For {wording.duration(free)} of it no job held the GPU: that is not lost."
 
 
 def _unused(context: Context) -> float:

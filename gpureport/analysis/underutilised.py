@@ -32,7 +32,7 @@ class Underutilised:
     storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
     mean of a whole episode lies below 70 % by three standard errors. It takes a CPU series: without one the kind is
     low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
-    A job with less work than that is judged as there: by the mean of all its work, from 30 s on, with low confidence.
+    A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)

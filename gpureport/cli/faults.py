@@ -19,7 +19,7 @@ EXPECTED = (GpureportError, OSError)
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _PACKAGE = Path(gpureport.__file__).parent
-_HINT = "this is a fault of gpureport: please report it, with the traceback that --debug prints"
+_HINT = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -83,7 +83,7 @@ def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
     Exit codes: 0 done; 1 a limit is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
-    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run, which is named, and served the others.
+    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run; it names the run and serves the others.
     """
     # main takes them off the arguments, wherever they stand; here they are only documented
     del quiet, verbose, debug

@@ -192,7 +192,7 @@ def _tell_path_from_run(source: str, options: "SourceOptions") -> None:
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
-    note(f"gpureport: {source}: the {kind} is read, not the stored run of this name; {run.id} names that run")
+    note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
 def absent(source: str) -> bool:

@@ -203,14 +203,18 @@ class Tally:
                 [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)],
             )
             holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
-            yield f"{holds} cells before the time stamp that no heading names ({'; '.join(texts)}): they are left out."
+            yield f"{holds} cells before the time stamp that have no heading ({'; '.join(texts)}): they are left out."
 
     def _torn_line_notes(self) -> Iterator[str]:
         """Yield what a reader must know of the lines of which a part was left out."""
         if self._torn:
-            many = len(self._torn) > 1
-            which = f"{len(self._torn)} torn lines, the first of them line" if many else "a torn line,"
-            yield f"A whole row was kept of {which} {min(self._torn)}; what stands before it is left out."
+            number, first = len(self._torn), min(self._torn)
+            torn = (
+                f"{number} torn lines (the first is line {first}) end"
+                if number > 1
+                else f"Line {first} is torn and ends"
+            )
+            yield f"{torn} in a whole row: the row is kept, what stands before it is left out."
 
 
 def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:

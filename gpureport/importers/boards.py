@@ -62,8 +62,8 @@ class Boards:
     def notes(self) -> tuple[str, ...]:
         """Return which indices several boards have."""
         return tuple(
-            f"Rows of index {index} are of {len(boards)} different GPUs by name or memory, as those of two machines "
-            "are: each counts as a GPU of its own; a uuid in the log would tell."
+            f"Index {index} stands for {len(boards)} different GPUs, by name or memory, as where two machines write "
+            "one log: each counts as a GPU of its own. Record the uuid to be sure."
             for index, boards in self._known.items()
             if len(boards) > 1
         )

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gpureport.importers.plan import Plan
 
 _TEXTS = frozenset(ATTRIBUTES.values())
-NAME_GPUS = "record what names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
+NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 
 

@@ -66,10 +66,10 @@ class Account:
         if self.nul_bytes:
             found.append(f"{counted(self.nul_bytes, 'NUL byte')} in {counted(self.nul_runs, 'run')} skipped.")
         if self.latin_1_lines:
-            found.append(f"{counted(self.latin_1_lines, 'line')} in Latin-1, not in UTF-8: read so.")
+            found.append(f"{counted(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.")
         if self.joined_rows:
             found.append(
-                f"{counted(self.joined_rows, 'row')} on several lines, by newlines in quotes: each counted as one."
+                f"{counted(self.joined_rows, 'row')} on several lines, by newlines in quotes: each counted as one row."
             )
         if self.long_lines:
             found.append(f"{counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")

@@ -17,19 +17,17 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
             each = job_list(analysis.run, analysis.jobs)
-            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. --job N reads one of them."
+            yield f"{whose} holds {len(analysis.jobs)} jobs: {each}. Add --job N to read one of them."
     seconds = gpu_time.no_job_seconds(analyses)
     held = gpu_time.held_seconds(analyses)
     if held and seconds / held >= loss.NOTABLE:
-        yield (
-            f"No job held a GPU for another {loss.hours(seconds, len(analyses))}: figures and shares are of the jobs "
-            "alone."
-        )
+        free = loss.hours(seconds, len(analyses))
+        yield f"For another {free} no job held a GPU: figures and shares leave that time out."
 
 
 def job_list(run: Run, jobs: Sequence[Job]) -> str:
     """Return the jobs of a log with their times, the first ones of many."""
-    named = [f"{job.number} from {_times(run, job)}" for job in jobs[:_LISTED]]
+    named = [f"job {job.number}, {_times(run, job)}" for job in jobs[:_LISTED]]
     more = len(jobs) - len(named)
     return "; ".join([*named, f"{more} more"] if more else named)
 

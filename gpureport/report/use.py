@@ -29,10 +29,11 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     if mean is None:
         return ""
     below = [
-        f"{display.percent(share)} below {display.percent(limit)}" for limit, share in below_ratios(analyses).items()
+        f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in below_ratios(analyses).items()
     ]
+    below[:1] = [f"{text} of the time" for text in below[:1]]
     held, seconds = gpu_time.held_seconds(analyses), gpu_time.by_class(t for each in analyses for t in each.gpu_time)
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss.NOTHING else ""
     runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
-    return f"Mean utilisation of {runs}: {display.percent(mean)}, of the time {display.listing(below)}{took}."
+    return f"Mean utilisation of {runs}: {display.percent(mean)}; {display.listing(below)}{took}."

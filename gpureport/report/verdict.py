@@ -208,7 +208,9 @@ def _loss(step: Step, findings: Findings) -> str:
         grave = sum(card.severity == "problem" for card in findings.open)
         number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
         low = use.is_low(step.analyses)
-        begin = f"{use.work_done(step.analyses)}, and why was not found" if low else "Hardly any GPU time was lost"
+        begin = (
+            f"{use.work_done(step.analyses)}, and the log does not show why" if low else "Hardly any GPU time was lost"
+        )
         return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
     of, rest = loss.hours(held, len(step.analyses)), ""
@@ -224,7 +226,7 @@ def _nothing_found(step: Step, findings: Findings) -> str:
     kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
     text = f"No loss found among {kinds} that could be judged"
     if use.is_low(step.analyses):
-        text = f"{use.work_done(step.analyses)}, and {kinds} that could be judged do not say why"
+        text = f"{use.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
     return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
 
 

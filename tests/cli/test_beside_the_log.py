@@ -83,7 +83,9 @@ def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpurep
     done = gpureport("analyze", "job", "--format", "json")
     (run,) = json.loads(done.out)["runs"]
     assert [source["locator"] for source in run["run"]["sources"]] == ["job/gpu.csv"]
-    assert any(note.startswith("job/training.csv beside the log is not used: ") for note in run["quality"]["notes"])
+    assert any(
+        note.startswith("job/training.csv lies beside the log, but is not used: ") for note in run["quality"]["notes"]
+    )
     assert gpureport("analyze", "job", "--training", "job/training.csv").code == 3
 
 

@@ -31,7 +31,7 @@ STEPS = (
     Step(
         name="prefetch",
         title="Prefetch batches",
-        do="Let the loader work ahead of the GPU: prefetch_factor of 4 with workers (PyTorch, which takes 2), "
+        do="Let the loader work ahead of the GPU: prefetch_factor of 4 with workers (PyTorch; its default is 2), "
         "dataset.prefetch(tf.data.AUTOTUNE) as the last stage (TensorFlow), a queue of your own elsewhere.",
         when="Batches take unequally long, so that the GPU waits now and then although loading is fast enough on the "
         "whole.",
@@ -45,7 +45,7 @@ STEPS = (
         name="pinned_memory",
         title="Pinned memory",
         do="Load batches into pinned host memory (pin_memory=True in PyTorch): copies from it are faster, and only "
-        "they can run beside other work.",
+        "they can overlap with other work.",
         when="The GPU pauses at the edges of steps, or copies to the GPU show in PCIe throughput.",
         risk="Pinned memory is locked: the operating system cannot give it to others.",
         check="The dips between steps shrink, and PCIe throughput rises while they last.",
@@ -55,11 +55,11 @@ STEPS = (
     ),
     Step(
         name="overlapped_copies",
-        title="Copies beside computing",
+        title="Overlapped copies",
         do="Copy from pinned memory without waiting (tensor.to(device, non_blocking=True)), best on a stream of its "
         "own and a batch ahead, so that the next batch travels while this one is computed.",
         when="Copies run in turn with the steps although memory is pinned.",
-        risk="GPU memory for the batch that is under way; a buffer must not be written to before its copy has ended.",
+        risk="A second batch in GPU memory; a buffer must not be overwritten before its copy has ended.",
         check="The dips between steps go; PCIe throughput is spread over the step.",
         source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),

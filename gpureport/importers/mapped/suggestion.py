@@ -150,8 +150,8 @@ def _unit_comment(found: Guess) -> str:
     """Return what a reader is to fill in for a unit."""
     *some, last = found.units
     choice = f"{', '.join(some)} or {last}" if some else last
-    share = "; a share in % is no memory in use: delete it" if found.metric.endswith("used_bytes") else ""
-    return f"  # fill in {choice}, which neither heading nor cells tell{share}"
+    share = "; if it is a share in %, delete the column" if found.metric.endswith("used_bytes") else ""
+    return f"  # fill in {choice}, as neither heading nor cells say which{share}"
 
 
 def _examples(sample: _Sample, place: int) -> str:

@@ -109,7 +109,7 @@ def test_a_newline_in_a_quoted_cell_costs_nothing(tmp_path: Path, label: str) ->
     rows = [labelled(second, label if second in {2, 3} else '"a"') for second in range(6)]
     recording = read_text(tmp_path, lines(f"{UNQUOTED}, label", *rows))
     assert (kept(recording), rejected(recording), percents(recording)) == (6, [], [0, 1, 2, 3, 4, 5])
-    note = "2 rows on several lines, by newlines in quotes: each counted as one."
+    note = "2 rows on several lines, by newlines in quotes: each counted as one row."
     assert (note in recording.run.quality.notes) == (label != "plain")
     first = read_text(tmp_path, lines(f"label, {UNQUOTED}", *(f"{label}, {row(second)}" for second in range(6))))
     assert (kept(first), rejected(first)) == (6, [])
