@@ -215,7 +215,9 @@ def _unmapped(source: str, what: str, head: bytes) -> SourceError:
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
-        return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
+        return SourceError(
+            source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
+        )
     names = [f"column_{place + 1}" for place in range(_number_cells(head))]
     without = f"; if it is one without its header, {columns_option(names)}" if names else ""
     return SourceError(source, what, _WANTED + without)

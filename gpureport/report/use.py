@@ -36,4 +36,4 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss.NOTHING else ""
     runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
-    return f"Mean utilisation of {runs}: {display.percent(mean)}; {display.listing(below)}{took}."
+    return f"Mean utilisation of {runs}: {display.percent(mean)}. It was {display.listing(below)}{took}."

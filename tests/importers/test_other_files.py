@@ -18,7 +18,7 @@ from tests.importers.logs import log, read_text
         (
             "No devices were found\n",
             "an error message, not a log (No devices were found)",
-            "until nvidia-smi alone shows a table",
+            "until nvidia-smi by itself shows a table",
         ),
         ("Failed to initialize NVML: Driver/library version mismatch\n", "version mismatch)", "record again"),
         ("bash: nvidia-smi: command not found\n", "command not found)", "record again"),

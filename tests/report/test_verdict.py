@@ -56,7 +56,7 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     content = report((run, analyze(run)))
     assert sentence(content).startswith("The GPU worked 65 % of the time, and none of the ")
     levels = "below 25 % for 0 % of the time, below 50 % for 0 % and below 70 % for 75 %; short pauses took 35 %."
-    expected = f"Mean utilisation of the whole run: 65 %; {levels}"
+    expected = f"Mean utilisation of the whole run: 65 %. It was {levels}"
     assert content.verdict.details[0].replace(GAP, " ").startswith(expected)
 
 
