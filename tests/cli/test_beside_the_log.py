@@ -96,7 +96,7 @@ def test_a_path_with_the_name_of_a_stored_run(job: Path, gpureport: Program) -> 
     (job / "elsewhere").mkdir()
     (job / "elsewhere" / "gpu.csv").write_text(log(60))
     done = gpureport("analyze", "elsewhere", "--format", "json")
-    said = "gpureport: elsewhere: reading the folder, not the stored run of the same name; "
+    said = "gpureport: elsewhere: reading the folder, not the stored run of the same name; its id is "
     assert done.err.startswith(said)
     assert "no_progress" not in kinds(done.out)
     run = done.err.removeprefix(said).split()[0]
