@@ -59,7 +59,7 @@ def read(  # noqa: PLR0913 - each is given by name
     if as_one_run:
         return [importers.Reading(importers.together([source], host), *options, as_one_run=True).recording()]
     return [
-        importers.Reading(inputs, *options, training=importers.training_beside(source, inputs)).recording()
+        importers.Reading(inputs, *options, training=importers.training_logs_in_folder(source, inputs)).recording()
         for inputs in importers.find(source, host)
     ]
 

@@ -23,18 +23,18 @@ class SourceError(GpureportError):
 
     Args:
         aside: lines a person can save and use, printed below the message; empty when there are none.
-        requested: whether these lines are what was asked for, so that they go to standard output.
+        to_stdout: whether these lines are what was asked for, so that they go to standard output.
     """
 
-    def __init__(self, where: str, what: str, hint: str, aside: str = "", *, requested: bool = False) -> None:
+    def __init__(self, where: str, what: str, hint: str, aside: str = "", *, to_stdout: bool = False) -> None:
         """Keep the parts."""
         super().__init__(where, what, hint)
         self.aside = aside
-        self.requested = requested
+        self.to_stdout = to_stdout
 
     def at(self, where: str) -> "SourceError":
         """Return the same of a file under the name a person gave it."""
-        return SourceError(where, self.what, self.hint, self.aside, requested=self.requested)
+        return SourceError(where, self.what, self.hint, self.aside, to_stdout=self.to_stdout)
 
 
 class StoreError(GpureportError):

@@ -13,9 +13,9 @@ _FEWEST = 10
 ten times does not each time write a single sample in between)."""
 
 
-_BEHIND = 0.5
+_CLOSE = 0.5
 """Share of the mean distance below which a row is just behind another (pragmatic: a quarter of a recorder's beat)."""
-_EVEN = 0.1
+_NOT_ALTERNATING = 0.1
 """Share of the distances that may not alternate between short and long, where a recorder missed a row (pragmatic)."""
 
 
@@ -60,7 +60,7 @@ def of(times: IntArray) -> Pace | None:
     if not len(moved):
         return None
     # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = paired(moved) or columns.lower_median(moved) / 1e6
+    interval = pair_interval(moved) or columns.lower_median(moved) / 1e6
     slow = slower(times, interval)
     if slow:
         apart = [steps[inside(times, each)] for each in slow]
@@ -73,7 +73,7 @@ def of(times: IntArray) -> Pace | None:
     return Pace(interval, slow)
 
 
-def paired(moved: IntArray) -> float | None:
+def pair_interval(moved: IntArray) -> float | None:
     """Return how far apart the rows of each of two recorders are that write one log, just behind each other.
 
     None where rows do not come in pairs: a distance much shorter than the one after it, time and again. Rows of
@@ -82,12 +82,12 @@ def paired(moved: IntArray) -> float | None:
     Args:
         moved: distances between different stamps in microseconds, in order.
     """
-    short = moved < _BEHIND * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
-    if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _EVEN:
+    short = moved < _CLOSE * moved.mean() if len(moved) else np.zeros(0, dtype=np.bool_)
+    if len(moved) < _FEWEST or abs(short.mean() - 0.5) > _NOT_ALTERNATING:
         return None
     beat = columns.lower_median(moved[1:] + moved[:-1])
     alternate = (short[1:] != short[:-1]).mean()
-    return beat / 1e6 if alternate >= 1 - _EVEN else None
+    return beat / 1e6 if alternate >= 1 - _NOT_ALTERNATING else None
 
 
 def slower(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:

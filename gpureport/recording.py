@@ -139,6 +139,11 @@ class Run:
         return any(source.kind in _TRACKERS for source in self.sources)
 
     @property
+    def params_and_tags(self) -> tuple[tuple[str, str], ...]:
+        """What the run was configured with, wherever it was said."""
+        return (*self.params, *self.tags)
+
+    @property
     def gpus(self) -> tuple[Device, ...]:
         """Its GPUs."""
         return tuple(device for device in self.devices if device.scope is Scope.GPU)

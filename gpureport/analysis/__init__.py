@@ -86,11 +86,11 @@ RULES: tuple[Rule, ...] = (
 )
 """Every rule; `analyze` runs them in the order their needs ask for."""
 
-_OF_THE_LOG = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
+_WHOLE_LOG_RULES = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
 """Rules on the recorder and the device itself: they look at all samples, those without a job included."""
 
 _MIXED = "rows of several GPUs are mixed and no column tells them apart"
-_TWO = "rows of two GPUs alternate, as two machines or recorders write them, and no column tells them apart"
+_ALTERNATING = "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
 _TELL_APART = "index or uuid among the fields of --query-gpu"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}
 
@@ -102,14 +102,14 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         recording: the run and its series.
         rules: which rules to run; a rule that needs findings of one left out does without them.
     """
-    context = context_of(recording)
+    context = build_context(recording)
     unjudgeable = _mixed(context)
     if unjudgeable:
         marked = [replace(one, mixed=one.mixed or one.id in unjudgeable) for one in recording.run.devices]
         recording = replace(recording, run=replace(recording.run, devices=tuple(marked)))
     mixed = {one.id: unjudgeable.get(one.id, _MIXED) for one in recording.run.gpus if one.mixed}
     if mixed:
-        context = replace(context.unparted, jobs=(), no_job={})
+        context = replace(context.whole_log, jobs=(), no_job={})
     findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
     gpus = {} if mixed else context.gpus()
     low = _low_use(replace(context, found=tuple(findings)), rules)
@@ -120,11 +120,13 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
             findings,
             device,
             low=low.get(device, intervals.NONE),
-            slowed=slowed(context.samples(device), context.whole) if slowed else None,
+            slowed=slowed(context.all_cells_of(device), context.whole) if slowed else None,
         )
         for device in gpus
     )
-    statistics = tuple(statistics_of(one, context.samples(name)) for name, one in context.cells.items() if len(one))
+    statistics = tuple(
+        statistics_of(one, context.all_cells_of(name)) for name, one in context.cells.items() if len(one)
+    )
     missing = merged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
@@ -137,9 +139,9 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         no_job={name: intervals.intervals(spans) for name, spans in context.no_job.items()},
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
-        whole_statistics=tuple(statistics_of(context.samples(name)) for name in context.no_job if name in gpus),
+        whole_statistics=tuple(statistics_of(context.all_cells_of(name)) for name in context.no_job if name in gpus),
         gpu_time=tuple(times),
-        findings=tuple(_told(finding, known) for finding in linked),
+        findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
         limits=limits.of(context, findings),
         stages=tuple(stages_of(recording)),
@@ -150,7 +152,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     )
 
 
-def _told(finding: Finding, known: Facts) -> Finding:
+def _with_advice(finding: Finding, known: Facts) -> Finding:
     """Return a finding with its advice; a value on the wrong side of its limit is context, no evidence."""
     return replace(
         finding,
@@ -160,18 +162,18 @@ def _told(finding: Finding, known: Facts) -> Finding:
     )
 
 
-def context_of(recording: Recording) -> Context:
+def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
-    sampled = cells_by_device(recording)
+    all_cells = cells_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = jobs.occupancy(sampled, whole)
+    found = jobs.occupancy(all_cells, whole)
     active = activities(found.cells)
     return Context(
         recording=recording,
         cells=found.cells,
         active=active,
         window=job_window(recording.run, active.values()),
-        sampled=sampled,
+        all_cells=all_cells,
         jobs=found.jobs,
         no_job=found.no_job,
     )
@@ -179,7 +181,7 @@ def context_of(recording: Recording) -> Context:
 
 def _mixed(context: Context) -> dict[str, str]:
     """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
-    return {name: _TWO for name in context.gpus() if two_series.alternates(context.samples(name))}
+    return {name: _ALTERNATING for name in context.gpus() if two_series.alternates(context.all_cells_of(name))}
 
 
 def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
@@ -205,7 +207,7 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
         if absent:
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        seen = context.unparted if isinstance(rule, _OF_THE_LOG) else context
+        seen = context.whole_log if isinstance(rule, _WHOLE_LOG_RULES) else context
         for said in rule.find(replace(seen, found=found)):
             if isinstance(said, Finding):
                 findings.append(said)

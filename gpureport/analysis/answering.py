@@ -21,7 +21,7 @@ def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
     return NotJudged(kind=kind, device=device, reason=f"{names} {were} not recorded", recording=recording(metrics))
 
 
-def doubted(kind: str, device: str | None, metric: str) -> NotJudged:
+def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
     """Return that a kind cannot be judged, since the readings of a metric cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
     return NotJudged(kind=kind, device=device, reason=reason, recording=recording([metric]))

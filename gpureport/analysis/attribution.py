@@ -22,7 +22,7 @@ UNUSED = "unused"
 UNKNOWN, OUTSIDE = "unknown", "outside gaps"
 """Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
 
-UNEVEN = "imbalance"
+BELOW_PEERS = "imbalance"
 """Cause of low use of a GPU that did less than its peers."""
 
 FAR_SECONDS = 300.0
@@ -76,7 +76,7 @@ def gpu_time(
         low: its episodes of low use.
         slowed: its rows with throttled clocks, None when nobody looked.
     """
-    cells, window = context.samples(device), context.whole
+    cells, window = context.all_cells_of(device), context.whole
     start, end = cells.tiles(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
     never_used = _unused(findings, device, window)
@@ -101,7 +101,7 @@ def gpu_time(
     hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
     still = intervals.of_rows(start, end, used <= IDLE_RATIO + _ROUNDING)
     still = intervals.difference(still, context.work)
-    uneven = ledger.claim(_behind(context, findings, device))
+    uneven = ledger.claim(_below_peers(context, findings, device))
     low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, low_use.KINDS)]))
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
     coarse = cells.interval > FAR_SECONDS
@@ -114,7 +114,7 @@ def gpu_time(
         ledger.add("hollow", ratio * intervals.total_seconds(when))
         ledger.add("short_pauses", (1 - ratio) * _weighed(unused, start, end, when))
     for name, when, cause in (
-        ("low_use", uneven, UNEVEN),
+        ("low_use", uneven, BELOW_PEERS),
         ("low_use", low, UNKNOWN),
         ("short_pauses", ledger.left, ""),
     ):
@@ -160,11 +160,11 @@ def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans
         yield cause, intervals.of_kinds(alike, device, {"idle_gap"})
 
 
-def _behind(context: Context, findings: Sequence[Finding], device: str) -> Spans:
+def _below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
     parts = [intervals.NONE]
     for found in findings:
-        if found.kind == UNEVEN and found.lost_gpu_seconds is not None:
+        if found.kind == BELOW_PEERS and found.lost_gpu_seconds is not None:
             models = {context.cells[name].device.model for name in found.devices}
             own, usual = (each.observed for each in found.evidence[:2])
             if context.cells[device].device.model in models and (device in found.devices) == (own < usual):

@@ -362,7 +362,7 @@ class Context:
             job held them.
         active: from first to last sustained activity of each GPU that worked, keyed by device id.
         window: from the first to the last sustained activity of any GPU; None when none ran.
-        sampled: the series of each device with all of its samples.
+        all_cells: the series of each device with all of its samples.
         jobs: the jobs of the log, in the order of time.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         found: findings of the kinds named in the rule's `after`.
@@ -372,7 +372,7 @@ class Context:
     cells: Mapping[str, Cells]
     active: Mapping[str, Interval]
     window: Interval | None
-    sampled: Mapping[str, Cells] = field(default_factory=dict)
+    all_cells: Mapping[str, Cells] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, Spans] = field(default_factory=dict)
     found: tuple[Finding, ...] = ()
@@ -399,13 +399,13 @@ class Context:
         return intervals.spans(windows)
 
     @property
-    def unparted(self) -> "Context":
+    def whole_log(self) -> "Context":
         """The same with all samples of every device, those without a job included."""
-        return replace(self, cells=self.sampled or self.cells)
+        return replace(self, cells=self.all_cells or self.cells)
 
-    def samples(self, device: str) -> Cells:
+    def all_cells_of(self, device: str) -> Cells:
         """Return the cells of a device with all of its samples."""
-        return self.sampled.get(device, self.cells[device])
+        return self.all_cells.get(device, self.cells[device])
 
     def gpus(self) -> dict[str, Cells]:
         """Return the cells of each GPU that has samples, keyed by device id."""

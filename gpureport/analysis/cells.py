@@ -153,11 +153,11 @@ class Cells:
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null, all NaN when it was not recorded or cannot be right."""
         if metric not in self._values:
-            held = self._held(metric)
+            held = self._recorded_values(metric)
             self._values[metric] = columns.same(np.nan, len(self.times)) if self.doubt(metric) else held
         return self._values[metric]
 
-    def _held(self, metric: str) -> FloatArray:
+    def _recorded_values(self, metric: str) -> FloatArray:
         """Return a column as it was recorded."""
         known = metric in self.series.column_names
         return columns.floats(self.series.column(metric)) if known else columns.same(np.nan, len(self.times))
@@ -167,9 +167,9 @@ class Cells:
 
         What is doubted counts as not recorded.
         """
-        if metric not in power_doubt.METRICS or metric not in self.series.column_names:
+        if metric not in power_doubt.POWER_METRICS or metric not in self.series.column_names:
             return ""
-        return self.kept(("doubt", metric), lambda: power_doubt.doubt(self, self._held(metric)))
+        return self.kept(("doubt", metric), lambda: power_doubt.doubt(self, self._recorded_values(metric)))
 
     def refresh(self, metric: str) -> Refresh:
         """Return how often the metric was read anew."""

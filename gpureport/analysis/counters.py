@@ -12,7 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _LATE = 1.0
 """Seconds by which a counter may run ahead of the stamp of its row: it is read after, and refreshed in between."""
-MOST_WATTS = power_doubt.MOST.value
+MOST_WATTS = power_doubt.HIGHEST_POWER.value
 """No board takes more power, so that an energy counter cannot rise faster."""
 
 

@@ -57,8 +57,7 @@ class FullPrecision:
                 able.append(device)
         if not able:
             return
-        run = context.recording.run
-        said = precision_params.said((*run.params, *run.tags))
+        said = precision_params.said(context.recording.run.params_and_tags)
         tensor = {name: seen for name in able if (seen := self._tensor(context.cells[name])) is not None}
         if tensor:
             still = tuple(name for name, seen in tensor.items() if seen < self.active.value)

@@ -94,7 +94,7 @@ class HollowUtil:
             if scales[device] is not None or cells.recorded(hollow_rows.SM):
                 continue
             if cells.doubt(POWER):
-                yield answering.doubted(_KIND, device, POWER)
+                yield answering.implausible(_KIND, device, POWER)
             elif not cells.recorded(POWER):
                 yield answering.absent(_KIND, device, POWER)
             else:

@@ -37,7 +37,7 @@ class HostMemory:
 
     workers_headroom: the p95 is below 70 % of what is installed, and the median CPU use below 90 %, so that some core
     is free. host_memory_pressure: the p95 is at least 90 %. The page cache does not count as used where the recorder
-    tells the two apart. There is no such room where params say that each process has a worker for every core.
+    tells the two apart. There is no room where params say that each process has a worker for every core already.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("workers_headroom", "host_memory_pressure")
@@ -66,9 +66,8 @@ class HostMemory:
             if len(used) == 0:
                 yield from (answering.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
-            run = context.recording.run
-            settings = job_params.read((*run.params, *run.tags))
-            full = job_params.worker_a_core(settings)
+            settings = job_params.read_params(context.recording.run.params_and_tags)
+            full = job_params.has_worker_per_core(settings)
             yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
 
     def _judge(self, host: str, cells: Cells, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:

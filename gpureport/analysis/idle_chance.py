@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpureport.analysis.idle_power import Power
+from gpureport.analysis.idle_power import RelativePower
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _DENSE = 0.2
@@ -18,7 +18,7 @@ Chosen: where utilisation covers half of an interval, one in five of those besid
 _RUN, _RUNS, _APART = 3, 8, 20
 """Readings of a low run and runs that show a beat, and readings from one run to the next at most. Chosen."""
 _EVEN = 0.3
-"""How far eight of ten lengths, or distances, of a beat lie apart, of the usual one; never below two readings. Chosen."""
+"""How far eight of ten lengths or distances of a beat lie apart, of the usual one; at least two readings. Chosen."""
 _OTHER = 3
 """How much longer than the usual run of a beat one is that is none of it. Chosen, not measured."""
 
@@ -85,7 +85,7 @@ class Doubt:
     """
 
     chance: Chance
-    power: Power
+    power: RelativePower
     resting: float
     decisive: bool
     fewest: int
@@ -98,15 +98,16 @@ class Doubt:
             past: past-the-end row.
             samples: its readings.
         """
-        needed, drawn = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
-        return needed, drawn, (samples < needed and not self.confirmed(drawn)) or self.power.works(begin, past)
+        needed, highest_power = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
+        doubtful = (samples < needed and not self.confirms(highest_power)) or self.power.works(begin, past)
+        return needed, highest_power, doubtful
 
-    def confirmed(self, drawn: float | None) -> bool:
-        """Whether power, at most `drawn` in a run, says that the GPU was at rest all the time."""
-        return self.decisive and drawn is not None and drawn <= self.resting
+    def confirms(self, highest_power: float | None) -> bool:
+        """Whether the highest power in a run says that the GPU was at rest all the time."""
+        return self.decisive and highest_power is not None and highest_power <= self.resting
 
 
-def beat(values: FloatArray, chance: Chance) -> int:
+def beat_readings(values: FloatArray, chance: Chance) -> int:
     """Return below how many readings a run is one of a beat between steps and samples, 0 where there is no beat.
 
     Steps about as long as the distance of samples are met by one sample after the other a little later in the step:

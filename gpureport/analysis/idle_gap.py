@@ -27,7 +27,7 @@ from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_causes import Cause
 from gpureport.analysis.idle_runs import IdleRun
 from gpureport.analysis.moments import Moments
-from gpureport.analysis.phases import LATE, UTILISATION
+from gpureport.analysis.phases import LATE, STRAY_KERNEL, UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -57,7 +57,7 @@ class _Share:
     evidence: tuple[Evidence, ...]
 
 
-def _begun(job: Job, device: str) -> Interval:
+def _after_startup(job: Job, device: str) -> Interval:
     """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
     own = job.active.get(device, job.window)
     late = own.start - job.window.start <= LATE.value * 1e6
@@ -74,16 +74,16 @@ class IdleGap:
     episode of waiting for input are part of it. Rows that repeat a reading of the driver count once, and no gap is
     shorter than the time from one reading to the next. Causes: data (within an episode of waiting for input), unused
     (this GPU never worked while another did), hang (at least a minute in which the other GPUs are at 99 % and draw
-    less than 90 % of what they do at work, or draw nobody knows what), peers busy (a minute in which another GPU works
+    less than 90 % of what they do at work, or draw an unknown power), peers busy (a minute in which another GPU works
     otherwise), checkpoint and epoch (a stage or training metric of that name, or an evaluation, whose moments lie in
     gaps for the most part; a checkpoint also where the disks write far more than else), no process (memory is empty
     for half of the gap or more), io (the CPU waits for storage, or the disks read far more than else), periodic
-    (nothing of these tells, but it recurs), requests or input (at least ten gaps of none of which more is known, nine
-    of ten with a minute of work or less between them, or at work less than half of the time between them, and no sign
-    of training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the job are a
+    (nothing of these tells, but it recurs), requests or input (at least ten gaps, all of unknown cause, nine of ten
+    with a minute of work or less between them, or at work less than half of the time between them, and no sign of
+    training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the job are a
     problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less
-    than half of the time between them. Signs of training are params, metrics and stages named so, checkpoints and
-    epochs.
+    than half of the time between them. Signs of training are checkpoints, epochs, and params, metrics and stages that
+    only training has.
 
     periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
     starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
@@ -109,7 +109,7 @@ class IdleGap:
     shortest: Threshold = idle_runs.SHORTEST
     bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
     bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: Threshold = pragmatic(0.35, "1", "a stray kernel of 0.17 s in a window of 0.5 s")
+    bridge_ratio: Threshold = STRAY_KERNEL
     null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
     chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
     neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")
@@ -206,7 +206,7 @@ class IdleGap:
                 context,
                 cells,
                 runs,
-                _begun(job, device),
+                _after_startup(job, device),
                 shortest=shortest,
                 resting=self.resting.value,
                 coarse=cells.interval > self.coarse.value,
@@ -220,7 +220,7 @@ class IdleGap:
         outside = intervals.intervals(intervals.difference(intervals.spans([window]), context.work))
         between = idle_parts.between(cells, [*spans, *outside], window)
         if not training_signs.trains(context.recording, said):
-            causes = self._requests(spans, causes, lost, between)
+            causes = self._with_requests(spans, causes, lost, between)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
             for part, cause in zip(kept, causes, strict=True)
@@ -261,7 +261,7 @@ class IdleGap:
             for place, cause in enumerate(causes)
         ]
 
-    def _requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
+    def _with_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, that of requests where of no gap anything is known and there is little work between them.
 
         What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
@@ -315,14 +315,14 @@ class IdleGap:
             relation="<=" if low else "",
         )
 
-    def _rest(self, run: IdleRun) -> tuple[Evidence, ...]:
+    def _power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
         """Return the power of a gap that only its power tells from an accident of sampling."""
-        if run.drawn is None or run.samples >= run.needed:
+        if run.highest_power is None or run.samples >= run.needed:
             return ()
         drawn = Evidence(
             metric=idle_causes.POWER,
             statistic="highest of the gap, from rest (0) to work (1)",
-            observed=run.drawn,
+            observed=run.highest_power,
             unit="1",
             threshold=self.resting,
             relation="<=",
@@ -357,7 +357,7 @@ class IdleGap:
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *self._rest(run),
+                *self._power_evidence(run),
                 *share.evidence,
                 *gap.cause.evidence,
             ),

@@ -63,7 +63,7 @@ def within(  # noqa: PLR0913 - where runs lie, and what a gap is
     ]
     if coarse:
         least = max(shortest, _LONE * cells.interval)
-        found = [_behind(cells, waits, part, least) if _texture(part, resting) else part for part in found]
+        found = [_behind(cells, waits, part, least) if _is_texture(part, resting) else part for part in found]
     return [part for part in found if part.interval.seconds >= shortest]
 
 
@@ -79,10 +79,10 @@ def _held(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
     return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]
 
 
-def _texture(part: Part, resting: float) -> bool:
+def _is_texture(part: Part, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
-    busy = run.drawn is not None and run.drawn > resting
+    busy = run.highest_power is not None and run.highest_power > resting
     return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
 
 

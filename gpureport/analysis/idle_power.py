@@ -12,6 +12,8 @@ _ACTIVE = 0.5
 """Utilisation above which a kernel ran more than not, so that power is that of work; by definition, not measured."""
 _HIGH = 0.5
 """Where between rest and work power begins to show work: half-way, chosen, not measured."""
+_SPAN = 1.0
+"""Watts between rest and work at least, so that noise is no work. Chosen, not measured."""
 _FULL = 0.9
 """Quantile of the power beside high samples that is full work. Chosen, not measured: single peaks are not."""
 
@@ -20,7 +22,7 @@ RESTING = pragmatic(0.10, "1", "of the span from rest to work; the noise of a po
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Power:
+class RelativePower:
     """Power of one GPU beside its utilisation samples.
 
     Attributes:
@@ -54,7 +56,7 @@ class Power:
         return np.asarray(self.height > _HIGH, dtype=np.bool_)
 
 
-def beside(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> Power:
+def relative_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
@@ -69,11 +71,26 @@ def beside(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> Power
     work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
-        return Power(height=unknown, watts=watts, working=float("inf"))
-    floor = float(watts[known].min())
+        return RelativePower(height=unknown, watts=watts, working=float("inf"))
     full, rest = float(np.quantile(work, _FULL)), float(within.min(initial=np.inf))
-    return Power(
+    return RelativePower(
         height=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
-        working=floor + _HIGH * (columns.median(work) - floor),
+        working=working_watts(watts, (used > _ACTIVE) & known),
     )
+
+
+def working_watts(watts: FloatArray, work: BoolArray) -> float:
+    """Return the watts above which a GPU works: half-way from the lowest to the median at work.
+
+    It is infinite where power at work is not known.
+
+    Args:
+        watts: power, one value a sample, NaN where it is not known.
+        work: which samples are of work.
+    """
+    known = watts[work & ~np.isnan(watts)]
+    if not len(known):
+        return float("inf")
+    floor = float(np.nanmin(watts))
+    return floor + _HIGH * max(columns.median(known) - floor, _SPAN)

@@ -12,8 +12,8 @@ import numpy as np
 from gpureport import columns, gpus
 from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
-from gpureport.analysis.idle_chance import Chance, Doubt, beat
-from gpureport.analysis.idle_power import Power
+from gpureport.analysis.idle_chance import Chance, Doubt, beat_readings
+from gpureport.analysis.idle_power import RelativePower
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
@@ -64,7 +64,7 @@ class Limits:
 class IdleRun:
     """One run: start and end in microseconds, its readings, and how many would have been needed.
 
-    `drawn` is its highest power, from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
+    `highest_power` goes from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
     """
 
     start: int
@@ -72,7 +72,7 @@ class IdleRun:
     samples: int
     needed: int
     mean: float
-    drawn: float | None = None
+    highest_power: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ class _Known:
     values: FloatArray
     breaks: BoolArray
     job: BoolArray
-    power: Power
+    power: RelativePower
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
@@ -100,7 +100,7 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
     job = np.zeros(len(rows), dtype=np.bool_)
     job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
-    power = idle_power.beside(values, cells.values("gpu_power_watts")[rows], job)
+    power = idle_power.relative_power(values, cells.values("gpu_power_watts")[rows], job)
     if cells.interval > POINT_SAMPLE_SECONDS:
         # a run that began before the job must prove itself within it, by samples few enough as they are
         breaks[1:] |= np.diff(job.astype(np.int8)) > 0
@@ -211,15 +211,17 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     doubt = _doubt(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
-    beating = beat(known.values, doubt.chance) if doubt and cells.interval <= POINT_SAMPLE_SECONDS else 0
+    beating = beat_readings(known.values, doubt.chance) if doubt and cells.interval <= POINT_SAMPLE_SECONDS else 0
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _edges(known, cells, begin, past, level)
         samples = cells.readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
-        needed, drawn, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
-        if not doubtful and (past - begin >= beating or (doubt and doubt.confirmed(drawn))):
+        needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
+        if not doubtful and (past - begin >= beating or (doubt and doubt.confirms(highest_power))):
             mean = float(known.values[begin:past].mean())
-            found.append(IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, drawn=drawn))
+            found.append(
+                IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, highest_power=highest_power)
+            )
     return tuple(found)

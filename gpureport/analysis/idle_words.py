@@ -45,7 +45,7 @@ REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job that nothing shows to train."""
 _REQUESTS = (
     "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
-    "or a shared GPU may do; else log the CPU beside it to see what it waits for."
+    "or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
 )
 _NO_PROCESS = (
     "No process held the GPU for most of this time: start the next one sooner, or let one process do the work of both."
@@ -102,7 +102,7 @@ def summary(cells: Cells, gap: Interval, cause: str, mean: float) -> str:
     low = f"(mean utilisation {wording.percent(mean)})"
     if cause == NO_PROCESS:
         return f"{idle}, most of it with no memory in use, as between two processes {low}."
-    if gap.seconds >= jobs.RESTART.value and not jobs.tells(cells):
+    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.tells(cells):
         return f"{idle} between two stretches of work {low}; whether a job held it was not recorded."
     return f"{idle} while the job was running {low}."
 
@@ -111,7 +111,9 @@ def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
     """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
     said = ["missing samples: a stretch without samples is a log gap"]
     if run.samples < run.needed:
-        said.append("chance: power, which sees what happens between samples, was that of rest at each of them")
+        said.append(
+            "chance: power was that of a GPU at rest at every sample, and it also covers the time between samples"
+        )
     elif run.needed > 1:
         said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
     if several:

@@ -113,19 +113,19 @@ class Imbalance:
             if coarse and signal == "utilisation":
                 sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
                 held = held[np.array(sure, dtype=np.bool_)]
-            held = self._one_sided(peers, name, held, signal)
+            held = self._on_longer_side(peers, name, held, signal)
             if len(held):
                 yield from self._finding(peers, name, held, signal)
 
-    def _one_sided(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Spans:
+    def _on_longer_side(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Spans:
         """Return the stretches over which the means differ, on the side on which the GPU is for longer.
 
         A GPU that is ahead for as long as it is behind does the same work in all.
         """
         metric, limit = (UTILISATION, self.differs) if signal == "utilisation" else (_POWER, self.power_differs)
-        away = np.array([_away(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))])
-        far = spans[np.abs(away) >= limit.value]
-        above = away[np.abs(away) >= limit.value] > 0
+        differences = np.array([_difference(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))])
+        far = spans[np.abs(differences) >= limit.value]
+        above = differences[np.abs(differences) >= limit.value] > 0
         longer: Spans = far[
             above if 2 * intervals.total_seconds(far[above]) >= intervals.total_seconds(far) else ~above
         ]
@@ -133,7 +133,7 @@ class Imbalance:
 
     def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
         metric = UTILISATION if signal == "utilisation" else _POWER
-        own, others = _compared(peers, name, metric, spans)
+        own, others = _peer_means(peers, name, metric, spans)
         if np.isnan(own) or not others:
             # means over half a minute reach into stretches in which a GPU has no value of its own
             return
@@ -216,11 +216,11 @@ def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: floa
     known = ~np.isnan(others)
     spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
     scale = usual if relative else np.ones(len(usual))
-    away = means[name] - usual
+    differences = means[name] - usual
     if len(others) == 1:
-        away = np.where(away < 0, away, 0.0)
+        differences = np.where(differences < 0, differences, 0.0)
     seen = known.sum(axis=0) * 2 >= len(others)
-    return np.asarray(seen & (np.abs(away) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
+    return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
 
 
 def _certain(peers: Mapping[str, Cells], name: str, spans: Spans, differs: float) -> bool:
@@ -244,15 +244,15 @@ def _mean(cells: Cells, metric: str, spans: Spans) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _compared(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> tuple[float, dict[str, float]]:
+def _peer_means(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> tuple[float, dict[str, float]]:
     """Return the mean of a GPU in stretches of time, and those of its peers by name."""
     others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
     return _mean(peers[name], metric, spans), {each: mean for each, mean in others.items() if not np.isnan(mean)}
 
 
-def _away(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> float:
+def _difference(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> float:
     """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
-    own, others = _compared(peers, name, metric, spans)
+    own, others = _peer_means(peers, name, metric, spans)
     usual = float(np.median(list(others.values()))) if others else float("nan")
     if metric == _POWER:
         return (own - usual) / usual if usual > 0 else float("nan")

@@ -12,9 +12,9 @@ Params = Sequence[tuple[str, str]]
 
 ON = {"true", "yes", "on", "1", "y", "enabled"}
 OFF = {"false", "no", "none", "off", "0", "n", "disabled", "null", ""}
-_ELSEWHERE = {"val", "valid", "validation", "eval", "evaluation", "test", "predict", "ray", "scaling"}
+_OTHER_SCOPES = {"val", "valid", "validation", "eval", "evaluation", "test", "predict", "ray", "scaling"}
 """Words of a name that make it a setting of something else than the training loop of one process."""
-_WHOLE_GRAPHS = ("reduce-overhead", "max-autotune")
+_CUDA_GRAPH_MODES = ("reduce-overhead", "max-autotune")
 """Modes of torch.compile that record CUDA graphs."""
 
 
@@ -33,7 +33,7 @@ class JobParams:
     Attributes:
         workers: loader workers of one process.
         cores: logical cores of the machine, or of the job's share of it.
-        cores_each: cores of one process of the job.
+        cores_per_process: cores of one process of the job.
         pin_memory: whether batches are loaded into pinned memory.
         non_blocking: whether they are copied to the GPU without waiting.
         persistent_workers: whether workers outlive an epoch.
@@ -49,7 +49,7 @@ class JobParams:
 
     workers: Setting | None = None
     cores: Setting | None = None
-    cores_each: Setting | None = None
+    cores_per_process: Setting | None = None
     pin_memory: Setting | None = None
     non_blocking: Setting | None = None
     persistent_workers: Setting | None = None
@@ -63,7 +63,7 @@ class JobParams:
     precision: Setting | None = None
 
 
-NOTHING = JobParams()
+NO_PARAMS = JobParams()
 """What a run without params says."""
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -72,7 +72,7 @@ NAMES: dict[str, tuple[str, ...]] = {
                 "train_num_workers", "num_parallel_calls"),
     "cores": ("cpu_count", "cpus", "cores", "num_cpus", "n_cpus", "ncpus", "cpu_cores", "num_cores", "n_cores",
               "num_cpu_cores", "cpu_count_logical", "logical_cores", "logical_cpus", "vcpus", "slurm_cpus_on_node"),
-    "cores_each": ("cpus_per_task", "slurm_cpus_per_task", "cpus_per_gpu", "cpus_per_worker"),
+    "cores_per_process": ("cpus_per_task", "slurm_cpus_per_task", "cpus_per_gpu", "cpus_per_worker"),
     "pin_memory": ("pin_memory", "pinned_memory", "use_pin_memory", "pin_mem", "dataloader_pin_memory"),
     "non_blocking": ("non_blocking", "nonblocking", "non_blocking_copy", "dataloader_non_blocking"),
     "persistent_workers": ("persistent_workers", "dataloader_persistent_workers", "use_persistent_workers"),
@@ -96,7 +96,7 @@ _FIELD = {name: field for field, names in NAMES.items() for name in names}
 _SWITCHES = {"compiled", "cuda_graphs", "pin_memory", "non_blocking", "persistent_workers", "asynchronous_checkpoints"}
 
 
-def read(params: Iterable[tuple[str, str]]) -> JobParams:
+def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
     """Return what params and tags say of the set-up; what two of them say differently counts as not said."""
     found: dict[str, list[Setting]] = {}
     for name, value in sorted(params):
@@ -105,9 +105,9 @@ def read(params: Iterable[tuple[str, str]]) -> JobParams:
     return JobParams(**{field: said[0] for field, said in found.items() if len({one.value for one in said}) == 1})
 
 
-def worker_a_core(said: JobParams) -> bool:
+def has_worker_per_core(said: JobParams) -> bool:
     """Whether each process has as many loader workers as there are cores for it."""
-    cores = said.cores_each or said.cores
+    cores = said.cores_per_process or said.cores
     return said.workers is not None and cores is not None and said.workers.value >= cores.value > 0
 
 
@@ -115,14 +115,14 @@ def _settings(name: str, value: str) -> list[tuple[str, Setting]]:
     """Return the settings that one param tells."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     field = _FIELD.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
-    if field is None or _ELSEWHERE & set(re.findall(r"[a-z0-9]+", words)):
+    if field is None or _OTHER_SCOPES & set(re.findall(r"[a-z0-9]+", words)):
         return []
     told = value.strip().lower()
-    number = _switch(told) if field in _SWITCHES else _amount(told)
+    number = _switch(told) if field in _SWITCHES else _count(told)
     if number is None:
         return []
     setting = Setting(text=f"{name}={value}", value=number)
-    whole = field == "compiled" and told.startswith(_WHOLE_GRAPHS)
+    whole = field == "compiled" and told.startswith(_CUDA_GRAPH_MODES)
     return [(field, setting), *([("cuda_graphs", setting)] if whole else [])]
 
 
@@ -133,7 +133,7 @@ def _switch(value: str) -> float | None:
     return 1.0 if value in ON or re.fullmatch(r"[a-z][a-z_-]+", value) else None
 
 
-def _amount(value: str) -> float | None:
+def _count(value: str) -> float | None:
     """Return how many of something; -1 and `auto` leave it to the library."""
     if value in {"-1", "auto", "autotune", "tf.data.autotune"}:
         return float("inf")

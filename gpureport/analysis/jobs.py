@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport import columns
-from gpureport.analysis import intervals, phases
+from gpureport.analysis import idle_power, intervals, phases
 from gpureport.analysis.base import Job
 from gpureport.analysis.cells import Cells, cells_by_device, without
 from gpureport.analysis.intervals import Spans
@@ -18,28 +17,28 @@ from gpureport.findings import Interval
 from gpureport.metrics import Scope
 from gpureport.recording import Recording
 
-EMPTY = pragmatic(2.0**27, "By", "a driver holds less; the context of a process on a data centre's GPU more")
+EMPTY_MEMORY = pragmatic(2.0**27, "By", "a driver holds less; the context of a process on a data centre's GPU more")
 """Memory in use up to which no process holds a GPU."""
 
-FLOOR = pragmatic(2.0**26, "By", "what windows of a display come and go with")
+DISPLAY_MEMORY = pragmatic(2.0**26, "By", "what windows of a display come and go with")
 """What memory in use may lie above the least of the log, where a display holds some of it all along."""
 
-MOST = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
 """Memory in use above which some process holds a GPU, whatever the least of the log is."""
 
-RESTART = pragmatic(60.0, "s", "an epoch, an evaluation or a restart in a process of its own begins sooner")
+FREE_BETWEEN_JOBS = pragmatic(60.0, "s", "an epoch, an evaluation or a restart in a process of its own begins sooner")
 """How long a GPU must be empty between two jobs."""
 
-ENDED = pragmatic(10.0, "s", "an evaluation in a process of its own begins sooner, as does a tail that is judged")
+FREE_AT_END = pragmatic(10.0, "s", "an evaluation in a process of its own begins sooner, as does a tail that is judged")
 """How long a GPU must be empty at the end of the log."""
 
-WORKED = pragmatic(0.9, "1", "share of the busy samples with memory in use; with less of it memory tells nothing")
+WORK_WITH_MEMORY = pragmatic(
+    0.9, "1", "share of the busy samples with memory in use; with less of it memory tells nothing"
+)
 """Utilisation lags by a second, so that the last busy sample of a job can be empty."""
 
-_HIGH = 0.5
-"""Where between its floor and its median at work power begins to show work: half-way, chosen, not measured."""
-_LOW = 0.2
-"""Below what share of that way power shows that a GPU only draws windows, whatever its utilisation. Chosen."""
+_WINDOWS = 0.4
+"""Where between its floor and the level of work power shows that a GPU only draws windows of a display. Chosen."""
 _FEWEST = 2
 """Samples a stretch without a job must have: one alone may be a process that starts again."""
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
@@ -81,21 +80,21 @@ def occupancy(cells: Mapping[str, Cells], whole: Interval) -> Occupancy:
     gpus = {name: one for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
     active = phases.activities(cells)
     empty = {name: empty_rows(gpus[name]) for name in active}
-    begun = min((_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
-    free = {name: _stretches(gpus[name], rows, begun, whole) for name, rows in empty.items()}
+    first_use = min((_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
+    free = {name: _free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: spans for name, spans in free.items() if len(spans)}
-    apart = _between(free, active, whole)
-    if len(apart):
+    all_free = _all_free(free, active, whole)
+    if len(all_free):
         # a GPU that never works is without a job where the others are
-        free |= {name: apart for name, one in gpus.items() if name not in active and not _in_use(one)}
+        free |= {name: all_free for name, one in gpus.items() if name not in active and not _holds_process(one)}
     own = {name: without(one, free[name]) if name in free else one for name, one in cells.items()}
-    return Occupancy(jobs=tuple(_jobs(own, apart, whole)), no_job=free, cells=own)
+    return Occupancy(jobs=tuple(_jobs(own, all_free, whole)), no_job=free, cells=own)
 
 
-def _jobs(cells: Mapping[str, Cells], apart: Spans, whole: Interval) -> Iterator[Job]:
+def _jobs(cells: Mapping[str, Cells], all_free: Spans, whole: Interval) -> Iterator[Job]:
     """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
     number = 0
-    for held in intervals.intervals(intervals.difference(intervals.spans([whole]), apart)):
+    for held in intervals.intervals(intervals.difference(intervals.spans([whole]), all_free)):
         active = phases.activities(cells, held)
         window = phases.work_window(held, active.values())
         if window is not None:
@@ -103,12 +102,12 @@ def _jobs(cells: Mapping[str, Cells], apart: Spans, whole: Interval) -> Iterator
             yield Job(number=number, interval=held, window=window, active=active)
 
 
-def _between(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
+def _all_free(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
     """Return when none of the GPUs that work at some time has a job; never where none works."""
-    apart = intervals.spans([whole] if active else [])
+    all_free = intervals.spans([whole] if active else [])
     for name in active:
-        apart = intervals.intersection(apart, free.get(name, intervals.NONE))
-    return apart
+        all_free = intervals.intersection(all_free, free.get(name, intervals.NONE))
+    return all_free
 
 
 def tells(cells: Cells) -> bool:
@@ -118,45 +117,43 @@ def tells(cells: Cells) -> bool:
 
 def empty_rows(cells: Cells) -> BoolArray:
     """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
-    used = cells.values(UTILISATION)
+    used, power = cells.values(UTILISATION), cells.values(_POWER)
     none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
-    for metric, level in ((_MEMORY, _level), (_PROCESSES, _no_process)):
+    for metric, level in ((_MEMORY, _empty_limit), (_PROCESSES, _no_process)):
         held = cells.values(metric)
         known = ~np.isnan(held)
         if known.any():
             in_use = held > level(held)
             busy = known & (used > ACTIVE.value)
-            power = _power(cells, in_use & busy)
-            busy &= ~(power < _LOW)
-            if not busy.any() or in_use[busy].mean() < WORKED.value:
+            working = idle_power.working_watts(power, in_use & busy)
+            windows = power < _windows_watts(power, working)
+            busy &= ~windows
+            if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY.value:
                 return none
-            rests = ~(used > IDLE_RATIO + 1e-6) | (power < _LOW)
-            return known & ~in_use & rests & ~(power > _HIGH)
+            return known & ~in_use & (~(used > IDLE_RATIO + 1e-6) | windows) & ~(power > working)
     return none
 
 
-def _level(used: FloatArray) -> float:
+def _empty_limit(used: FloatArray) -> float:
     """Return the memory in use at most of a GPU without a job: next to none, or what a display holds all along."""
-    return min(max(EMPTY.value, float(np.nanmin(used)) + FLOOR.value), MOST.value)
+    return min(max(EMPTY_MEMORY.value, float(np.nanmin(used)) + DISPLAY_MEMORY.value), PROCESS_MEMORY.value)
 
 
 def _no_process(_: FloatArray) -> float:
     return 0.0
 
 
-def _power(cells: Cells, working: BoolArray) -> FloatArray:
-    """Return the power of each row from its least (0) to the median of work (1); NaN where it is not known."""
-    power = cells.values(_POWER)
-    known = power[working & ~np.isnan(power)]
-    if not len(known):
-        return np.full(len(cells), np.nan, dtype=np.float32)
-    least = float(np.nanmin(power))
-    return (power - least) / max(columns.median(known) - least, 1.0)
+def _windows_watts(watts: FloatArray, working: float) -> float:
+    """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
+    if not np.isfinite(working):
+        return float("-inf")
+    floor = float(np.nanmin(watts))
+    return floor + _WINDOWS * (working - floor)
 
 
-def _in_use(cells: Cells) -> bool:
+def _holds_process(cells: Cells) -> bool:
     """Return whether some process holds a GPU that never works."""
-    return bool((cells.values(_MEMORY) > MOST.value).any())
+    return bool((cells.values(_MEMORY) > PROCESS_MEMORY.value).any())
 
 
 def _first_use(cells: Cells, empty: BoolArray) -> int:
@@ -164,13 +161,13 @@ def _first_use(cells: Cells, empty: BoolArray) -> int:
     return int(cells.start[int(np.argmin(empty))])
 
 
-def _stretches(cells: Cells, empty: BoolArray, begun: int, whole: Interval) -> Spans:
+def _free_stretches(cells: Cells, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
-    first, stop = intervals.runs(empty & (cells.start >= begun))
+    first, stop = intervals.runs(empty & (cells.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end = cells.start[first], cells.end[stop - 1]
     last = stop == len(cells)
-    needed = np.where(last, ENDED.value, RESTART.value) * 1e6
+    needed = np.where(last, FREE_AT_END.value, FREE_BETWEEN_JOBS.value) * 1e6
     long = end - start >= needed
     spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
     return spans

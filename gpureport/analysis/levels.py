@@ -14,7 +14,7 @@ from gpureport.findings import Evidence
 _ROUNDING = 1e-6
 
 
-def levels(gpus: Mapping[str, Cells], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
+def time_below_levels(gpus: Mapping[str, Cells], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
     """Return the share of the time at 5 % and less, and below each level of the statistics, over several GPUs.
 
     Args:

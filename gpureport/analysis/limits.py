@@ -29,7 +29,7 @@ def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
         *_paces(known),
         *_refresh(known),
         *_doubts(known),
-        *_energy(known, gaps=any(context.samples(cells.device.id).gaps for cells in known)),
+        *_energy(known, gaps=any(context.all_cells_of(cells.device.id).gaps for cells in known)),
         *_clocks(context, findings),
     )
 
@@ -98,7 +98,10 @@ def _doubts(known: Sequence[Cells]) -> Iterator[str]:
             alike.setdefault(said, []).append(cells.device.id)
     for said, devices in alike.items():
         whose = wording.gpus(tuple(devices), everybody)
-        yield f"The power of {whose} {said}: energy and whatever rests on power are not stated."
+        yield (
+            f"The power of {whose} {said}: that cannot be right, so energy and all else that rests on power is left "
+            "out."
+        )
 
 
 def _energy(known: Sequence[Cells], *, gaps: bool) -> Iterator[str]:

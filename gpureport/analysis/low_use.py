@@ -10,7 +10,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.levels import levels
+from gpureport.analysis.levels import time_below_levels
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
@@ -24,8 +24,8 @@ LEAVE = pragmatic(0.72, "1", "70 % with room for the same error")
 IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
 OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
 ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job tells of its start")
-FEWEST = pragmatic(10.0, "rows", "of fewer samples the error of their mean is not known either")
+SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job shows little but its start")
+FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
 WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each is."""
 
@@ -70,13 +70,13 @@ class LowUse:
         spans: by device id; without the devices that have none.
         lowest: lowest mean reached, as a ratio; NaN without an episode.
         mean_seconds: time that mean is taken over.
-        brief: whether the job is too short for an episode, so that all of it is one.
+        is_short_job: whether the job is too short for an episode, so that all of it is one.
     """
 
     spans: Mapping[str, Spans]
     lowest: float
     mean_seconds: float
-    brief: bool = False
+    is_short_job: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def _find(context: Context, limits: Limits) -> LowUse:
     bins = grid(context.window, list(working.values()))
     used = _used(context, bins, working)
     low = _episodes(context, bins, used, working, limits)
-    return low if low.spans else _brief(context, context.window, used, working, limits)
+    return low if low.spans else _short_job(context, context.window, used, working, limits)
 
 
 def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str, Cells], limits: Limits) -> LowUse:
@@ -165,7 +165,9 @@ def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str,
     )
 
 
-def _brief(context: Context, window: Interval, used: FloatArray, working: dict[str, Cells], limits: Limits) -> LowUse:
+def _short_job(
+    context: Context, window: Interval, used: FloatArray, working: dict[str, Cells], limits: Limits
+) -> LowUse:
     """Return all that nothing explains of a job too short for an episode, where its mean is low.
 
     A mean of few samples, or of points far apart, must be low for certain. What is left of a job most of which
@@ -188,7 +190,7 @@ def _brief(context: Context, window: Interval, used: FloatArray, working: dict[s
         spans={name: one for name, one in own.items() if len(one)} if low else {},
         lowest=mean if low else float("nan"),
         mean_seconds=seconds,
-        brief=True,
+        is_short_job=True,
     )
 
 
@@ -263,7 +265,7 @@ def unused_seconds(context: Context, cells: Cells, spans: Spans) -> float:
     return float(np.nansum(unused * intervals.overlap(start, end, spans)))
 
 
-def depth(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
+def use_evidence(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
     """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
 
     Args:
@@ -272,11 +274,11 @@ def depth(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tu
         found: their figures.
         enter: the limit.
     """
-    lowest = "mean of the median GPU" if low.brief else f"lowest mean over {wording.duration(low.mean_seconds)}"
+    lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {wording.duration(low.mean_seconds)}"
     return (
         Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
         Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
-        *levels({name: context.cells[name] for name in found.devices}, low.spans),
+        *time_below_levels({name: context.cells[name] for name in found.devices}, low.spans),
     )
 
 
@@ -284,9 +286,9 @@ def length(low: LowUse, found: Figures, over: Threshold, shortest: Threshold) ->
     """Return how long the episodes lasted, against what one must last, or the work of a short job."""
     return Evidence(
         metric="duration",
-        statistic="work" if low.brief else "sum of episodes of one GPU",
+        statistic="work" if low.is_short_job else "sum of episodes of one GPU",
         observed=found.seconds,
         unit="s",
-        threshold=shortest if low.brief else over,
+        threshold=shortest if low.is_short_job else over,
         relation=">=",
     )

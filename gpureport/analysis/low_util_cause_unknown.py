@@ -20,9 +20,9 @@ class LowUtilCauseUnknown:
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
-    samples are points far apart, the mean of a whole episode lies below 70 % by three standard errors. A job with less
-    work than that is judged by the mean of all its work, from 30 s on, with low confidence; of fewer than 30 samples
-    the mean keeps clear of 70 % as above.
+    samples are points far apart, the mean of a whole episode lies below 70 % by three standard errors. A job too
+    short for an episode is judged by the mean of all its work, from 30 s on, with low confidence; with fewer than 30
+    samples that mean, too, must lie below 70 % by three standard errors.
     Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
     """
 
@@ -62,13 +62,13 @@ class LowUtilCauseUnknown:
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=certainty.weakest(
-                Confidence.LOW if low.brief else Confidence.MEDIUM,
+                Confidence.LOW if low.is_short_job else Confidence.MEDIUM,
                 certainty.by_readings(found.samples // len(found.devices), interval),
             ),
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
             evidence=(
-                *low_use.depth(context, low, found, self.enter),
+                *low_use.use_evidence(context, low, found, self.enter),
                 low_use.length(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,

@@ -152,7 +152,7 @@ class Memory:
         held = np.flatnonzero(used[at:] < level / 2)
         end = at + (int(held[0]) if len(held) else len(used) - at)
         trim = max(self.trim.value, cells.interval * 1.01) * 1e6
-        if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.MOST.value).any():
+        if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value).any():
             # given back by a process that goes on
             return float(rise[at]) / total, 1.0
         kept = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]

@@ -33,9 +33,13 @@ def unmet(rule: Rule, context: Context) -> Iterator[NotJudged]:
     if not missing:
         return
     absent = [group[0] for group in missing]
-    doubted = next((name for name in absent if any(one.doubt(name) for one in context.cells.values())), None)
+    implausible = next((name for name in absent if any(one.doubt(name) for one in context.cells.values())), None)
     for kind in rule.kinds:
-        yield answering.absent(kind, None, *absent) if doubted is None else answering.doubted(kind, None, doubted)
+        yield (
+            answering.absent(kind, None, *absent)
+            if implausible is None
+            else answering.implausible(kind, None, implausible)
+        )
 
 
 def merged(entries: Sequence[NotJudged], gpus: Collection[str]) -> tuple[NotJudged, ...]:

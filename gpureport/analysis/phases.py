@@ -40,7 +40,7 @@ SHARE = Threshold(
 )
 """Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
 
-BLIP = Threshold(
+STRAY_KERNEL = Threshold(
     value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
 )
 """Utilisation below which a lone sample at the power of rest may be no work."""
@@ -97,10 +97,10 @@ def _active(cells: Cells) -> tuple[BoolArray, BoolArray]:
     active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
     if cells.interval <= POINT_SAMPLE_SECONDS:
         return active, active
-    power = idle_power.beside(used, cells.values("gpu_power_watts"), slice(None))
+    power = idle_power.relative_power(used, cells.values("gpu_power_watts"), slice(None))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    blip = alone & (used < BLIP.value) & (power.height <= idle_power.RESTING.value)
-    return active | power.at_work, (active & ~blip) | power.at_work
+    stray = alone & (used < STRAY_KERNEL.value) & (power.height <= idle_power.RESTING.value)
+    return active | power.at_work, (active & ~stray) | power.at_work
 
 
 def _sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:

@@ -10,24 +10,24 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from gpureport.analysis.cells import Cells
 
-MOST = pragmatic(2000.0, "W", "twice what the largest board of the GPU table draws, a B200 with 1,000 W")
+HIGHEST_POWER = pragmatic(2000.0, "W", "twice what the largest board of the GPU table draws, a B200 with 1,000 W")
 """Mean power that no board draws: milliwatts, or a sum."""
 ABOVE_LIMIT = pragmatic(2.0, "1", "limits that users raise stay below 1.4 of what a board ships with")
 """Mean power as a multiple of the highest limit known that no board reaches."""
-STILL = pragmatic(120.0, "s", "sensors report anew several times a second")
+UNCHANGED_TIME = pragmatic(120.0, "s", "sensors report anew several times a second")
 """Time over which power must not change at all, to the last digit."""
-FEWEST = pragmatic(20.0, "readings", "an integer of watts can stand for some seconds")
-SWING = pragmatic(0.5, "1", "from a waiting GPU to one at work, which draws several times as much")
-"""By how much utilisation must rise or fall meanwhile, in the mean over LEVEL."""
-LEVEL = pragmatic(10.0, "s", "a stray kernel is shorter, and both readings average over a second at most")
+FEWEST_READINGS = pragmatic(20.0, "readings", "an integer of watts can stand for some seconds")
+UTILISATION_SWING = pragmatic(0.5, "1", "from a waiting GPU to one at work, which draws several times as much")
+"""By how much utilisation must rise or fall meanwhile, in the mean over AVERAGING_TIME."""
+AVERAGING_TIME = pragmatic(10.0, "s", "a stray kernel is shorter, and both readings average over a second at most")
 _TIMES = 3
 """How often either level is met at least."""
-WARMED = pragmatic(3.0, "Cel", "a degree or two is rounding, or the room")
+TEMPERATURE_CHANGE = pragmatic(3.0, "Cel", "a degree or two is rounding, or the room")
 """By how much temperature must change meanwhile."""
 
 _UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
 _LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts", "gpu_power_limit_default_watts")
-METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
+POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
 """What is doubted."""
 
 
@@ -42,35 +42,35 @@ def doubt(cells: "Cells", power: FloatArray) -> str:
     if not known.any():
         return ""
     low, high = float(power[known].min()), float(power[known].max())
-    if low == high and _works_on(cells, known):
+    if low == high and _load_changes(cells, known):
         return f"stays at {low:.4g} W to the last digit while utilisation and temperature change"
     weights = cells.seconds[known]
     mean = float(np.average(power[known], weights=weights)) if weights.sum() > 0 else float(power[known].mean())
     limit = _limit(cells)
-    if mean > MOST.value:
-        return f"is {mean:,.0f} W in the mean, more than any board draws"
+    if mean > HIGHEST_POWER.value:
+        return f"averages {mean:,.0f} W, more than any board draws"
     if limit is not None and mean > ABOVE_LIMIT.value * limit:
-        return f"is {mean:,.0f} W in the mean, although it is limited to {limit:,.0f} W"
+        return f"averages {mean:,.0f} W, although it is limited to {limit:,.0f} W"
     return ""
 
 
-def _works_on(cells: "Cells", known: BoolArray) -> bool:
+def _load_changes(cells: "Cells", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
     seconds = cells.seconds
-    if known.sum() < FEWEST.value or float(seconds[known].sum()) < STILL.value:
+    if known.sum() < FEWEST_READINGS.value or float(seconds[known].sum()) < UNCHANGED_TIME.value:
         return False
     degrees = cells.values(_TEMPERATURE)[known]
     degrees = degrees[~np.isnan(degrees)]
-    if not len(degrees) or degrees.max() - degrees.min() < WARMED.value:
+    if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
         return False
     rows = np.flatnonzero(known & cells.known(_UTILISATION))
     levels = _levels(cells.times[rows], cells.values(_UTILISATION)[rows])
-    return len(levels) >= 2 * _TIMES and bool(levels[-_TIMES] - levels[_TIMES - 1] >= SWING.value)
+    return len(levels) >= 2 * _TIMES and bool(levels[-_TIMES] - levels[_TIMES - 1] >= UTILISATION_SWING.value)
 
 
 def _levels(times: IntArray, values: FloatArray) -> FloatArray:
-    """Return the means over LEVEL, rising."""
-    _, bins = np.unique((times - times[:1]) // round(LEVEL.value * 1e6), return_inverse=True)
+    """Return the means over AVERAGING_TIME, rising."""
+    _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME.value * 1e6), return_inverse=True)
     return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
 
 

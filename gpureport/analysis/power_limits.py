@@ -30,9 +30,9 @@ _LOWERED = (
     "The limit was set below the default: raise it with nvidia-smi -pl if the power budget and cooling allow it, or "
     "keep it and compare the work done per joule."
 )
-_UNFELT = (
-    "Leave the limit as it is for this job, which hardly comes near it: raising it gains nothing here. Ask who set it "
-    "before a job that draws more runs on this GPU."
+_NOT_REACHED = (
+    "Leave the limit as it is for this job: it hardly comes near the limit, so that raising it gains nothing. Before a "
+    "job that draws more runs on this GPU, ask who set the limit."
 )
 
 _PAUSES = 0.05
@@ -85,7 +85,7 @@ class PowerLimits:
     wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *events_of("sw_power_cap"), "gpu_power_limit_default_watts")
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("power_cap", (_NORMAL, _SLOW, _CHOSEN)),
-        ("power_limited", (_LOWERED, _UNFELT)),
+        ("power_limited", (_LOWERED, _NOT_REACHED)),
     )
 
     merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
@@ -250,7 +250,7 @@ class PowerLimits:
                 f"The power limit of {wording.gpu(device)} is {limit:.0f} W, "
                 f"{wording.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."
             ),
-            recommendation=_LOWERED if binding or not seen else _UNFELT,
+            recommendation=_LOWERED if binding or not seen else _NOT_REACHED,
         )
 
 

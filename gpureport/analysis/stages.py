@@ -30,13 +30,13 @@ def stages_of(recording: Recording) -> Iterator[StageStatistics]:
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
         own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
-        cells = [_doubted(one, whole[device]) for device, one in cells_by_device(own).items()]
+        cells = [_with_doubts_of(one, whole[device]) for device, one in cells_by_device(own).items()]
         yield StageStatistics(stage=name, statistics=tuple(statistics_of(one) for one in cells if len(one)))
 
 
-def _doubted(part: Cells, whole: Cells) -> Cells:
+def _with_doubts_of(part: Cells, whole: Cells) -> Cells:
     """Return the rows of a stage, of which is doubted what is in the whole run."""
-    for metric in power_doubt.METRICS:
+    for metric in power_doubt.POWER_METRICS:
         part.kept(("doubt", metric), lambda metric=metric: whole.doubt(metric))  # type: ignore[misc]  # bound early
     return part
 

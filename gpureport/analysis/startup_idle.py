@@ -18,7 +18,7 @@ _STARTUP = (
     "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
 )
 _TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
-_FREED = "Nothing is lost: the job had given its GPUs back. Stop the recorder with the job."
+_NO_JOB = "Nothing is lost: the job had released its GPUs. Stop the recorder when the job ends."
 _NEVER = (
     "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
 )
@@ -32,9 +32,8 @@ _LITTLE = (
 class StartupIdle:
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
 
-    The log may have ended up to one interval after its last sample. Of several jobs in a log each has both, while it
-    holds a GPU. Time at the end of a log in which no job holds a GPU is said, and not lost. Both are properties of the
-    job: a GPU that
+    The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
+    Time at the end of the log in which no job holds a GPU is reported, but not lost. Both belong to the job: a GPU that
     rests while another works has an idle gap. A GPU that begins up to a minute after the first is still starting
     up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
     named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
@@ -49,7 +48,7 @@ class StartupIdle:
     wants: ClassVar[tuple[str, ...]] = ()
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
-        ("tail_idle", (_TAIL, _FREED)),
+        ("tail_idle", (_TAIL, _NO_JOB)),
     )
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
@@ -92,11 +91,11 @@ class StartupIdle:
         if interval.seconds + beyond < self.shortest.value:
             return
         resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
-        free = _free(context, interval, devices or context.gpus())
+        free = _no_job_seconds(context, interval, devices or context.gpus())
         if resting + free < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
-        log = context.unparted
+        log = context.whole_log
         readings = _readings(log, interval, devices)
         if readings < certainty.FEW_READINGS and step > self.lone.value:
             # the start of the job is judged all the same where one GPU may have begun a reading later
@@ -127,8 +126,10 @@ class StartupIdle:
             lost_gpu_seconds=resting,
             cause=NO_JOB if freed else None,
             samples=_samples(log, interval, devices),
-            summary=self._said(log, kind, interval, devices) + _freed(context, free) + self._besides(bursts, light),
-            recommendation=_STARTUP if kind == "startup_idle" else _FREED if freed else _TAIL,
+            summary=self._said(log, kind, interval, devices)
+            + _no_job_sentence(context, free)
+            + self._besides(bursts, light),
+            recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if freed else _TAIL,
         )
 
     def _besides(self, bursts: float, light: float) -> str:
@@ -227,20 +228,20 @@ def _resting(context: Context, interval: Interval, devices: Iterable[str], limit
     return seconds
 
 
-def _free(context: Context, interval: Interval, devices: Iterable[str]) -> float:
+def _no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
     """Return the GPU time within an interval in which no job held a GPU."""
     when = intervals.spans([interval])
     free = (context.no_job.get(device, intervals.NONE) for device in devices)
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 
-def _freed(context: Context, free: float) -> str:
+def _no_job_sentence(context: Context, free: float) -> str:
     """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
     if not free:
         return ""
     if len(context.gpus()) > 1:
-        return f" No job held a GPU for {wording.duration(free)} of this GPU time, which is not lost."
-    return f" No job held the GPU for {wording.duration(free)} of it, which is not lost."
+        return f" For {wording.duration(free)} of this GPU time no job held a GPU: that is not lost."
+    return f" For {wording.duration(free)} of it no job held the GPU: that is not lost."
 
 
 def _unused(context: Context) -> float:

@@ -36,7 +36,7 @@ class Underutilised:
     storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
     mean of a whole episode lies below 70 % by three standard errors. It takes a CPU series: without one the kind is
     low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
-    A job with less work than that is judged as there: by the mean of all its work, from 30 s on, with low confidence.
+    A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
     """
 
     kinds: ClassVar[tuple[str, ...]] = (_KIND,)
@@ -75,23 +75,26 @@ class Underutilised:
         levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
         # for less than a minute, one full core is no finding, and so not ruled out either
-        brief = [_CORE] if low.brief and found.seconds < waiting.ONE_CORE.value else []
-        unknown = [name for name in _CAUSES if name not in known or name in brief]
+        too_brief = [_CORE] if low.is_short_job and found.seconds < waiting.ONE_CORE.value else []
+        unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
         beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {wording.percent(level)}" for name, level in known.items())
         open_ = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
         untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
-        machine = "beside a CPU" if brief else "beside a machine"
-        more = [*([answering.recording(absent)] if absent else []), *(["a minute or more of the job"] if brief else [])]
+        machine = "beside a CPU" if too_brief else "beside a machine"
+        more = [
+            *([answering.recording(absent)] if absent else []),
+            *(["a minute or more of the job"] if too_brief else []),
+        ]
         tell = [f"To tell more, record {'; '.join(more)}."] if more else []
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=Confidence.LOW if unknown or low.brief else Confidence.MEDIUM,
+            confidence=Confidence.LOW if unknown or low.is_short_job else Confidence.MEDIUM,
             devices=found.devices,
             intervals=intervals.intervals(found.spans),
             evidence=(
-                *low_use.depth(context, low, found, self.enter),
+                *low_use.use_evidence(context, low, found, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
                 low_use.length(low, found, self.over, self.shortest),
             ),

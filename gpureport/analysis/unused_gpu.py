@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis import answering, certainty, intervals, wording
+from gpureport.analysis import answering, certainty, intervals, jobs, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.phases import ACTIVE, UTILISATION, job_window
@@ -28,9 +28,9 @@ _ADVICE = (
 class UnusedGpu:
     """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute.
 
-    A GPU on which nobody held memory is told by that: within half a minute, where its utilisation was not recorded, and
-    where stray readings look like work. One that nevertheless drew power or was used at times is not judged, nor is one
-    of which only a handful of samples tell. Time in log gaps is not counted as lost, and confidence is low with samples
+    A GPU on which no process held memory is found after half a minute, also where its utilisation was not recorded or
+    stray readings look like work. A GPU that drew power or was used at times all the same is not judged, nor is one
+    with only a handful of samples. Time in log gaps is not counted as lost, and confidence is low with samples
     a minute or more apart.
     """
 
@@ -42,9 +42,9 @@ class UnusedGpu:
 
     shortest: Threshold = pragmatic(60.0, "s", "ranks start and stop seconds apart")
     shortest_empty: Threshold = pragmatic(30.0, "s", "a rank holds memory seconds after it was started")
-    context: Threshold = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+    context: Threshold = jobs.PROCESS_MEMORY
     empty: Threshold = pragmatic(2.0**25, "By", "an idle driver holds some MiB, the smallest context a hundred")
-    drawn: Threshold = AT_WORK
+    power_at_work: Threshold = AT_WORK
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
@@ -93,10 +93,10 @@ class UnusedGpu:
         if job.seconds < shortest.value:
             return answering.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
         if recorded and _mean(cells) > ACTIVE.value:
-            return _worked(device, f"it was used at times, for {_mean(cells):.0%} in the mean")
-        if draws_as_at_work(cells, self.drawn):
-            return _worked(
-                device, f"it drew {np.nanmean(cells.values(POWER)):.0f} W in the mean, as a GPU at work does"
+            return _cannot_tell(device, f"it was used at times, {_mean(cells):.0%} on average")
+        if draws_as_at_work(cells, self.power_at_work):
+            return _cannot_tell(
+                device, f"it drew {np.nanmean(cells.values(POWER)):.0f} W on average, as a GPU at work does"
             )
         metric = UTILISATION if recorded else _MEMORY
         rows = np.arange(len(cells))[cells.rows(job.start, job.end + 1)]
@@ -104,8 +104,8 @@ class UnusedGpu:
         readings = cells.readings(metric, rows)
         seconds = float(cells.seconds[rows].sum())
         if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
-            told = f"{wording.times(readings, 'sample')} of it over {wording.duration(seconds)}"
-            return _worked(device, f"only {told} tell what it did while other GPUs worked")
+            few = f"{wording.times(readings, 'sample')} over {wording.duration(seconds)}"
+            return _cannot_tell(device, f"only {few} show what it did while other GPUs worked")
         return None
 
     def _finding(self, context: Context, group: Sequence[Cells], window: Interval, working: Sequence[str]) -> Finding:
@@ -174,7 +174,7 @@ def _mean(cells: Cells) -> float:
     return float(np.nanmean(cells.values(UTILISATION)))
 
 
-def _worked(device: str, reason: str) -> NotJudged:
+def _cannot_tell(device: str, reason: str) -> NotJudged:
     """Return that a GPU cannot be said to be unused."""
     return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
 

@@ -10,7 +10,7 @@ from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.intervals import Spans
-from gpureport.analysis.levels import levels
+from gpureport.analysis.levels import time_below_levels
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
@@ -274,7 +274,7 @@ def wait(window: Interval, gpus: Mapping[str, Cells], spans: Spans) -> Wait:
         lost=lost,
         share=lost / (window.seconds * len(gpus)),
         samples=sum(one.readings(UTILISATION, intervals.contains(spans, one.times)) for one in gpus.values()),
-        levels=levels(gpus, dict.fromkeys(gpus, spans)),
+        levels=time_below_levels(gpus, dict.fromkeys(gpus, spans)),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.faults import Fault, InternalError, tell
+from gpureport.cli.faults import Fault, InternalError, report_fault
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
@@ -39,7 +39,7 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     ignore: tuple[str, ...],
     config: Path | None,
     prices: "PriceOptions | None" = None,
-    least: int = 1,
+    fewest_runs: int = 1,
 ) -> Analysed:
     """Return every recording with its analysis, showing progress when it takes long on a terminal.
 
@@ -51,7 +51,7 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
         ignore: kinds not to look for.
         config: the settings file, None for the one of this folder.
         prices: what the command line says of prices; None where cost is not asked for.
-        least: runs without which the command can do nothing.
+        fewest_runs: runs without which the command can do nothing.
 
     Raises:
         InternalError: when gpureport fails on so many that fewer are left.
@@ -68,13 +68,13 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
     judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
     with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
-        made = [(recording, judge.attempt(recording)) for recording in bar]
+        made = [(recording, judge.try_analysis(recording)) for recording in bar]
     runs = tuple((recording, one) for recording, one in made if not isinstance(one, Fault))
     faults = tuple((recording, one) for recording, one in made if isinstance(one, Fault))
-    if faults and len(runs) < least:
+    if faults and len(runs) < fewest_runs:
         raise InternalError(faults[0][1])
     for _, one in faults:
-        tell(one)
+        report_fault(one)
     return Analysed(runs=runs, rules=rules, kinds=judge.kinds, faults=faults)
 
 

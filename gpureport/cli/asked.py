@@ -31,10 +31,10 @@ class Asked:
     config: Path | None
     options: "SourceOptions"
 
-    def analysed(self, found: "Sequence[Recording]", least: int = 1) -> analyses.Analysed:
+    def analysed(self, found: "Sequence[Recording]", fewest_runs: int = 1) -> analyses.Analysed:
         """Return runs with their analyses.
 
         Raises:
-            InternalError: when gpureport fails on so many that fewer than `least` are left.
+            InternalError: when gpureport fails on so many that fewer than `fewest_runs` are left.
         """
-        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, least)
+        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, fewest_runs)

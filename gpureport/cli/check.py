@@ -9,7 +9,7 @@ import click
 
 from gpureport.cli import gate, measuring, sources
 from gpureport.cli.asked import Asked
-from gpureport.cli.faults import InternalError, tell
+from gpureport.cli.faults import InternalError, report_fault
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.values import Export
 from gpureport.cli.verbosity import note
@@ -83,7 +83,7 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
         raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
     asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
     found, unread = _read(source, options)
-    analysed = asked.analysed(found, least=0)
+    analysed = asked.analysed(found, fewest_runs=0)
     unread += [_cannot_judge("the run can be analysed", one.where, one.what) for _, one in analysed.faults]
     against, why = _against(wanted, baseline, analysed, asked)
     checks = (*unread, *gate.checks(wanted, analysed, against, why))
@@ -102,7 +102,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
         except (SourceError, StoreError) as error:
             unread.append(_cannot_judge(limit, ", ".join(names), f"{error.what}; {error.hint}"))
         except InternalError as error:
-            tell(error.fault)
+            report_fault(error.fault)
             unread.append(_cannot_judge(limit, error.where, error.what))
     if options.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
@@ -126,7 +126,7 @@ def _against(
     try:
         return _compared(baseline, analysed, asked), ""
     except InternalError as error:
-        tell(error.fault)
+        report_fault(error.fault)
         return {}, f"{error.where}: {error.what}"
     except (SourceError, StoreError) as error:
         return {}, f"{error.where}: {error.what}; {error.hint}"

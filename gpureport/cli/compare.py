@@ -57,7 +57,7 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
         return _tell(noise)
     found = recordings(source, chain, options, tolerant=True)
     _several(found, chain)
-    return _show(asked.analysed(found, least=_SIDES), asked.options.throughput, noise, form)
+    return _show(asked.analysed(found, fewest_runs=_SIDES), asked.options.throughput, noise, form)
 
 
 def _noise(asked: Asked) -> "Noise":

@@ -10,7 +10,7 @@ from gpureport.cli.text import complain
 from gpureport.cli.verbosity import session
 from gpureport.errors import GpureportError
 
-CODE = 5
+EXIT_CODE = 5
 """Exit code when gpureport failed on a run, or at what it was to do."""
 
 EXPECTED = (GpureportError, OSError)
@@ -19,7 +19,7 @@ EXPECTED = (GpureportError, OSError)
 _LONGEST = 300
 """Characters of an exception's own text that are shown."""
 _PACKAGE = Path(gpureport.__file__).parent
-_HINT = "this is a fault of gpureport: please report it, with the traceback that --debug prints"
+_HINT = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class InternalError(GpureportError):
         self.fault = fault
 
 
-def fault(where: str, error: Exception) -> Fault:
+def as_fault(where: str, error: Exception) -> Fault:
     """Return an exception that nobody expected as a fault, with the line of gpureport that raised it."""
     import traceback  # noqa: PLC0415 - only when something fails
 
@@ -65,7 +65,7 @@ def fault(where: str, error: Exception) -> Fault:
     return Fault(where=where, what=f"internal error ({type(error).__name__}{line}{said})", trace=trace)
 
 
-def tell(found: Fault) -> None:
+def report_fault(found: Fault) -> None:
     """Say on standard error which run is left out, and have the program end with its code."""
     asked = session()
     asked.failed = True

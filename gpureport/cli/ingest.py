@@ -8,7 +8,7 @@ import click
 
 from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
-from gpureport.cli.faults import EXPECTED, fault, tell
+from gpureport.cli.faults import EXPECTED, as_fault, report_fault
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import complain, fitted, printable
 from gpureport.cli.verbosity import Verbosity, current
@@ -53,12 +53,12 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
-            complain(str(error), error.aside, requested=error.requested)
+            complain(str(error), error.aside, to_stdout=error.to_stdout)
             continue
         except EXPECTED:
             raise
         except Exception as error:  # noqa: BLE001 - nobody expected it
-            tell(fault(reading.locator, error))
+            report_fault(as_fault(reading.locator, error))
             continue
         # told to be quiet, it still says which run it is
         for line in lines if current() > Verbosity.QUIET else lines[:1]:

@@ -54,16 +54,16 @@ def recordings(recording: "Recording", job: int | None) -> "Iterator[Recording]"
 def _windows(recording: "Recording", job: int) -> "list[Window]":
     """Return when the jobs are that are wanted."""
     from gpureport.analysis.jobs import jobs_of  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.report.jobs import listed  # noqa: PLC0415 - as above
+    from gpureport.report.jobs import job_list  # noqa: PLC0415 - as above
 
     run = recording.run
     found = jobs_of(recording)
     if not found:
-        raise SettingsError("--job", f"{run.name} holds no job: no GPU was seen to work", "leave the option out")
+        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave --job out")
     wanted = [each for each in found if job in {EACH, each.number}]
     if not wanted:
         count = "one job" if len(found) == 1 else f"{len(found)} jobs"
-        raise SettingsError("--job", f"{run.name} has no job {job}, it holds {count}", listed(run, found))
+        raise SettingsError("--job", f"{run.name} has no job {job}", f"it holds {count}: {job_list(run, found)}")
     return [_window(run, each) for each in wanted]
 
 

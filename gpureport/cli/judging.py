@@ -7,7 +7,7 @@ from gpureport.analysis.base import Analysis, Rule
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
 from gpureport.analysis.selection import narrowed
-from gpureport.cli.faults import EXPECTED, Fault, fault
+from gpureport.cli.faults import EXPECTED, Fault, as_fault
 from gpureport.recording import Recording, Run
 
 
@@ -24,14 +24,14 @@ class Judge:
         analysis = narrowed(analyze(recording, self.rules), set(self.kinds))
         return replace(analysis, cost=cost(analysis, self.prices))
 
-    def attempt(self, recording: Recording) -> Analysis | Fault:
+    def try_analysis(self, recording: Recording) -> Analysis | Fault:
         """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""
         try:
             return self.analysis(recording)
         except EXPECTED:
             raise
         except Exception as error:  # noqa: BLE001 - nobody expected it
-            return fault(_named(recording.run), error)
+            return as_fault(_named(recording.run), error)
 
 
 def _named(run: Run) -> str:

@@ -13,7 +13,7 @@ import click
 
 from gpureport import __version__
 from gpureport.cli import faults
-from gpureport.cli.faults import InternalError, fault
+from gpureport.cli.faults import InternalError, as_fault
 from gpureport.cli.text import complain
 from gpureport.cli.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
@@ -83,7 +83,7 @@ def gpureport(*, quiet: bool, verbose: bool, debug: bool) -> None:
     """Read the GPU logs a training run left behind and say where the GPU time went, and why.
 
     Exit codes: 0 done; 1 a limit is broken; 2 the command or the settings are wrong; 3 a source is missing or cannot be
-    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run, which is named, and served the others.
+    read; 4 what was asked cannot be judged; 5 gpureport itself failed on a run; it names the run and serves the others.
     """
     # main takes them off the arguments, wherever they stand; here they are only documented
     del quiet, verbose, debug
@@ -116,7 +116,7 @@ def main(args: list[str] | None = None) -> None:
     except GpureportError as error:
         _trace(debug=debug)
         if isinstance(error, SourceError):
-            complain(str(error), error.aside, requested=error.requested)
+            complain(str(error), error.aside, to_stdout=error.to_stdout)
             sys.exit(_SOURCE)
         _fail(str(error), _SOURCE if isinstance(error, StoreError) else _USAGE)
     except BrokenPipeError:
@@ -128,10 +128,10 @@ def main(args: list[str] | None = None) -> None:
         where = error.filename or "standard output"
         _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
     except Exception as error:  # noqa: BLE001 - nobody expected it, and a person is told so in one line
-        _internal(InternalError(fault(_called(rest).removeprefix("gpureport "), error)), debug=debug)
+        _internal(InternalError(as_fault(_called(rest).removeprefix("gpureport "), error)), debug=debug)
     code = result if isinstance(result, int) else 0
     # a run that was left out because of a fault is no broken gate, and no kept one
-    sys.exit(faults.CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
+    sys.exit(faults.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:
@@ -174,7 +174,7 @@ def _trace(*, debug: bool) -> None:
 def _internal(error: InternalError, *, debug: bool) -> NoReturn:
     if debug:
         click.echo(error.fault.trace, err=True, nl=False)
-    _fail(str(error), faults.CODE)
+    _fail(str(error), faults.EXIT_CODE)
 
 
 def _fail(message: str, code: int) -> NoReturn:

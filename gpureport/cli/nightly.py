@@ -9,7 +9,7 @@ import click
 from gpureport import __version__
 from gpureport.cli import analyses, gate, moment, output, sources
 from gpureport.cli.asked import Asked
-from gpureport.cli.faults import EXPECTED, Fault, InternalError, fault, tell
+from gpureport.cli.faults import EXPECTED, Fault, InternalError, as_fault, report_fault
 from gpureport.cli.ingest import ingested
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -94,7 +94,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     store = sources.store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
-    fresh = asked.analysed([recording for _, recording in tonight.runs], least=0) if tonight.runs else None
+    fresh = asked.analysed([recording for _, recording in tonight.runs], fewest_runs=0) if tonight.runs else None
     if fresh is not None:
         tonight.leave_out(fresh.faults)
     checks = gate.checks(wanted, fresh) if fresh is not None and wanted.entries else ()
@@ -154,7 +154,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
                 continue
             if isinstance(recording, Fault):
                 tonight.parts.append(without(recording.where, step, recording.what))
-                tell(recording)
+                report_fault(recording)
                 continue
             first = recorded_on(recorded, recording.run.id)
             if first not in {None, date}:
@@ -192,7 +192,7 @@ def _recordings(
         except EXPECTED:
             raise
         except Exception as error:  # noqa: BLE001 - as the name says
-            yield fault(reading.locator, error)
+            yield as_fault(reading.locator, error)
         else:
             yield store.read(entry)
 
@@ -235,9 +235,9 @@ class _Reports:
         if len(kept) < len(wanted):
             return None
         try:
-            return self.asked.analysed([self.store.read(entry) for entry in kept], least=len(kept))
+            return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
         except InternalError as error:
-            tell(error.fault)
+            report_fault(error.fault)
             return None
 
 

@@ -272,7 +272,7 @@ _SOURCE_OPTIONS = (
     ),
     click.option("--to", "end", metavar="TIME", multiple=True, callback=_once, help="Leave out this moment and later."),
     click.option(
-        "--job", type=JobNumber(), help="Read one job of a log that holds several, or each of them as a run of its own."
+        "--job", type=JobNumber(), help="Of a log with several jobs, read only job N, or each job as a run of its own."
     ),
     click.option("--anonymise", is_flag=True, help="Replace names of hosts, users, paths and GPUs in what is shown."),
     click.option("--store", type=_FILE, metavar="DIR", help="The store (default: .gpureport here or above)."),

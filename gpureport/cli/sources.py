@@ -9,7 +9,7 @@ import click
 
 from gpureport.cli import jobs, left_out, progress
 from gpureport.cli.account import summary
-from gpureport.cli.faults import EXPECTED, Fault, InternalError, fault, tell
+from gpureport.cli.faults import EXPECTED, Fault, InternalError, as_fault, report_fault
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
@@ -67,7 +67,7 @@ def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Readin
 
 def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
     """Return the runs of logs."""
-    from gpureport.importers import Reading, find, together, training_beside, training_logs  # noqa: PLC0415 - loads pyarrow
+    from gpureport.importers import Reading, find, together, training_logs, training_logs_in_folder  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
         left_out.skipped(source, (*options.host, *options.training))
@@ -83,7 +83,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
             options.labels(),
             strict=strict,
             as_one_run=one,
-            training=named or training_beside(source, each),
+            training=named or training_logs_in_folder(source, each),
         )
         for source, each in runs
     ]
@@ -179,7 +179,7 @@ def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) 
     if failures and not (found and tolerant):
         raise failures[0]
     for failure in failures:
-        tell(failure.fault)
+        report_fault(failure.fault)
     return found
 
 
@@ -192,7 +192,7 @@ def _tell_path_from_run(source: str, options: "SourceOptions") -> None:
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
-    note(f"gpureport: {source}: the {kind} is read, not the stored run of this name; {run.id} names that run")
+    note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
 def absent(source: str) -> bool:
@@ -203,27 +203,27 @@ def absent(source: str) -> bool:
 def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
     found: list[Recording] = []
-    left: list[SourceError | Fault] = []
+    left_out_errors: list[SourceError | Fault] = []
     for reading in readings(sources, options):
-        one = _attempt(reading)
+        one = _try_reading(reading)
         if isinstance(one, SourceError | Fault):
-            left.append(one)
+            left_out_errors.append(one)
         else:
             found.append(one)
-        if left and not tolerant:
+        if left_out_errors and not tolerant:
             break
-    if left and not (found and tolerant):
-        first = next((each for each in left if isinstance(each, Fault)), left[0])
+    if left_out_errors and not (found and tolerant):
+        first = next((each for each in left_out_errors if isinstance(each, Fault)), left_out_errors[0])
         raise InternalError(first) if isinstance(first, Fault) else first
-    for each in left:
+    for each in left_out_errors:
         if isinstance(each, Fault):
-            tell(each)
+            report_fault(each)
         else:
             click.echo(f"gpureport: left out: {printable(str(each))}", err=True)
     return found
 
 
-def _attempt(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | Fault":
+def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | Fault":
     """Return a run, or why it cannot be read."""
     try:
         with progress.shown(reading):
@@ -233,7 +233,7 @@ def _attempt(reading: "Reading | TrackedReading | CutReading") -> "Recording | S
     except EXPECTED:
         raise
     except Exception as error:  # noqa: BLE001 - nobody expected it
-        return fault(reading.locator, error)
+        return as_fault(reading.locator, error)
     detail(summary(recording.run))
     return recording
 

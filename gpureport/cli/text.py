@@ -18,14 +18,14 @@ def printable(text: str) -> str:
     return "".join(character for character in spaced if character.isprintable())
 
 
-def complain(message: str, aside: str = "", *, requested: bool = False) -> None:
+def complain(message: str, aside: str = "", *, to_stdout: bool = False) -> None:
     """Say on standard error what went wrong, on one line, with lines to save below where there are any.
 
     Lines that were asked for go to standard output, from which they can be saved.
     """
     click.echo(f"gpureport: {printable(' '.join(message.split()))}", err=True)
     for line in aside.splitlines():
-        click.echo(printable(line), err=not requested)
+        click.echo(printable(line), err=not to_stdout)
 
 
 def fitted(line: str) -> str:

@@ -66,7 +66,7 @@ class JobNumber(click.ParamType[int]):
         if text == "each":
             return 0
         if not (text.isascii() and text.isdigit() and int(text)):
-            self.fail(f"{value!r} is no number of a job, such as 2, nor each", param, ctx)
+            self.fail(f"{value!r} is neither the number of a job, such as 2, nor each", param, ctx)
         return int(text)
 
 

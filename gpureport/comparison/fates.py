@@ -120,7 +120,7 @@ def _fate(
     if not before or not after:
         other = step if before else base
         count = sum(can_tell(analysis, finding) for analysis in other.analyses)
-        reason = "" if count else _untold(other)
+        reason = "" if count else _why_not_told(other)
         judged = (count, len(other.analyses)) if count else None
     fate = Fate.PERSISTING if before and after else Fate.RESOLVED if before else Fate.NEW
     return FindingFate(
@@ -148,7 +148,7 @@ def can_tell(analysis: Analysis, finding: Finding) -> bool:
     return not any(entry.device is None or not finding.devices or entry.device in finding.devices for entry in gaps)
 
 
-def _untold(other: Step) -> str:
+def _why_not_told(other: Step) -> str:
     """Return why no run of a step can say that a finding is absent there."""
     return f"{other.label}: {_SHORT if observed_seconds(other.analyses) < SHORTEST_SECONDS else _UNJUDGED}"
 

@@ -12,7 +12,7 @@ from gpureport.comparison.steps import Plain, Step
 ABSENT = "It was not recorded in one of the two steps, or in both."
 NO_PRICE = "The price of a GPU-hour is not known for both steps."
 OTHER_WORK = "The two steps count their work in different units."
-NOTHING = "It is 0 in a run, and nothing can be told as a ratio to 0."
+ZERO = "It is 0 in one of the runs, and a ratio to 0 says nothing."
 SINGLE_FIGURE = (
     "It is one figure a run, so one run on each side says nothing about scatter: only what lies beyond what repeating "
     "a run commonly changes is told."

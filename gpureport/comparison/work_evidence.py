@@ -12,9 +12,9 @@ from gpureport.comparison.steps import Step
 from gpureport.comparison.told import (
     ABSENT,
     NO_PRICE,
-    NOTHING,
     OTHER_WORK,
     SINGLE_FIGURE,
+    ZERO,
     Evidence,
     average,
     each_run,
@@ -42,7 +42,7 @@ def of_work(base: Step, step: Step, figure: Figure) -> Evidence:
         return told(base, step, figure, ABSENT)
     known = [[value for value in side if value] for side in sides]
     whole = [len(side) for side in known] == [len(side) for side in sides]
-    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, NOTHING)
+    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, ZERO)
 
 
 def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:

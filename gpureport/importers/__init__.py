@@ -16,8 +16,8 @@ from gpureport.importers.sources import (
     names_run,
     together,
     tracker,
-    training_beside,
     training_logs,
+    training_logs_in_folder,
     unrecognised,
 )
 
@@ -48,8 +48,8 @@ __all__ = [
     "together",
     "told_apart",
     "tracker",
-    "training_beside",
     "training_logs",
+    "training_logs_in_folder",
     "unrecognised",
 ]
 

@@ -88,7 +88,7 @@ class Tally:
     absent: Counter[tuple[str, str]] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
-    _unnamed: Counter[str] = field(default_factory=Counter)
+    _unnamed_cells: Counter[str] = field(default_factory=Counter)
     _torn: "array[int]" = field(default_factory=lambda: array("q"))
     _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
     _stream: Any = None
@@ -99,7 +99,7 @@ class Tally:
         for line in parsed.odd:
             if line.cells and parsed.layout is not None:
                 self.misaligned[len(parsed.layout.columns), line.cells] += 1
-        self._unnamed.update(parsed.unnamed)
+        self._unnamed_cells.update(parsed.unnamed_cells)
         if parsed.cut:
             self.notes.append("The log has no newline at its end, so its last line may be cut.")
 
@@ -192,22 +192,29 @@ class Tally:
             duplicates=sum(clock.duplicates for clock in clocks),
             clock_steps=tuple(step for clock in clocks for step in clock.steps),
             coverage_ratio=coverage(clocks, gaps),
-            notes=(*self.notes, *self._salvaged(), *self._without_headings(), *notes),
+            notes=(*self.notes, *self._torn_line_notes(), *self._unnamed_cell_notes(), *notes),
         )
 
-    def _without_headings(self) -> Iterator[str]:
+    def _unnamed_cell_notes(self) -> Iterator[str]:
         """Yield what a reader must know of cells that no heading names."""
-        if self._unnamed:
-            rows, texts = self._unnamed.total(), [text[:_SHOWN] for text, _ in self._unnamed.most_common(_EXAMPLES)]
+        if self._unnamed_cells:
+            rows, texts = (
+                self._unnamed_cells.total(),
+                [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)],
+            )
             holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
-            yield f"{holds} cells before the time stamp that no heading names ({'; '.join(texts)}): they are left out."
+            yield f"{holds} cells before the time stamp that have no heading ({'; '.join(texts)}): they are left out."
 
-    def _salvaged(self) -> Iterator[str]:
+    def _torn_line_notes(self) -> Iterator[str]:
         """Yield what a reader must know of the lines of which a part was left out."""
         if self._torn:
-            many = len(self._torn) > 1
-            which = f"{len(self._torn)} torn lines, the first of them line" if many else "a torn line,"
-            yield f"A whole row was kept of {which} {min(self._torn)}; what stands before it is left out."
+            number, first = len(self._torn), min(self._torn)
+            torn = (
+                f"{number} torn lines (the first is line {first}) end"
+                if number > 1
+                else f"Line {first} is torn and ends"
+            )
+            yield f"{torn} in a whole row: the row is kept, what stands before it is left out."
 
 
 def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:

@@ -10,7 +10,7 @@ from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.assembly import Values
 
 _MODEL, _TOTAL = "model", "gpu_memory_total_bytes"
-_OTHER = 1.1
+_DIFFERENT_MEMORY = 1.1
 """Ratio from which the memory of two GPUs differs (pragmatic: drivers and ECC take up to a sixteenth of one)."""
 _FEWEST = 8
 """Rows that show a further board (pragmatic: fewer are damaged cells)."""
@@ -29,7 +29,7 @@ class _Board:
             return True
         if self.total is None or board.total is None:
             return False
-        return max(self.total, board.total) > _OTHER * min(self.total, board.total)
+        return max(self.total, board.total) > _DIFFERENT_MEMORY * min(self.total, board.total)
 
 
 @dataclass(slots=True)
@@ -38,17 +38,17 @@ class Boards:
 
     _known: dict[str, list[_Board]] = field(default_factory=dict)
 
-    def parted(self, index: str, rows: IntArray, data: dict[str, Values]) -> Iterator[tuple[str, IntArray]]:
+    def rows_by_board(self, index: str, rows: IntArray, data: dict[str, Values]) -> Iterator[tuple[str, IntArray]]:
         """Yield the rows of each board at an index with a name for it: the index, and a number from the second on."""
         known = self._known.setdefault(index, [])
         places = np.zeros(len(rows), dtype=np.int64)
         for board, where in sorted(_boards(rows, data), key=lambda part: int(np.argmax(part[1]))):
-            places[where] = self._place(known, board, int(where.sum()))
+            places[where] = self._board_number(known, board, int(where.sum()))
         for place in present(places):
             yield f"{index}/{place}" if place else index, rows[places == place]
 
     @staticmethod
-    def _place(known: list[_Board], board: _Board, rows: int) -> int:
+    def _board_number(known: list[_Board], board: _Board, rows: int) -> int:
         """Return which of the boards known it is, after adding it where it is a further one."""
         found = next((place for place, each in enumerate(known) if not each.is_other(board)), None)
         if found is not None:
@@ -62,8 +62,8 @@ class Boards:
     def notes(self) -> tuple[str, ...]:
         """Return which indices several boards have."""
         return tuple(
-            f"Rows of index {index} are of {len(boards)} different GPUs by name or memory, as those of two machines "
-            "are: each counts as a GPU of its own; a uuid in the log would tell."
+            f"Index {index} stands for {len(boards)} different GPUs, by name or memory, as where two machines write "
+            "one log: each counts as a GPU of its own. Record the uuid to be sure."
             for index, boards in self._known.items()
             if len(boards) > 1
         )

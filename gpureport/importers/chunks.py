@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gpureport.importers.plan import Plan
 
 _TEXTS = frozenset(ATTRIBUTES.values())
-NAMED = "record what names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
+NAME_GPUS = "record a column that names it: index or uuid with --query-gpu, gpu_uuid with --query-compute-apps"
 INTERVAL = "say with --interval how many seconds apart it was recorded"
 
 
@@ -259,7 +259,7 @@ class FormExtraction:
         if set(rejected) == {LEFT_OUT}:
             return "it holds none of the GPUs selected", f"--gpus can name {', '.join(map(str, self._devices.indices))}"
         if set(rejected) == {GPU_NOT_NAMED}:
-            return "no row names its GPU", NAMED
+            return "no row names its GPU", NAME_GPUS
         reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in rejected.items())
         what = f"none of its {self._tally.lines} lines holds a value of a GPU" + (f" ({reasons})" if reasons else "")
         return what, "record again, or give another log"

@@ -33,7 +33,7 @@ _EPOCHS_END = 40 * 365 * 86_400 * 1_000_000
 nvidia-smi logs was sold then, so that an earlier stamp is no date of a recording (pragmatic)."""
 _DISJOINT = 0.1
 """Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
-_SAME_TIME = 0.8
+_SAME_TIME_SHARE = 0.8
 """Share of the shorter one's rows from which two recordings are of the same time, by two recorders (pragmatic)."""
 _LONGER = 2
 """Rows of a second recording without a header that begins with the first, as a multiple of those before it; a clock set
@@ -178,8 +178,9 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
         seam = bool(seams[start])
         zoned = _zone_changed(fall, pace)
         apart = seam or (fall > _SERVER and not zoned)
-        again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace and end - start <= _LONGER * start
-        if (apart or again) and not zoned and _beside(earlier, track.stamps[:start], track.stamps[start:end]):
+        begins_again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace
+        begins_again &= end - start <= _LONGER * start
+        if (apart or begins_again) and not zoned and _same_time(earlier, track.stamps[:start], track.stamps[start:end]):
             writer[start:end], shift = writer.max() + 1, 0
             continue
         if apart and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
@@ -193,7 +194,7 @@ def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
     return Verdict(times, writer, steps)
 
 
-def _beside(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
+def _same_time(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
     """Return whether a segment is of the same time as those before it, as a second recorder's is.
 
     Args:
@@ -204,8 +205,8 @@ def _beside(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
     low, high = int(own.min()), int(own.max())
     shared = int(((own >= before.min()) & (own <= before.max())).sum())
     if len(own) <= len(before):
-        return shared >= _SAME_TIME * len(own) and earlier.within(low, high) >= _SAME_TIME * len(own)
-    return earlier.within(low, high) >= _SAME_TIME * len(before)
+        return shared >= _SAME_TIME_SHARE * len(own) and earlier.within(low, high) >= _SAME_TIME_SHARE * len(own)
+    return earlier.within(low, high) >= _SAME_TIME_SHARE * len(before)
 
 
 def _zone_changed(fall: int, pace: int) -> bool:

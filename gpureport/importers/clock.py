@@ -88,7 +88,7 @@ class Clock:
             values, counts = np.unique(np.repeat(values // 1000 * 1000, counts), return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         if self._pairs is None:
-            self._pairs = paces.paired(ticks[ticks > 0])
+            self._pairs = paces.pair_interval(ticks[ticks > 0])
         limit = gap_seconds(self._usual() or 0.0) / 2 * 1e6
         self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
 

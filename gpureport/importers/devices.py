@@ -99,7 +99,7 @@ class Devices:
             groups = _groups(values.data, np.flatnonzero(values.valid & (codes == NOT_NAMED)))
             named = [((values.texts or [])[code], rows) for code, rows in groups]
             if key == "index":
-                named = [part for name, rows in named for part in self._boards.parted(name, rows, data)]
+                named = [part for name, rows in named for part in self._boards.rows_by_board(name, rows, data)]
                 # a further board takes an index that no first one has
                 named.sort(key=lambda part: part[0].partition("/")[2])
             for name, rows in named:

@@ -33,8 +33,8 @@ class Account:
         pairs: those that ended with a carriage return and a newline.
         returns: those that ended with a lone carriage return.
         delimiter: what parts the cells of its last rows; empty where it is no table.
-        latin: lines in Latin-1 among those in UTF-8.
-        joined: rows on several lines, as a quoted cell holds newlines.
+        latin_1_lines: lines in Latin-1 among those in UTF-8.
+        joined_rows: rows on several lines, as a quoted cell holds newlines.
         quoted: rows whose cells stood in quotes.
         trailing: whether bytes of something else follow a compressed log.
     """
@@ -51,8 +51,8 @@ class Account:
     pairs: int = 0
     returns: int = 0
     delimiter: str = ","
-    latin: int = 0
-    joined: int = 0
+    latin_1_lines: int = 0
+    joined_rows: int = 0
     quoted: int = 0
     trailing: bool = False
 
@@ -65,10 +65,12 @@ class Account:
             found.append("The compressed log is followed by other bytes: they are ignored.")
         if self.nul_bytes:
             found.append(f"{counted(self.nul_bytes, 'NUL byte')} in {counted(self.nul_runs, 'run')} skipped.")
-        if self.latin:
-            found.append(f"{counted(self.latin, 'line')} in Latin-1, not in UTF-8: read so.")
-        if self.joined:
-            found.append(f"{counted(self.joined, 'row')} on several lines, by newlines in quotes: each counted as one.")
+        if self.latin_1_lines:
+            found.append(f"{counted(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.")
+        if self.joined_rows:
+            found.append(
+                f"{counted(self.joined_rows, 'row')} on several lines, by newlines in quotes: each counted as one row."
+            )
         if self.long_lines:
             found.append(f"{counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
         return tuple(found)

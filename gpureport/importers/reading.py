@@ -185,7 +185,9 @@ class Reading:
             except SourceError as error:
                 if not each.beside:
                     raise error.at(each.locator) from error
-                self._unused[each.locator] = f"{each.locator} beside the log is not used: {error.what}; {error.hint}."
+                self._unused[each.locator] = (
+                    f"{each.locator} lies beside the log, but is not used: {error.what}; {error.hint}."
+                )
                 continue
             self._refuse(read.outcome, each.locator)
             yield read

@@ -197,9 +197,9 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
     if before := prefixed.prefix(head_text(head)):
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", prefixed.HINT)
-    from gpureport.importers.mistaken import mistaken  # noqa: PLC0415 - most are known
+    from gpureport.importers.other_files import describe_other_file  # noqa: PLC0415 - most are known
 
-    if importers is IMPORTERS and first and (known := mistaken(head_text(head))):
+    if importers is IMPORTERS and first and (known := describe_other_file(head_text(head))):
         return SourceError(source, *known)
     what = f"not a known log (it begins {first!r})" if first else "not a text log"
     if importers is BESIDE:
@@ -215,13 +215,15 @@ def _unmapped(source: str, what: str, head: bytes) -> SourceError:
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
-        return SourceError(source, what, "save what stands below as map.toml, correct it, give --map", found.text)
-    names = [f"column_{place + 1}" for place in range(_bare_cells(head))]
-    without = f", or where it is one without its header, {columns_option(names)}" if names else ""
+        return SourceError(
+            source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
+        )
+    names = [f"column_{place + 1}" for place in range(_number_cells(head))]
+    without = f"; if it is one without its header, {columns_option(names)}" if names else ""
     return SourceError(source, what, _WANTED + without)
 
 
-def _bare_cells(head: bytes) -> int:
+def _number_cells(head: bytes) -> int:
     """Return how many cells the first line has where all are numbers, with a unit or without; else 0."""
     row = [cell.strip() for cell in head_text(head).partition("\n")[0].split(",")]
     return len(row) if 1 < len(row) <= _MOST_CELLS and all(map(_NUMBER.fullmatch, row)) else 0
@@ -255,7 +257,7 @@ def unrecognised(source: str | Path) -> list[Path]:
         return []
     known = {each.path for each in _recognised(folder, IMPORTERS)}
     if len(known) == 1:
-        known |= {each.path for each in _recognised(folder, BESIDE)} | set(_training(folder))
+        known |= {each.path for each in _recognised(folder, BESIDE)} | set(_training_files(folder))
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
@@ -316,7 +318,7 @@ def training_logs(paths: Sequence[str | Path]) -> list[Given]:
     return found
 
 
-def training_beside(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
+def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
     """Return the training logs that lie in the folder of a run's only log, as a host log does.
 
     Args:
@@ -329,15 +331,17 @@ def training_beside(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
     (folder,) = folders
     logs = {each.path for each in _recognised(folder, IMPORTERS)} | {each.path for each in inputs}
     alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognised(folder, IMPORTERS))
-    return [Given(path, str(path), beside=True) for path in _training(folder) if path not in logs] if alone else []
+    return (
+        [Given(path, str(path), beside=True) for path in _training_files(folder) if path not in logs] if alone else []
+    )
 
 
-def _training(folder: Path) -> list[Path]:
+def _training_files(folder: Path) -> list[Path]:
     """Return the files of a folder that are training logs by their content."""
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most runs have none
 
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    return [path for path in files if TrainingLog().trains(_head(RawFile(path)))]
+    return [path for path in files if TrainingLog().is_training_log(_head(RawFile(path)))]
 
 
 def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kind: str | None = None) -> list[Input]:

@@ -13,12 +13,12 @@ from gpureport.quality import GAP_INTERVALS, gap_seconds
 
 _HANDFUL, _OFTEN = 5, 20
 """Rows of a damaged identity at most, and how often as many the GPU must have that they are of (pragmatic)."""
-_APART = 0.6
+_BEAT_SHARE = 0.6
 """Share of an interval to the rows before and after that a row in their beat keeps at least. A row of another GPU lies
 nearer to one of the two, unless one is missing (pragmatic)."""
-_EQUAL = 0.05
+_SAME_STAMPS = 0.05
 """Share of rows with the stamp of the row before from which on stamps tell no beat, and the order of the rows does."""
-_LASTING = 2
+_AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
 _MOST = 1024
 """Identities of a section beyond which a column does not name GPUs."""
@@ -53,13 +53,13 @@ class Suspects:
         if not len(rows) or len(identities) > _MOST:
             return suspect
         self._seen.update(dict(zip(identities, np.bincount(codes).tolist(), strict=True)))
-        for code, others in self._strange(identities):
+        for code, others in self._rare_identities(identities):
             odd = np.flatnonzero(codes == code)
             for other in others:
-                suspect[rows[odd]] |= _in_place(odd, np.flatnonzero(codes == other), times[rows])
+                suspect[rows[odd]] |= _replaces_row(odd, np.flatnonzero(codes == other), times[rows])
         return suspect
 
-    def _strange(self, identities: list[_Identity]) -> Iterator[tuple[int, list[int]]]:
+    def _rare_identities(self, identities: list[_Identity]) -> Iterator[tuple[int, list[int]]]:
         """Yield each identity that few rows have and no GPU's is in agreement with, and those of which it may be."""
         for code, identity in enumerate(identities):
             count = self._seen[identity]
@@ -103,7 +103,7 @@ def _agree(one: _Identity, other: _Identity) -> bool:
     return all(mine == its for mine, its in zip(one, other, strict=True) if mine is not None and its is not None)
 
 
-def _in_place(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
+def _replaces_row(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     """Return which odd rows keep the beat of a GPU that has no row there.
 
     Args:
@@ -114,7 +114,7 @@ def _in_place(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     steps = np.abs(np.diff(times[own]))
     if not len(steps):
         return np.zeros(len(odd), dtype=np.bool_)
-    if (steps == 0).mean() > _EQUAL:
+    if (steps == 0).mean() > _SAME_STAMPS:
         times = np.arange(len(times), dtype=np.int64)
         step = float(np.median(np.diff(own)))
         limit = GAP_INTERVALS * step
@@ -126,5 +126,5 @@ def _in_place(odd: IntArray, own: IntArray, times: IntArray) -> BoolArray:
     fits = np.ones(len(odd), dtype=np.bool_)
     for neighbour, there in sides:
         apart = np.abs(times[odd] - times[own[np.clip(neighbour, 0, len(own) - 1)]])
-        fits &= np.where(there, (apart >= _APART * step) & (apart <= limit), (~there).sum() < _LASTING)
+        fits &= np.where(there, (apart >= _BEAT_SHARE * step) & (apart <= limit), (~there).sum() < _AT_EDGE)
     return fits

@@ -23,4 +23,4 @@ def columns_option(headings: Sequence[str]) -> str:
     """
     unknown = [heading for heading in headings if heading.startswith("column_")]
     line = f"name its columns: --columns {shlex.quote(','.join(headings))}"
-    return line + (f", with what --query-gpu asked for in place of {', '.join(unknown)}" if unknown else "")
+    return line + (f", with the fields of --query-gpu in place of {', '.join(unknown)}" if unknown else "")

@@ -165,9 +165,9 @@ def _named_after(run: Run) -> Iterator[str]:
 
 def _people(run: Run) -> Iterator[str]:
     """Yield what people and machines are called, as far as a run says so."""
-    for key, value in (*run.params, *run.tags):
+    for key, value in run.params_and_tags:
         if _PERSONAL.search(key):
             yield value
-    texts = (*(source.locator for source in run.sources), *(value for _, value in (*run.params, *run.tags)))
+    texts = (*(source.locator for source in run.sources), *(value for _, value in run.params_and_tags))
     for text in texts:
         yield from _HOME.findall(text)

@@ -104,8 +104,8 @@ def _status(group: Group, runs: Sequence[RunInput], last: str) -> str:
     count = sum(can_tell(analysis, finding) for analysis in final)
     if not count:
         return "the last step cannot tell"
-    several = f", of which {count} of {len(final)} runs could be judged" if count < len(final) else ""
-    return f"not found in the last step{several}"
+    several = f"the {count} of {len(final)} runs of the last step that could be judged"
+    return f"not found in {several if count < len(final) else 'the last step'}"
 
 
 def _rank(card: FindingCard) -> tuple[bool, bool, float, int, int]:

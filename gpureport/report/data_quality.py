@@ -39,7 +39,7 @@ def _facts(run: RunInput) -> Iterator[Fact]:
             text = ", ".join(f"{display.clean(key)} = {display.clean(value)}" for key, value in pairs)
             yield Fact(name=name, text=display.shorten(text, _LONGEST))
     if len(run.analysis.jobs) > 1:
-        yield Fact(name="Jobs", text=jobs.listed(info, run.analysis.jobs))
+        yield Fact(name="Jobs", text=jobs.job_list(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
     yield Fact(name="Readings", text=readings.in_words(run))
     untimed = data.synthetic_time

@@ -36,9 +36,9 @@ class Shown:
 
     def of(self, delta: Delta) -> "Shown":
         """Return the same with a title that says where a difference is of what had settled, not of whole recordings."""
-        return self.settled() if delta.window == "steady" else self
+        return self.once_settled() if delta.window == "steady" else self
 
-    def settled(self) -> "Shown":
+    def once_settled(self) -> "Shown":
         """Return the same for what had settled."""
         return replace(self, title=f"{self.title}{SETTLED}")
 

@@ -93,11 +93,11 @@ def _single(run: RunInput) -> Iterator[TimeBar]:
 def table(bars: Sequence[TimeBar]) -> Table:
     """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
     labels = legend(bars)
-    beside = any(bar.no_job for bar in bars)
+    shows_no_job = any(bar.no_job for bar in bars)
     return Table(
-        columns=("", _TOTAL, *labels.values(), *([NO_JOB] if beside else [])),
-        numeric=(True,) * (len(labels) + 1 + beside),
-        rows=tuple(_row(bar, list(labels), beside=beside) for bar in bars),
+        columns=("", _TOTAL, *labels.values(), *([NO_JOB] if shows_no_job else [])),
+        numeric=(True,) * (len(labels) + 1 + shows_no_job),
+        rows=tuple(_row(bar, list(labels), shows_no_job=shows_no_job) for bar in bars),
     )
 
 
@@ -108,7 +108,7 @@ def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
     return {key: labels[key] for key in ordered if key in labels}
 
 
-def _row(bar: TimeBar, keys: Sequence[str], *, beside: bool) -> Row:
+def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
     parts = {part.key: part for part in bar.parts}
     cells = [
         Cell(
@@ -120,7 +120,7 @@ def _row(bar: TimeBar, keys: Sequence[str], *, beside: bool) -> Row:
         else Cell(text=display.percent(0.0), value=0.0)
         for key in keys
     ]
-    if beside:
+    if shows_no_job:
         cells.append(Cell(text=bar.no_job or "none", value=bar.no_job_seconds))
     return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total.partition(display.GAP)[0]), *cells))
 

@@ -49,9 +49,9 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     )
     interval = f"95{display.GAP}% interval"
     shown = [
-        titled("GPU utilisation", (group.utilisation for group in found)),
-        *([titled("Work per GPU-hour", (group.work_per_gpu_hour for group in found))] if rates else []),
-        *([titled(cost.title, (group.cost_per_1000_work for group in found))] if costs else []),
+        title_of_means("GPU utilisation", (group.utilisation for group in found)),
+        *([title_of_means("Work per GPU-hour", (group.work_per_gpu_hour for group in found))] if rates else []),
+        *([title_of_means(cost.title, (group.cost_per_1000_work for group in found))] if costs else []),
     ]
     names = ("Step", "Runs", *(name for title in shown for name in (title, interval, "")))
     unbound = [mean for group in found for mean in (group.work_per_gpu_hour, group.cost_per_1000_work)]
@@ -62,7 +62,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     return whole if bars else _without_bars(whole)
 
 
-def titled(title: str, means: Iterable[Mean | None]) -> str:
+def title_of_means(title: str, means: Iterable[Mean | None]) -> str:
     """Return a title that says where figures leave out what had not settled."""
     return f"{title}{SETTLED}" if any(mean.settled for mean in means if mean) else title
 

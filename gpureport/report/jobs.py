@@ -16,20 +16,19 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
     for analysis in analyses:
         if len(analysis.jobs) > 1:
             whose = f"The log {display.clean(analysis.run.name)}" if len(analyses) > 1 else "The log"
-            each = listed(analysis.run, analysis.jobs)
-            yield f"{whose} holds {len(analysis.jobs)} jobs, a minute or more apart: {each}. --job N reads one of them."
+            each = job_list(analysis.run, analysis.jobs)
+            jobs = f"{len(analysis.jobs)} jobs, a minute or more apart"
+            yield f"{whose} holds {jobs}: {each}. Add --job N to read one of them."
     seconds = gpu_time.no_job_seconds(analyses)
     held = gpu_time.held_seconds(analyses)
     if held and seconds / held >= loss.NOTABLE:
-        yield (
-            f"No job held a GPU for another {loss.hours(seconds, len(analyses))}: figures and shares are of the jobs "
-            "alone."
-        )
+        free = loss.hours(seconds, len(analyses))
+        yield f"For another {free} no job held a GPU: figures and shares leave that time out."
 
 
-def listed(run: Run, jobs: Sequence[Job]) -> str:
+def job_list(run: Run, jobs: Sequence[Job]) -> str:
     """Return the jobs of a log with their times, the first ones of many."""
-    named = [f"{job.number} from {_times(run, job)}" for job in jobs[:_LISTED]]
+    named = [f"job {job.number}, {_times(run, job)}" for job in jobs[:_LISTED]]
     more = len(jobs) - len(named)
     return "; ".join([*named, f"{more} more"] if more else named)
 

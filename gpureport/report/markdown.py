@@ -63,7 +63,7 @@ def _hours(report: Report) -> Iterator[str]:
         yield from _table(report.gpu_time_table)
         return
     parts = [(part.label, part.text, part.hours) for bar in bars for part in bar.parts]
-    parts += [(gpu_time.NO_JOB, "besides", bar.no_job) for bar in bars if bar.no_job]
+    parts += [(gpu_time.NO_JOB, "not counted", bar.no_job) for bar in bars if bar.no_job]
     yield from grid(("Class", "Share", "GPU time"), parts)
 
 

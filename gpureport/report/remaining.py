@@ -41,7 +41,7 @@ def _card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> str:
 
 
 def _lost(first: Step, last: Step, left: Remaining) -> str:
-    lost, seconds = dict(left.lost_gpu_seconds), _told(left)
+    lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
     ratio = sum(lost.values()) / seconds if seconds else 0.0
     held = loss.hours(seconds * left.runs, left.runs)
     held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
@@ -58,13 +58,13 @@ def _lost(first: Step, last: Step, left: Remaining) -> str:
 def _before(first: Step) -> str:
     """Return the share that the first step lost, as a sentence to go on with; empty where it is not known."""
     left = remaining(first.label, first.analyses)
-    if not _told(left):
+    if not _base_seconds(left):
         return ""
-    ratio = sum(amount for _, amount in left.lost_gpu_seconds) / _told(left)
+    ratio = sum(amount for _, amount in left.lost_gpu_seconds) / _base_seconds(left)
     return f" In {display.clean(first.label)} it was {display.percent(ratio)}."
 
 
-def _told(left: Remaining) -> float:
+def _base_seconds(left: Remaining) -> float:
     """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
     few = left.unseen_gpu_seconds > loss.MOST * left.held_gpu_seconds
     return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

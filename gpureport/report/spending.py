@@ -106,7 +106,7 @@ def _energy(analysis: Analysis) -> Iterator[Fact]:
         said.append(f"{counted} by the driver's counter{anew}{_of(counters, gpus)}{missed}")
     doubted = [each.power_doubt for each in figures if each.power_doubt]
     if doubted:
-        said.append(f"not stated where power cannot be right: it {doubted[0]}{_of(doubted, gpus)}")
+        said.append(f"left out where power cannot be right: it {doubted[0]}{_of(doubted, gpus)}")
     if said:
         yield Fact(name="Energy", text="; ".join(said))
 
@@ -158,7 +158,7 @@ def _prices(run: RunInput, stated: Cost) -> Iterator[str]:
 def _carbon(stated: Cost, intensity: float) -> str:
     source = f"{display.number(intensity)}{display.GAP}g/kWh ({display.clean(stated.carbon_source)})"
     if stated.carbon_grams is None:
-        return f"not known: the energy of a GPU was not recorded, or is not stated; at {source}"
+        return f"not known: the energy of a GPU was not recorded, or cannot be right; at {source}"
     grams = stated.carbon_grams
     mass = (
         f"{display.number(grams / _KILO)}{display.GAP}kg"

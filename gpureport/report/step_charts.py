@@ -11,7 +11,7 @@ from gpureport.comparison.steps import Comparison, Step
 from gpureport.report import display, step_figures
 from gpureport.report.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.difference import SETTLED
-from gpureport.report.group_view import ends, titled, utilisation_absent
+from gpureport.report.group_view import ends, title_of_means, utilisation_absent
 
 _UTILISATION = f"Mean GPU utilisation{SETTLED}"
 _PERCENT = f"{display.GAP}%"
@@ -42,7 +42,7 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         brief = step_figures.brief(comparison)
         means = [_as_printed(per_work_mean(step), partial(step_figures.per_work, brief=brief)) for step in steps]
         title = step_figures.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
-        title = titled(title, means)
+        title = title_of_means(title, means)
         yield IntervalChart(title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.fine)))
     rows = tuple(_utilisation_rows(steps, groups(steps)))
     yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
@@ -58,7 +58,7 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
         unit = display.clean(str(units.pop())).capitalize()
         means = [group.work_per_gpu_hour for group in found]
         rows = tuple(_rows(steps, means, display.fine))
-        yield IntervalChart(title=titled(f"{unit} per GPU-hour", means), form="bars", share=False, rows=rows)
+        yield IntervalChart(title=title_of_means(f"{unit} per GPU-hour", means), form="bars", share=False, rows=rows)
 
 
 def _percent(ratio: float) -> str:

@@ -109,7 +109,7 @@ def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
     names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.legend(bars).items())
     yield from page.wrapped("   ".join(names), label + 3, style="soft")
     for bar in bars if bars[0].whole == bars[-1].whole else bars[:1]:
-        beside = f"; besides, {gpu_time.NO_JOB}: {bar.no_job}" if bar.no_job else ""
+        beside = f"; not counted: {bar.no_job} without a job" if bar.no_job else ""
         yield from page.wrapped(f"{bar.label}: {', '.join(map(_share, bar.parts))}{beside}", 2)
 
 

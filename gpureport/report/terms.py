@@ -160,7 +160,8 @@ DEFINITIONS = (
     _term(
         "GPU-hour",
         "One GPU held for one hour, whether it computed or not:",
-        "time from the first to the last sample of the run, times the number of GPUs, without that of no job.",
+        "time from the first to the last sample of the run, times the number of GPUs,",
+        "less the time in which no job held them.",
     ),
     _term(
         "Idle",
@@ -207,8 +208,8 @@ DEFINITIONS = (
     _term("After the work", "Idle time after the last work, until the recording ended."),
     _term(
         "No job",
-        "Time after a job in which the memory of a GPU was empty and it rested: no process held it.",
-        "It is no idle time, is not lost, and no share or mean counts it.",
+        "Time after a job in which no process held the GPU: its memory was empty and it was at rest.",
+        "It counts neither as idle nor as lost, and no share or mean includes it.",
     ),
     _term("SM clock", "Clock of the multiprocessors, which set the speed of computing."),
     _term("Temperature", "Of the GPU's core; memory has one of its own."),

@@ -46,7 +46,7 @@ def _hours_tile(comparison: Comparison) -> Tile:
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
         shown = step_figures.shown(PER_WORK, step.work_unit, brief=step_figures.brief(comparison))
-        shown = shown if step.value(PER_WORK) is not None else shown.settled()
+        shown = shown if step.value(PER_WORK) is not None else shown.once_settled()
         spent = loss.hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
     unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED

@@ -207,8 +207,10 @@ def _loss(step: Step, findings: Findings) -> str:
     if ratio < loss.NOTABLE:
         grave = sum(card.severity == "problem" for card in findings.open)
         number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
-        low = use.low(step.analyses)
-        begin = f"{use.worked(step.analyses)}, and why was not found" if low else "Hardly any GPU time was lost"
+        low = use.is_low(step.analyses)
+        begin = (
+            f"{use.work_done(step.analyses)}, and the log does not show why" if low else "Hardly any GPU time was lost"
+        )
         return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
     share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
     of, rest = loss.hours(held, len(step.analyses)), ""
@@ -223,8 +225,8 @@ def _loss(step: Step, findings: Findings) -> str:
 def _nothing_found(step: Step, findings: Findings) -> str:
     kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
     text = f"No loss found among {kinds} that could be judged"
-    if use.low(step.analyses):
-        text = f"{use.worked(step.analyses)}, and {kinds} that could be judged do not say why"
+    if use.is_low(step.analyses):
+        text = f"{use.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
     return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
 
 
@@ -232,8 +234,8 @@ def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
     unseen = gpu_time.unseen_ratio(final)
     yield from jobs.sentences(final)
-    if not findings.too_short and use.low(final):
-        yield use.levels(final)
+    if not findings.too_short and use.is_low(final):
+        yield use.levels_sentence(final)
     yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
     if findings.open and not findings.too_short:
         card = findings.open[0]

@@ -15,7 +15,7 @@ from gpureport.analysis import job_params
         ("cfg.loader.numWorkers", "4", "workers", 4),
         ("--workers", "4.0", "workers", 4),
         ("cpu_count", "64", "cores", 64),
-        ("env:SLURM_CPUS_PER_TASK", "8", "cores_each", 8),
+        ("env:SLURM_CPUS_PER_TASK", "8", "cores_per_process", 8),
         ("dataloader_pin_memory", "True", "pin_memory", 1),
         ("pin_memory", "false", "pin_memory", 0),
         ("persistent_workers", "1", "persistent_workers", 1),
@@ -32,7 +32,7 @@ from gpureport.analysis import job_params
 )
 def test_spellings(name: str, value: str, field: str, number: float) -> None:
     """Each is one setting, quoted as it was written."""
-    said = job_params.read([("lr", "0.1"), (name, value)])
+    said = job_params.read_params([("lr", "0.1"), (name, value)])
     assert getattr(said, field) == job_params.Setting(text=f"{name}={value}", value=number)
 
 
@@ -51,12 +51,12 @@ def test_spellings(name: str, value: str, field: str, number: float) -> None:
 )
 def test_what_is_not_said(params: list[tuple[str, str]]) -> None:
     """Settings of evaluation or of ranks, what is no number, and what two params say differently."""
-    assert job_params.read(params) == job_params.NOTHING
+    assert job_params.read_params(params) == job_params.NO_PARAMS
 
 
 def test_what_is_said_twice_alike_is_said() -> None:
     """A tracker may log a setting from the command line and from the configuration."""
-    said = job_params.read([("num_workers", "4"), ("args.num_workers", "4")])
+    said = job_params.read_params([("num_workers", "4"), ("args.num_workers", "4")])
     assert said.workers is not None
     assert said.workers.value == 4
 

@@ -27,8 +27,8 @@ def test_a_sensor_that_stands_still() -> None:
     analysis = _analysis(power=np.full(600, 62.11))
     (said,) = _doubts(analysis)
     assert said == (
-        "The power of GPU 0 stays at 62.11 W to the last digit while utilisation and temperature change: energy and "
-        "whatever rests on power are not stated."
+        "The power of GPU 0 stays at 62.11 W to the last digit while utilisation and temperature change: that cannot "
+        "be right, so energy and all else that rests on power is left out."
     )
     figures = analysis.statistics[0]
     assert (figures.energy_joules, figures.energy_seconds, figures.metric("gpu_power_watts")) == (None, None, None)

@@ -125,7 +125,7 @@ def test_a_handful_of_samples_is_not_judged(known: int) -> None:
     run = recording(util=[_BUSY, few], memory=[_HELD, _HELD])
     assert found(analyze(run), "unused_gpu") == []
     (entry,) = unjudged(analyze(run), "unused_gpu")
-    assert (entry.device, "tell what it did" in entry.reason) == ("gpu:1", True)
+    assert (entry.device, "show what it did" in entry.reason) == ("gpu:1", True)
 
 
 def _eight(length: int = 300, util: float | None = 0.0) -> dict[str, Any]:

@@ -83,7 +83,9 @@ def test_a_training_log_that_cannot_be_placed_is_left_out(tmp_path: Path, gpurep
     done = gpureport("analyze", "job", "--format", "json")
     (run,) = json.loads(done.out)["runs"]
     assert [source["locator"] for source in run["run"]["sources"]] == ["job/gpu.csv"]
-    assert any(note.startswith("job/training.csv beside the log is not used: ") for note in run["quality"]["notes"])
+    assert any(
+        note.startswith("job/training.csv lies beside the log, but is not used: ") for note in run["quality"]["notes"]
+    )
     assert gpureport("analyze", "job", "--training", "job/training.csv").code == 3
 
 
@@ -94,7 +96,7 @@ def test_a_path_with_the_name_of_a_stored_run(job: Path, gpureport: Program) -> 
     (job / "elsewhere").mkdir()
     (job / "elsewhere" / "gpu.csv").write_text(log(60))
     done = gpureport("analyze", "elsewhere", "--format", "json")
-    said = "gpureport: elsewhere: the folder is read, not the stored run of this name; "
+    said = "gpureport: elsewhere: reading the folder, not the stored run of the same name; its id is "
     assert done.err.startswith(said)
     assert "no_progress" not in kinds(done.out)
     run = done.err.removeprefix(said).split()[0]

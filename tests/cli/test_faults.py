@@ -58,7 +58,7 @@ def test_a_fault_is_one_line_and_a_code_of_its_own(gpureport: Program, command: 
     assert outcome.code == 5
     (line,) = [each for each in outcome.err.splitlines() if SAID in each]
     assert "logs/b.csv: " in line
-    hint = "this is a fault of gpureport: please report it, with the traceback that --debug prints"
+    hint = "this is a bug in gpureport: please report it with the traceback that --debug prints"
     assert line.endswith(f"the truth of an array); {hint}")
     assert "Traceback" not in outcome.err
     assert "Traceback" in gpureport(*command, "logs/b.csv", "--debug").err

@@ -9,7 +9,7 @@ import pytest
 from tests.cli.program import Program
 from tests.importers.logs import HEADER, stamp
 
-_OTHERS = "outside the job asked for with --job"
+_OTHERS = "outside the job of --job"
 
 
 @pytest.fixture(autouse=True)
@@ -61,17 +61,19 @@ def test_a_job_that_is_not_there_is_an_error_that_lists_them(gpureport: Program)
     """In one line."""
     result = gpureport("analyze", "night.csv", "--job", "3")
     assert result.code == 2
-    assert result.err.startswith("gpureport: --job: night has no job 3, it holds 2 jobs; 1 from 2026-03-14 09:00:00 to")
+    assert result.err.startswith("gpureport: --job: night has no job 3; it holds 2 jobs: job 1, 2026-03-14 09:00:00 to")
     assert result.err.count("\n") == 1
 
 
 def test_what_is_no_number_of_a_job_is_refused(gpureport: Program) -> None:
     """As any value of an option is."""
-    assert "'0' is no number of a job, such as 2, nor each" in gpureport("analyze", "night.csv", "--job", "0").err
+    assert (
+        "'0' is neither the number of a job, such as 2, nor each" in gpureport("analyze", "night.csv", "--job", "0").err
+    )
 
 
 def test_a_log_without_work_has_no_job(gpureport: Program, tmp_path: Path) -> None:
     """It says so."""
     rows = [f"{stamp(second)}, 0, NVIDIA L4, 0 %, 3 MiB, 20.00 W" for second in range(300)]
     (tmp_path / "idle.csv").write_text("\n".join([HEADER, *rows, ""]))
-    assert "idle holds no job: no GPU was seen to work" in gpureport("analyze", "idle.csv", "--job", "1").err
+    assert "idle holds no job: no GPU worked" in gpureport("analyze", "idle.csv", "--job", "1").err

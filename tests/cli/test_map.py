@@ -24,7 +24,7 @@ def test_an_unknown_table_is_refused_with_a_map(wrapper: Path, gpureport: Progra
     assert (done.code, done.out) == (3, "")
     assert first == (
         "gpureport: power.csv: not a known log (it begins 'time,GPU0 power,GPU1 power,RAM'); "
-        "save what stands below as map.toml, correct it, give --map"
+        "save what stands below as map.toml, correct it, then give --map map.toml"
     )
     Path("told.toml").write_text("\n".join(rest))
     assert gpureport("analyze", "power.csv", "--map", "told.toml").code == 0
@@ -43,7 +43,9 @@ def test_other_time_stamps_are_refused_with_the_way_to_a_map(wrapper: Path, gpur
     )
     for command in ("ingest", "analyze"):
         draft = gpureport(command, "sheet.csv", "--source-kind", "mapped")
-        wanted = "no map says what its columns are; save standard output as map.toml, correct it, give --map"
+        wanted = (
+            "no map says what its columns are; save standard output as map.toml, correct it, then give --map map.toml"
+        )
         assert (draft.code, draft.err) == (3, f"gpureport: sheet.csv: {wanted}\n")
         Path("sheet.toml").write_text(draft.out)
     done = gpureport("ingest", "sheet.csv", "--map", "sheet.toml")

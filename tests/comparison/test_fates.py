@@ -93,7 +93,7 @@ def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
     content = build(
         [(examples.recording(each.run), each) for each in runs], title=None, command="", gpu_hour_price=None, version=""
     )
-    assert content.findings[0].status == "not found in the last step, of which 2 of 3 runs could be judged"
+    assert content.findings[0].status == "not found in the 2 of 3 runs of the last step that could be judged"
 
 
 def test_a_repetition_too_short_to_tell_is_not_counted() -> None:

@@ -55,7 +55,7 @@ def test_one_index_of_two_boards_is_two_gpus(tmp_path: Path, other: dict[str, st
     """Each with its own rows, and a note that says so."""
     recording = _read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True, **other)))  # type: ignore[arg-type]  # one of each
     assert [len(recording.of(device.id)) for device in recording.run.gpus] == [_SECONDS] * 2
-    assert "of 2 different GPUs by name or memory" in " ".join(recording.run.quality.notes)
+    assert "2 different GPUs, by name or memory" in " ".join(recording.run.quality.notes)
 
 
 def test_one_board_after_another_is_two_gpus_and_none_is_unused(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_second_machine_that_nothing_tells_apart_is_refused(tmp_path: Path) ->
     analysis = analyze(_read(tmp_path, _in_turn(_row, lambda second: _row(second, idle=True))))
     assert (analysis.findings, analysis.gpu_time, analysis.jobs) == ((), (), ())
     assert {entry.reason for entry in analysis.not_judged} == {
-        "rows of two GPUs alternate, as two machines or recorders write them, and no column tells them apart"
+        "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
     }
 
 

@@ -29,9 +29,9 @@ def _plain(text: str) -> str:
 def test_the_result_lists_the_jobs_and_says_what_no_job_held() -> None:
     """With their times, and how to read one of them."""
     details = [_plain(line) for line in _report().verdict.details]
-    assert details[0].endswith("(10 min). --job N reads one of them.")
-    assert details[0].startswith("The log holds 2 jobs, a minute or more apart: 1 from ")
-    assert details[1] == "No job held a GPU for another 0.500 GPU-h: figures and shares are of the jobs alone."
+    assert details[0].endswith("(10 min). Add --job N to read one of them.")
+    assert details[0].startswith("The log holds 2 jobs, a minute or more apart: job 1, ")
+    assert details[1] == "For another 0.500 GPU-h no job held a GPU: figures and shares leave that time out."
 
 
 def test_a_log_of_one_job_says_nothing_of_jobs() -> None:
@@ -57,8 +57,8 @@ def test_every_format_says_what_no_job_held() -> None:
     content = _report(gpus=2)
     assert content.gpu_time_table is not None
     assert content.gpu_time_table.columns[-1] == "no job"
-    assert "besides, no job: 1.00 GPU-h" in _plain(terminal.render(content))
-    assert "| no job | besides | 1.00 GPU-h |" in _plain(markdown.render(content))
+    assert "not counted: 1.00 GPU-h without a job" in _plain(terminal.render(content))
+    assert "| no job | not counted | 1.00 GPU-h |" in _plain(markdown.render(content))
     (line,) = [each for each in openmetrics.render(content).splitlines() if 'of="all GPUs",class="no_job"' in each]
     assert float(line.split()[-1]) == pytest.approx(3600, abs=2)
 
@@ -66,7 +66,7 @@ def test_every_format_says_what_no_job_held() -> None:
 def test_the_data_quality_lists_the_jobs() -> None:
     """Where they are looked up."""
     facts = {fact.name: fact.text for fact in _report().quality[0].facts}
-    assert facts["Jobs"].startswith("1 from ")
+    assert facts["Jobs"].startswith("job 1, ")
 
 
 def test_json_holds_the_jobs() -> None:

@@ -54,9 +54,10 @@ def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
     util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
     run = builders.recording(util=util)
     content = report((run, analyze(run)))
-    assert sentence(content).startswith("The GPU worked 65 % of the time, and the ")
-    levels = "Mean utilisation of the whole run: 65 %, of the time 0 % below 25 %, 0 % below 50 % and 75 % below 70 %; "
-    assert content.verdict.details[0].replace(GAP, " ").startswith(f"{levels}short pauses took 35 %.")
+    assert sentence(content).startswith("The GPU worked 65 % of the time, and none of the ")
+    levels = "below 25 % for 0 % of the time, below 50 % for 0 % and below 70 % for 75 %; short pauses took 35 %."
+    expected = f"Mean utilisation of the whole run: 65 %. It was {levels}"
+    assert content.verdict.details[0].replace(GAP, " ").startswith(expected)
 
 
 def test_gpus_that_worked_enough_need_no_levels() -> None:

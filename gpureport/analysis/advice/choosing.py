@@ -45,19 +45,19 @@ def _steps(kind: str, cause: str | None, told: Facts) -> tuple[AdvisedStep, ...]
 
 
 def _rank(step: AdvisedStep, told: Facts) -> int:
-    return 0 if _taken(step.name, told) is False else 2 if step.unknown else 1
+    return 0 if _is_applied(step.name, told) is False else 2 if step.unknown else 1
 
 
 def _fitting(kind: str, cause: str | None, told: Facts) -> Iterator[AdvisedStep]:
     for name in paths.of_kind(kind, cause):
         held = {condition.words: condition.holds(told) for condition in STEPS[name].conditions}
-        if False not in held.values() and not _taken(name, told):
+        if False not in held.values() and not _is_applied(name, told):
             yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
 
 
-def _taken(name: str, told: Facts) -> bool | None:
-    taken = STEPS[name].taken
-    return None if taken is None else taken.holds(told)
+def _is_applied(name: str, told: Facts) -> bool | None:
+    applied_check = STEPS[name].applied_check
+    return None if applied_check is None else applied_check.is_applied(told)
 
 
 @lru_cache(maxsize=256)
@@ -66,8 +66,8 @@ def _settings(kind: str, cause: str | None, told: Facts) -> tuple[str, ...]:
     names = (
         name
         for step in paths.of_kind(kind, cause)
-        if (taken := STEPS[step].taken) is not None and taken.holds(told) is not None
-        for name in taken.settings
+        if (applied_check := STEPS[step].applied_check) is not None and applied_check.is_applied(told) is not None
+        for name in applied_check.settings
     )
     settings = (getattr(told.setup, name) for name in names)
     return tuple(dict.fromkeys(setting.text for setting in settings if setting is not None))

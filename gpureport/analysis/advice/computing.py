@@ -1,6 +1,6 @@
 """Steps that let a GPU do more in the time it has."""
 
-from gpureport.analysis.advice import conditions, sources, taken
+from gpureport.analysis.advice import applied_checks, conditions, sources
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -14,7 +14,7 @@ STEPS = (
         check="Samples per GPU-hour and peak memory rise, and the loss per sample seen stays as it was.",
         source=sources.of(sources.NEPTUNE, sources.CENTML, sources.CLOUD),
         conditions=(conditions.GPU_MEMORY_FREE,),
-        taken=taken.BATCH,
+        applied_check=applied_checks.LARGE_BATCH,
     ),
     Step(
         name="gradient_accumulation",
@@ -26,7 +26,7 @@ STEPS = (
         check="The loss curve is that of the larger batch while peak memory stays as it was.",
         source=sources.of(sources.CLOUD, sources.CLUSTER),
         conditions=(conditions.GPU_MEMORY_FULL,),
-        taken=taken.ACCUMULATION,
+        applied_check=applied_checks.GRADIENT_ACCUMULATION,
     ),
     Step(
         name="mixed_precision",
@@ -40,7 +40,7 @@ STEPS = (
         check="Time per step and memory fall; the loss curve stays as it was.",
         source=sources.of(sources.NEPTUNE, sources.CENTML, sources.NVIDIA_PRECISION),
         conditions=(conditions.TENSOR_CORES, conditions.FULL_PRECISION),
-        taken=taken.REDUCED,
+        applied_check=applied_checks.REDUCED_PRECISION,
     ),
     Step(
         name="compile",
@@ -51,7 +51,7 @@ STEPS = (
         risk="Minutes of compilation at the start, and again for every new input shape: pad to few shapes.",
         check="Time per step falls, power rises; start-up is longer.",
         source=sources.of(sources.CLOUD, sources.CLUSTER, sources.TORCH_COMPILE),
-        taken=taken.COMPILED,
+        applied_check=applied_checks.COMPILED_MODEL,
     ),
     Step(
         name="cuda_graphs",
@@ -61,7 +61,7 @@ STEPS = (
         risk="Shapes and addresses are fixed, and code on the CPU within the step does not run again.",
         check="CPU use of the main process falls, time per step falls.",
         source=sources.TORCH_CUDA,
-        taken=taken.GRAPHS,
+        applied_check=applied_checks.CUDA_GRAPHS,
     ),
     Step(
         name="fewer_waits",

@@ -56,7 +56,7 @@ class Facts:
     busiest_core: float | None = None
     host_memory: float | None = None
     reduced_precision: bool | None = None
-    setup: JobParams = job_params.NOTHING
+    setup: JobParams = job_params.NO_PARAMS
     reduced_links: frozenset[str] = frozenset()
     full_links: frozenset[str] = frozenset()
     link_reduced: bool | None = None
@@ -82,7 +82,7 @@ def facts(
     unsure = any(finding.kind in {"mem_headroom", "mem_pressure"} and not finding.ruled_out for finding in findings)
     allocation = "mem_prealloc" in kinds or (None if unsure or "mem_prealloc" in unjudged or not room else False)
     used = [one.mean for one in _of(gpus_of, UTILISATION)]
-    labels = (*run.params, *run.tags)
+    labels = run.params_and_tags
     precision = precision_params.said(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
     return Facts(
@@ -96,7 +96,7 @@ def facts(
         busiest_core=max((one.p50 for one in _of(hosts, _BUSIEST)), default=None),
         host_memory=max((share for host in hosts if (share := _host_memory(host)) is not None), default=None),
         reduced_precision=None if precision is None else not precision[1],
-        setup=replace(job_params.read(labels), precision=_precision(precision)),
+        setup=replace(job_params.read_params(labels), precision=_precision(precision)),
         reduced_links=reduced,
         full_links=frozenset(one.device for one in gpus_of if _at_its_best(run, one, findings)) - reduced,
     )

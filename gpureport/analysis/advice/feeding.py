@@ -1,6 +1,6 @@
 """Steps that bring data to the GPU faster."""
 
-from gpureport.analysis.advice import conditions, sources, taken
+from gpureport.analysis.advice import applied_checks, conditions, sources
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -15,7 +15,7 @@ STEPS = (
         check="Idle gaps and low phases go, CPU use rises, and the work done per GPU-hour goes up.",
         source=sources.of(sources.NEPTUNE, sources.CLUSTER, sources.TORCH_DATA),
         conditions=(conditions.CORES_FREE, conditions.HOST_MEMORY_FREE),
-        taken=taken.WORKERS,
+        applied_check=applied_checks.WORKERS,
     ),
     Step(
         name="persistent_workers",
@@ -26,12 +26,12 @@ STEPS = (
         check="The gaps at the ends of epochs shrink or go.",
         source=sources.TORCH_DATA,
         conditions=(conditions.WORKERS,),
-        taken=taken.PERSISTENT,
+        applied_check=applied_checks.PERSISTENT_WORKERS,
     ),
     Step(
         name="prefetch",
         title="Prefetch batches",
-        do="Let the loader work ahead of the GPU: prefetch_factor of 4 with workers (PyTorch, which takes 2), "
+        do="Let the loader work ahead of the GPU: prefetch_factor of 4 with workers (PyTorch; its default is 2), "
         "dataset.prefetch(tf.data.AUTOTUNE) as the last stage (TensorFlow), a queue of your own elsewhere.",
         when="Batches take unequally long, so that the GPU waits now and then although loading is fast enough on the "
         "whole.",
@@ -39,31 +39,31 @@ STEPS = (
         check="Short pauses and gaps go while mean CPU use stays as it was.",
         source=sources.of(sources.NEPTUNE, sources.CLOUD, sources.TORCH_DATA),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.PREFETCH,
+        applied_check=applied_checks.PREFETCH,
     ),
     Step(
         name="pinned_memory",
         title="Pinned memory",
         do="Load batches into pinned host memory (pin_memory=True in PyTorch): copies from it are faster, and only "
-        "they can run beside other work.",
+        "they can overlap with other work.",
         when="The GPU pauses at the edges of steps, or copies to the GPU show in PCIe throughput.",
         risk="Pinned memory is locked: the operating system cannot give it to others.",
         check="The dips between steps shrink, and PCIe throughput rises while they last.",
         source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.PINNED,
+        applied_check=applied_checks.PINNED_MEMORY,
     ),
     Step(
         name="overlapped_copies",
-        title="Copies beside computing",
+        title="Overlapped copies",
         do="Copy from pinned memory without waiting (tensor.to(device, non_blocking=True)), best on a stream of its "
         "own and a batch ahead, so that the next batch travels while this one is computed.",
         when="Copies run in turn with the steps although memory is pinned.",
-        risk="GPU memory for the batch that is under way; a buffer must not be written to before its copy has ended.",
+        risk="A second batch in GPU memory; a buffer must not be overwritten before its copy has ended.",
         check="The dips between steps go; PCIe throughput is spread over the step.",
         source=sources.of(sources.NEPTUNE, sources.TORCH_CUDA),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.OVERLAPPED,
+        applied_check=applied_checks.OVERLAPPED_COPIES,
     ),
     Step(
         name="smaller_transfers",
@@ -145,7 +145,7 @@ STEPS = (
         risk="Loading can become the limit.",
         check="Host memory in use falls below 90 % and GPU utilisation does not.",
         source=sources.TORCH_DATA,
-        taken=taken.FEWEST_WORKERS,
+        applied_check=applied_checks.FEWEST_WORKERS,
     ),
 )
 """What helps a GPU that waits for input."""

@@ -1,6 +1,6 @@
 """Steps about the time a job holds its GPUs without using them, and about GPU memory."""
 
-from gpureport.analysis.advice import conditions, sources, taken
+from gpureport.analysis.advice import applied_checks, conditions, sources
 from gpureport.analysis.advice.step import Step
 
 STEPS = (
@@ -14,7 +14,7 @@ STEPS = (
         check="The periodic gaps shrink to the time of the copy.",
         source=sources.of(sources.CLUSTER, sources.TORCH_CHECKPOINT),
         conditions=(conditions.HOST_MEMORY_FREE,),
-        taken=taken.ASYNCHRONOUS,
+        applied_check=applied_checks.ASYNCHRONOUS_CHECKPOINTS,
     ),
     Step(
         name="rarer_checkpoints",

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from gpureport.analysis.advice.applied_checks import AppliedCheck
 from gpureport.analysis.advice.facts import Facts
-from gpureport.analysis.advice.taken import Taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Step:
         check: how to see that it worked.
         source: where the advice comes from.
         conditions: what is looked up in the recording before it is given; all must hold.
-        taken: how the run tells whether it was taken already; None where it cannot.
+        applied_check: how the run tells whether it was applied already; None where it cannot.
     """
 
     name: str
@@ -44,4 +44,4 @@ class Step:
     check: str
     source: str
     conditions: tuple[Condition, ...] = ()
-    taken: Taken | None = None
+    applied_check: AppliedCheck | None = None

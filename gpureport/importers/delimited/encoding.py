@@ -46,7 +46,7 @@ _LATIN = re.compile(rb"[\t\r -~]*+[\xa0-\xfd][\t\r -~\xa0-\xfd]*+")
 """A line as Windows and Linux wrote it before UTF-8; damage leaves control characters, and the two highest bytes."""
 
 
-def latin(lines: bytes, account: Account) -> bytes:
+def decode_latin_1(lines: bytes, account: Account) -> bytes:
     """Return lines with those in UTF-8 that are Latin-1; the account counts them.
 
     Bytes that are neither stay as they are: they are a matter of their line.
@@ -66,7 +66,7 @@ def _line(raw: bytes, account: Account) -> bytes:
     try:
         raw.decode()
     except UnicodeDecodeError:
-        account.latin += 1
+        account.latin_1_lines += 1
         return raw.decode("latin-1").encode()
     return raw
 

@@ -42,7 +42,7 @@ class Lines:
         self._tables = tables
         self._odd: list[OddLine] = []
         self._lines = 0
-        self._unnamed: Counter[str] = Counter()
+        self._unnamed_cells: Counter[str] = Counter()
         self._looked_at: dict[Layout | None, list[int]] = {}
         self._begins = _begins(None)
 
@@ -55,7 +55,12 @@ class Lines:
         sections = tuple(rows.sections(self._table))
         odd = tuple(sorted(self._odd, key=lambda line: line.number))
         return Parsed(
-            layout=rows.layout, sections=sections, odd=odd, lines=self._lines, cut=table.cut, unnamed=self._unnamed
+            layout=rows.layout,
+            sections=sections,
+            odd=odd,
+            lines=self._lines,
+            cut=table.cut,
+            unnamed_cells=self._unnamed_cells,
         )
 
     def _until_header(self, table: LineTable, begin: int, rows: Gathered) -> int:
@@ -125,7 +130,7 @@ class Lines:
         if whole is not None:
             before = before_stamp(fragment, layout)
             if before:
-                self._unnamed[before] += 1
+                self._unnamed_cells[before] += 1
             rows.add_one(whole, fragment.number)
             return None if before else whole
         rest = torn_off(fragment, layout)
@@ -173,15 +178,17 @@ class Lines:
             msg = "lines with the right number of cells must parse"
             raise AssertionError(msg)
         section, faults = found
-        if (mended := self._mended(data, layout, numbers, faults)) != data:
-            return self._table(mended, layout, numbers)
+        if (untorn := self._without_torn_stamps(data, layout, numbers, faults)) != data:
+            return self._table(untorn, layout, numbers)
         bad = np.zeros(len(numbers), dtype=np.bool_)
         for reason, wrong in faults.items():
             self._reject_rows(data, numbers, np.flatnonzero(wrong & ~bad), reason)
             bad |= wrong
         return section.select(~bad) if bad.any() else section
 
-    def _mended(self, data: bytes, layout: Layout, numbers: IntArray, faults: dict[str, BoolArray]) -> bytes:
+    def _without_torn_stamps(
+        self, data: bytes, layout: Layout, numbers: IntArray, faults: dict[str, BoolArray]
+    ) -> bytes:
         """Return rows without the parts of stamps that others were torn onto."""
         stamp = "" if layout.stamp is None else f"{MALFORMED} {layout.columns[layout.stamp].source}"
         if stamp not in faults:

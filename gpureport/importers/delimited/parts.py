@@ -88,7 +88,7 @@ class Parsed:
         odd: its other non-empty lines.
         lines: number of its non-empty lines; a damaged line that is taken apart counts once a part.
         cut: whether the log ends inside its last line.
-        unnamed: what stands before the time stamps of rows without a heading, by number of rows.
+        unnamed_cells: what stands before the time stamps of rows without a heading, by number of rows.
     """
 
     layout: Layout | None
@@ -96,4 +96,4 @@ class Parsed:
     odd: tuple[OddLine, ...]
     lines: int
     cut: bool = False
-    unnamed: Mapping[str, int] = field(default_factory=dict)
+    unnamed_cells: Mapping[str, int] = field(default_factory=dict)

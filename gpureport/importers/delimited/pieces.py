@@ -53,7 +53,7 @@ def head(file: RawFile, length: int) -> bytes:
 
 def _text(lines: bytes, account: Account) -> bytes:
     """Return whole lines in UTF-8, each row on one."""
-    return quoting.joined(encoding.latin(lines, account), account)
+    return quoting.join_rows(encoding.decode_latin_1(lines, account), account)
 
 
 def _decoded(file: RawFile, size: int) -> Iterator[bytes]:

@@ -22,7 +22,7 @@ _ROW = re.compile(b"|".join(map(_row, (b",", b";", b"\t"))), re.MULTILINE)
 """A row of which the first cell is quoted, and each other one is as well or holds no quote."""
 
 
-_BROKEN = re.compile(
+_MULTILINE_CELL = re.compile(
     rb'^(?P<before>(?:[^"\n]++|"[^"\n]*+")*+)(?:(?<=[,;\t])|(?<=[,;\t] )|(?<![^\n]))'
     rb'"(?P<cell>[^"\n]*+(?:\n[^"\n]{0,200}+){1,8}?)"(?P<after>[ \r]*+(?:[,;\t][^\n]*+)?)$',
     re.MULTILINE,
@@ -30,19 +30,19 @@ _BROKEN = re.compile(
 """A line of which the last cell begins with a quote that a line below ends."""
 
 
-def joined(lines: bytes, account: Account) -> bytes:
+def join_rows(lines: bytes, account: Account) -> bytes:
     """Return whole lines with each row on one, of which a quoted cell holds newlines: these are blanks then.
 
     The lines that a row took are empty behind it, so that lines keep their numbers. The account counts the rows.
     """
     if b'"' not in lines:
         return lines
-    found, rows = _BROKEN.subn(_joined, lines)
-    account.joined += rows
+    found, rows = _MULTILINE_CELL.subn(_on_one_line, lines)
+    account.joined_rows += rows
     return found
 
 
-def _joined(match: re.Match[bytes]) -> bytes:
+def _on_one_line(match: re.Match[bytes]) -> bytes:
     before, cell, after = match["before"], match["cell"], match["after"]
     whole = re.sub(rb"\s*\n\s*", b" ", cell)
     plain = whole if not re.search(rb"[,;\t]", whole) else b'"%b"' % whole

@@ -172,8 +172,8 @@ def _fitting(metric: str, heading: str, held: Sequence[str], gpu: int | None) ->
     if not metric or not held:
         return Guess(gpu=gpu)
     base = BY_NAME[metric].unit
-    stated = _stated(base, heading, held)
-    units = _sized(metric, base, held) if stated is None else stated
+    stated = _stated_unit(base, heading, held)
+    units = _units_by_size(metric, base, held) if stated is None else stated
     trial = next(iter(units), None)
     if trial is None or any(quantity(cell, trial, metric) is None for cell in held):
         return Guess(gpu=gpu)
@@ -186,7 +186,7 @@ def _fitting(metric: str, heading: str, held: Sequence[str], gpu: int | None) ->
     )
 
 
-def _stated(base: str, heading: str, held: Sequence[str]) -> tuple[str, ...] | None:
+def _stated_unit(base: str, heading: str, held: Sequence[str]) -> tuple[str, ...] | None:
     """Return the unit that cells or heading state, none of one that is no unit of the metric; None where none is."""
     stated = next((unit for cell in held if (unit := written_unit(cell))), "")
     if stated:
@@ -199,7 +199,7 @@ def _stated(base: str, heading: str, held: Sequence[str]) -> tuple[str, ...] | N
     return () if words & others else None
 
 
-def _sized(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
+def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
     """Return the units that the size of the numbers leaves; all that there are where it leaves none."""
     most = max((number for cell in held if (number := quantities.number(cell)) is not None), default=0.0)
     if base == "1":

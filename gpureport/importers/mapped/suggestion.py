@@ -141,17 +141,17 @@ def _column(
         return
     yield f"[columns.{_quoted(heading)}]  # {_examples(sample, place)}"
     yield f"metric = {_quoted(found.metric)}{'' if found.sure else '  # told by the cells alone'}"
-    yield f"unit = {_quoted(found.unit or '?')}{'' if found.unit else _open(found)}"
+    yield f"unit = {_quoted(found.unit or '?')}{'' if found.unit else _unit_comment(found)}"
     if not host and gpu is not None:
         yield f'device = "gpu:{gpu}"'
 
 
-def _open(found: Guess) -> str:
+def _unit_comment(found: Guess) -> str:
     """Return what a reader is to fill in for a unit."""
     *some, last = found.units
     choice = f"{', '.join(some)} or {last}" if some else last
-    share = "; a share in % is no memory in use: delete it" if found.metric.endswith("used_bytes") else ""
-    return f"  # fill in {choice}, which neither heading nor cells tell{share}"
+    share = "; if it is a share in %, delete the column" if found.metric.endswith("used_bytes") else ""
+    return f"  # fill in {choice}, as neither heading nor cells say which{share}"
 
 
 def _examples(sample: _Sample, place: int) -> str:

@@ -55,8 +55,12 @@ def _unmapped(file: RawFile) -> SourceError:
     from gpureport.importers.mapped.suggestion import suggestion  # noqa: PLC0415 - only where a map is missing
 
     found = suggestion(head_text(head(file.again(), HEAD_BYTES)))
-    hint = "save standard output as map.toml, correct it, give --map" if found.text else "give --map map.toml"
-    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, requested=True)
+    hint = (
+        "save standard output as map.toml, correct it, then give --map map.toml"
+        if found.text
+        else "give --map map.toml"
+    )
+    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, to_stdout=True)
 
 
 class MappedForm:

@@ -120,7 +120,7 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
-            self._places.see(parsed.odd, parsed.layout)
+            self._places.add_damaged(parsed.odd, parsed.layout)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
                 self._problem = self._lacks(section.layout)
@@ -148,7 +148,7 @@ class QueryGpuExtraction:
             self._stamped = layout.stamp is not None or self._opening.stamped
         if layout.stamp is None and (self._tick_times is None or self._stamped):
             time = next((each.source for each in layout.columns if each.source.lower() in _TIMES), "")
-            hint = f"call {time} timestamp in its header where it holds the time, or {_INTERVAL}" if time else _INTERVAL
+            hint = f"if {time} holds the time, call it timestamp in the header; else {_INTERVAL}" if time else _INTERVAL
             return f"no timestamp column among {names}", hint
         if layout.stamp is not None and not self._stamped:
             return "time stamps below rows without any", "split the log where its columns change"

@@ -49,7 +49,7 @@ class Places:
     _damaged: "array[int]" = field(default_factory=lambda: array("q"))
     """Numbers of the lines that were rows, and are rejected."""
 
-    def see(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
+    def add_damaged(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
         """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
         if layout is not None:
             rejected = (line for line in odd if line.kind in {LineKind.REJECTED, LineKind.TORN_OFF})

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _TAG = re.compile(r"(?:run-.*-)?tag-(.+)", re.IGNORECASE)
 _BOARD = {"wall_time", "step", "value"}
 _HISTORY = "log_history"
-_LEARNT = re.compile(
+_TRAINING_METRIC = re.compile(
     r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])"
 )
 """What only a training loop writes."""
@@ -73,13 +73,13 @@ class TrainingLog:
         _, names = header_cells(first)
         return len(names) > 1 and any(telling({key(name): name for name in names}))
 
-    def trains(self, head: bytes) -> bool:
+    def is_training_log(self, head: bytes) -> bool:
         """Return whether a file that nobody named is a training log: it names a loss or another such metric too."""
         text = head_text(head).lstrip()
         if text.startswith("{"):
             found = next(_objects(text.split("\n", 1)[:1]), (0, ""))[1]
-            return f'"{_HISTORY}"' in text or (isinstance(found, Mapping) and _trains(found))
-        return self.identify(head) and _trains(header_cells(text.partition("\n")[0].strip())[1])
+            return f'"{_HISTORY}"' in text or (isinstance(found, Mapping) and _has_training_columns(found))
+        return self.identify(head) and _has_training_columns(header_cells(text.partition("\n")[0].strip())[1])
 
     def read(self, file: RawFile, placement: Placement, started: int, name: str) -> Training:
         """Read a training log.
@@ -189,10 +189,10 @@ class _Reader:
             yield "The training log counts its times from 0: they were counted from the first sample of the run."
 
 
-def _trains(names: Iterable[str]) -> bool:
+def _has_training_columns(names: Iterable[str]) -> bool:
     """Return whether headings or keys name a time or a step, and a metric that only a training loop has."""
     named = {key(name.strip('"').removeprefix("\ufeff")): name for name in names}
-    return any(telling(named)) and (named.keys() >= _BOARD or any(map(_LEARNT.search, named)))
+    return any(telling(named)) and (named.keys() >= _BOARD or any(map(_TRAINING_METRIC.search, named)))
 
 
 def _state(text: str) -> list[Any] | None:

@@ -10,7 +10,7 @@ from gpureport.analysis import analyze
 from gpureport.analysis.advice import choosing
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.facts import Facts
-from gpureport.analysis.job_params import read
+from gpureport.analysis.job_params import read_params
 from gpureport.findings import Evidence
 from gpureport.recording import Recording
 from tests.builders import finding, recording, steps
@@ -141,7 +141,7 @@ NOT_TAKEN = [
 
 
 def _told(text: str, known: Facts) -> Facts:
-    return replace(known, setup=read(tuple(word.split("=")) for word in text.split()))  # type: ignore[misc]
+    return replace(known, setup=read_params(tuple(word.split("=")) for word in text.split()))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(("params", "step", "kind", "cause"), TAKEN)

@@ -71,7 +71,9 @@ def test_a_row_torn_onto_another_is_kept(tmp_path: Path) -> None:
     for part in (row(1)[:40], row(1)[:12], "1", "NVIDIA L4, 9"):
         account = quality(tmp_path, row(0), part + row(2), row(3))
         assert (account.rows_kept, reasons(account), account.lines) == (3, {}, 4)
-        assert account.notes == ("A whole row was kept of a torn line, 3; what stands before it is left out.",)
+        assert account.notes == (
+            "Line 3 is torn and ends in a whole row: the row is kept, what stands before it is left out.",
+        )
 
 
 def test_a_part_left_out_stays_with_the_run(tmp_path: Path) -> None:
@@ -101,7 +103,7 @@ def test_cells_before_the_stamp_are_left_out(tmp_path: Path) -> None:
     """Rows that grew by cells a wrapper puts in front are read from their stamp on."""
     account = quality(tmp_path, row(0), "eurlex4k,distilbert," + row(1), row(2))
     assert (account.rows_kept, reasons(account)) == (3, {})
-    note = "1 row holds cells before the time stamp that no heading names (eurlex4k,distilbert): they are left out."
+    note = "1 row holds cells before the time stamp that have no heading (eurlex4k,distilbert): they are left out."
     assert account.notes == (note,)
 
 
@@ -251,7 +253,7 @@ def test_letters_of_latin_1_are_read(tmp_path: Path, header: str, cell: str) -> 
     plain, other = read_text(tmp_path, text), read_text(tmp_path, text.encode("latin-1"))
     assert other.series.equals(plain.series)
     assert other.run.quality.rejected == ()
-    noted = [note for note in other.run.quality.notes if note.endswith("in Latin-1, not in UTF-8: read so.")]
+    noted = [note for note in other.run.quality.notes if note.endswith("in Latin-1, not UTF-8: read as Latin-1.")]
     assert len(noted) == (not text.isascii())
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers.delimited.quoting import joined, unquoted
+from gpureport.importers.delimited.quoting import join_rows, unquoted
 from gpureport.importers.raw import Account
 from tests.importers.accounts import kept, lines, percents, rejected, seconds
 from tests.importers.logs import HEADER as UNQUOTED
@@ -109,7 +109,7 @@ def test_a_newline_in_a_quoted_cell_costs_nothing(tmp_path: Path, label: str) ->
     rows = [labelled(second, label if second in {2, 3} else '"a"') for second in range(6)]
     recording = read_text(tmp_path, lines(f"{UNQUOTED}, label", *rows))
     assert (kept(recording), rejected(recording), percents(recording)) == (6, [], [0, 1, 2, 3, 4, 5])
-    note = "2 rows on several lines, by newlines in quotes: each counted as one."
+    note = "2 rows on several lines, by newlines in quotes: each counted as one row."
     assert (note in recording.run.quality.notes) == (label != "plain")
     first = read_text(tmp_path, lines(f"label, {UNQUOTED}", *(f"{label}, {row(second)}" for second in range(6))))
     assert (kept(first), rejected(first)) == (6, [])
@@ -127,6 +127,6 @@ def test_a_newline_in_a_row_of_quoted_cells(tmp_path: Path) -> None:
 def test_joining_keeps_the_number_of_lines(text: str) -> None:
     """Lines below keep their numbers, and nothing but quotes, blanks and ends of lines changes its place."""
     content = f"{text}\n".encode()
-    found = joined(content, Account())
+    found = join_rows(content, Account())
     assert found.count(b"\n") == content.count(b"\n")
     assert [letter for letter in found if letter in b"a,;"] == [letter for letter in content if letter in b"a,;"]

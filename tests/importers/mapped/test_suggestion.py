@@ -126,8 +126,8 @@ def test_an_open_unit_is_to_be_filled_in(tmp_path: Path) -> None:
     told = tmp_path / "map.toml"
     told.write_text(suggested(tmp_path, text))
     assert (
-        'unit = "?"  # fill in MiB or GiB, which neither heading nor cells tell; a share in % is no memory in use: '
-        "delete it\n" in told.read_text()
+        'unit = "?"  # fill in MiB or GiB, as neither heading nor cells say which; if it is a share in %, '
+        "delete the column\n" in told.read_text()
     )
     assert '# [columns."GPU0 mem %"]  # 12' in told.read_text()
     with pytest.raises(SettingsError, match=r"'\?' is no unit of its metric \(column 'GPU0 mem'\); units are B, "):

@@ -34,7 +34,7 @@ def test_the_refusal_holds_the_line_to_type(tmp_path: Path, *, units: bool) -> N
     suggested, asked = columns.split(","), ASKED.split(",")
     unknown = [column for column in suggested if column.startswith("column_")]
     assert (name, len(suggested), "column_2" in unknown) == ("--columns", len(asked), True)
-    assert rest == f"what --query-gpu asked for in place of {', '.join(unknown)}"
+    assert rest == f"the fields of --query-gpu in place of {', '.join(unknown)}"
     filled = [asked[place] if column in unknown else column for place, column in enumerate(suggested)]
     assert [column.partition(" [")[0] for column in filled] == asked
     recording = read(tmp_path / "gpu.csv", Placement(columns=tuple(filled)))
@@ -45,7 +45,7 @@ def test_numbers_alone_may_be_such_rows(tmp_path: Path) -> None:
     """What may be a query of two fields is refused with its option too; other text is not."""
     path = tmp_path / "gpu.csv"
     path.write_text("40, 1000, 50\n41, 1001, 51\n")
-    with pytest.raises(SourceError, match="--columns column_1,column_2,column_3, with what --query-gpu asked for"):
+    with pytest.raises(SourceError, match="--columns column_1,column_2,column_3, with the fields of --query-gpu"):
         find(path)
     path.write_text("hello, world\n")
     with pytest.raises(SourceError) as refused:

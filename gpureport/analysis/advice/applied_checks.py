@@ -1,10 +1,10 @@
-"""Whether a step was taken already, as the params and tags of the run say it."""
+"""Whether a step was applied already, as the params and tags of the run say it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpureport.analysis.advice.facts import Facts
-from gpureport.analysis.job_params import Setting, worker_a_core
+from gpureport.analysis.job_params import Setting, has_worker_per_core
 
 _IDLE_CPU = 0.50
 """Median use below which most cores do nothing; where it is not known, the step asks for it."""
@@ -15,38 +15,38 @@ _PREFETCHED = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """How a run tells whether a step was taken.
+class AppliedCheck:
+    """How a run tells whether a step was applied.
 
     Attributes:
-        holds: whether it was; None where nothing tells.
+        is_applied: whether it was; None where nothing tells.
         settings: which params tell it, by their names in `JobParams`.
     """
 
-    holds: Callable[[Facts], bool | None]
+    is_applied: Callable[[Facts], bool | None]
     settings: tuple[str, ...]
 
 
-def _switch(name: str) -> Taken:
+def _switch(name: str) -> AppliedCheck:
     """Return that a step is a setting, which is on or off."""
 
-    def holds(facts: Facts) -> bool | None:
+    def is_applied(facts: Facts) -> bool | None:
         setting: Setting | None = getattr(facts.setup, name)
         return None if setting is None else setting.value > 0
 
-    return Taken(holds=holds, settings=(name,))
+    return AppliedCheck(is_applied=is_applied, settings=(name,))
 
 
 def _as_many_workers_as_cores(facts: Facts) -> bool | None:
     """Whether each process has a worker a core; not so without workers, or with half the cores at rest."""
     workers, cores, processes = facts.setup.workers, facts.setup.cores, facts.gpus_a_machine
-    if facts.setup.cores_each is not None:
-        cores, processes = facts.setup.cores_each, 1
+    if facts.setup.cores_per_process is not None:
+        cores, processes = facts.setup.cores_per_process, 1
     if workers is None or not workers.value:
         return None if workers is None else False
     if cores is None:
         return None
-    if worker_a_core(facts.setup):
+    if has_worker_per_core(facts.setup):
         return True
     idle = facts.cpu_used is None or facts.cpu_used < _IDLE_CPU
     return False if idle and 2 * workers.value * max(processes, 1) <= cores.value else None
@@ -57,14 +57,14 @@ def _no_worker_to_spare(facts: Facts) -> bool | None:
     return None if workers is None or workers.value > 1 else True
 
 
-def _prefetched(facts: Facts) -> bool | None:
+def _prefetches_far_ahead(facts: Facts) -> bool | None:
     factor, ahead = facts.setup.prefetch_factor, facts.setup.prefetch
     if (factor and factor.value >= _PREFETCHED) or (ahead and ahead.value):
         return True
     return False if (factor and factor.value <= 1) or ahead else None
 
 
-def _accumulated(facts: Facts) -> bool | None:
+def _accumulates_gradients(facts: Facts) -> bool | None:
     return None if facts.setup.accumulation is None else facts.setup.accumulation.value > 1
 
 
@@ -73,15 +73,15 @@ def _large_batch(facts: Facts) -> bool | None:
     return False if small else None
 
 
-WORKERS = Taken(holds=_as_many_workers_as_cores, settings=("workers", "cores_each", "cores"))
-FEWEST_WORKERS = Taken(holds=_no_worker_to_spare, settings=("workers",))
-PREFETCH = Taken(holds=_prefetched, settings=("prefetch_factor", "prefetch"))
-PINNED = _switch("pin_memory")
-OVERLAPPED = _switch("non_blocking")
-PERSISTENT = _switch("persistent_workers")
-COMPILED = _switch("compiled")
-GRAPHS = _switch("cuda_graphs")
-ASYNCHRONOUS = _switch("asynchronous_checkpoints")
-ACCUMULATION = Taken(holds=_accumulated, settings=("accumulation",))
-BATCH = Taken(holds=_large_batch, settings=("batch",))
-REDUCED = Taken(holds=lambda facts: facts.reduced_precision, settings=("precision",))
+WORKERS = AppliedCheck(is_applied=_as_many_workers_as_cores, settings=("workers", "cores_per_process", "cores"))
+FEWEST_WORKERS = AppliedCheck(is_applied=_no_worker_to_spare, settings=("workers",))
+PREFETCH = AppliedCheck(is_applied=_prefetches_far_ahead, settings=("prefetch_factor", "prefetch"))
+PINNED_MEMORY = _switch("pin_memory")
+OVERLAPPED_COPIES = _switch("non_blocking")
+PERSISTENT_WORKERS = _switch("persistent_workers")
+COMPILED_MODEL = _switch("compiled")
+CUDA_GRAPHS = _switch("cuda_graphs")
+ASYNCHRONOUS_CHECKPOINTS = _switch("asynchronous_checkpoints")
+GRADIENT_ACCUMULATION = AppliedCheck(is_applied=_accumulates_gradients, settings=("accumulation",))
+LARGE_BATCH = AppliedCheck(is_applied=_large_batch, settings=("batch",))
+REDUCED_PRECISION = AppliedCheck(is_applied=lambda facts: facts.reduced_precision, settings=("precision",))

@@ -5,36 +5,36 @@ import re
 
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 
-_AGAIN = "mend that on the machine until nvidia-smi alone shows a table, and record again"
+_RECORD_AGAIN = "fix this on the machine until nvidia-smi by itself shows a table, then record again"
 _FIELD = re.compile(r'Field "[^"]*" is not a valid field to query')
 _ABSENT = re.compile(r".*nvidia-smi.*(?:command not found|not found|not recognized)", re.IGNORECASE)
 _LFS = "version https://git-lfs.github.com/"
 _WANDB = (
-    "export what was recorded instead of a chart: "
+    "export the recorded values instead of a chart: "
     "wandb.Api().run(...).history(stream='events', samples=100000).to_csv('gpu.csv')"
 )
 _TRAINING = "give the log of the GPUs as a source, and this one with --training"
 _SHOWN = 120
 """Letters of a message that are shown."""
-_JSON = "write one column a metric as a CSV with a header: --source-kind mapped prints a map for it"
+_JSON = "write it as a CSV with a header and one column per metric: --source-kind mapped prints a map for that"
 
 
-def mistaken(text: str) -> tuple[str, str] | None:
+def describe_other_file(text: str) -> tuple[str, str] | None:
     """Return what a text is that is no log of GPUs, and what to do about it; None where that is not known.
 
     Args:
         text: its beginning.
     """
     first = text.lstrip("\ufeff \t\r\n").partition("\n")[0].strip()
-    said = f"no reading of a GPU but a message ({first[:_SHOWN]})"
+    said = f"an error message, not a log ({first[:_SHOWN]})"
     if _FIELD.match(first):
-        return said, "leave that field out of the query (nvidia-smi --help-query-gpu lists what the driver knows)"
+        return said, "leave that field out of the query (nvidia-smi --help-query-gpu lists the fields the driver knows)"
     if QueryGpuDialect().classify(first) == "event" or _ABSENT.match(first):
-        return said, _AGAIN
+        return said, _RECORD_AGAIN
     if first.startswith(_LFS):
-        return "a pointer of Git LFS, not the file", "fetch the file with git lfs pull"
+        return "a Git LFS pointer, not the file itself", "fetch the file with git lfs pull"
     if "system/gpu." in first and "," in first:
-        return "a chart that was exported from W&B's pages", _WANDB
+        return "a chart exported from the W&B website", _WANDB
     return _of_a_script(first, text)
 
 
@@ -42,10 +42,10 @@ def _of_a_script(first: str, text: str) -> tuple[str, str] | None:
     """Return what a table or JSON that a script wrote is."""
     from gpureport.importers.training import TrainingLog  # noqa: PLC0415 - most logs are known
 
-    if TrainingLog().trains(text.encode()):
+    if TrainingLog().is_training_log(text.encode()):
         return "a training log, which says nothing of GPUs", _TRAINING
     try:
         found = json.loads(first)
     except (ValueError, RecursionError):
         return None
-    return ("JSON of no tool that is known", _JSON) if isinstance(found, dict) else None
+    return ("JSON that no known tool writes", _JSON) if isinstance(found, dict) else None

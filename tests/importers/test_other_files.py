@@ -15,7 +15,11 @@ from tests.importers.logs import log, read_text
 @pytest.mark.parametrize(
     ("text", "what", "hint"),
     [
-        ("No devices were found\n", "but a message (No devices were found)", "until nvidia-smi alone shows a table"),
+        (
+            "No devices were found\n",
+            "an error message, not a log (No devices were found)",
+            "until nvidia-smi by itself shows a table",
+        ),
         ("Failed to initialize NVML: Driver/library version mismatch\n", "version mismatch)", "record again"),
         ("bash: nvidia-smi: command not found\n", "command not found)", "record again"),
         (
@@ -26,8 +30,8 @@ from tests.importers.logs import log, read_text
         ("version https://git-lfs.github.com/spec/v1\noid sha256:4d\nsize 12\n", "Git LFS", "git lfs pull"),
         ("Wall time,Step,Value\n1700000000.5,1,0.3\n", "a training log", "with --training"),
         ('"Step","run-1 - train/loss"\n"1","0.5"\n', "a training log", "with --training"),
-        ('{"timestamp": 1700000000, "gpu_util": 50}\n', "JSON of no tool that is known", "as a CSV with a header"),
-        ('"Relative Time (Process)","run-1 - system/gpu.0.gpu"\n"0","50"\n', "W&B's pages", "stream='events'"),
+        ('{"timestamp": 1700000000, "gpu_util": 50}\n', "JSON that no known tool writes", "as a CSV with a header"),
+        ('"Relative Time (Process)","run-1 - system/gpu.0.gpu"\n"0","50"\n', "W&B website", "stream='events'"),
     ],
 )
 def test_a_file_of_another_kind_is_refused_with_what_it_is(tmp_path: Path, text: str, what: str, hint: str) -> None:
@@ -61,7 +65,7 @@ def test_an_archive_is_none_of_its_logs(tmp_path: Path, name: str) -> None:
 def test_processes_that_name_no_gpu(tmp_path: Path) -> None:
     """The refusal says which column was missing."""
     rows = "".join(f"2026/03/14 09:00:{second:02d}.000, 42, python, 900 MiB\n" for second in range(30))
-    with pytest.raises(SourceError, match=r"no row names its GPU; record what names it: .*gpu_uuid with"):
+    with pytest.raises(SourceError, match=r"no row names its GPU; record a column that names it: .*gpu_uuid with"):
         read_text(tmp_path, f"timestamp, pid, process_name, used_gpu_memory [MiB]\n{rows}")
 
 
