@@ -162,7 +162,7 @@ def test_what_confirms_a_gap_is_its_evidence() -> None:
     util = _bursts()
     (gap,) = found(analyze(recording(util=util, power=np.where(util > 0, 70.0, 27.0), model="NVIDIA L4")), "idle_gap")
     assert any(each.threshold and each.metric == "gpu_power_watts" for each in gap.evidence)
-    assert "power, which sees what happens between samples" in " ".join(gap.ruled_out)
+    assert "power was that of a GPU at rest at every sample" in " ".join(gap.ruled_out)
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def test_blank_lines_alone(tmp_path: Path, content: str) -> None:
 
 def test_a_field_the_driver_does_not_know_is_the_whole_log(tmp_path: Path) -> None:
     """A log that is one message of nvidia-smi is shown by it."""
-    with pytest.raises(SourceError, match=r'a message \(Field "compute_cap" is not a valid field'):
+    with pytest.raises(SourceError, match=r'not a log .Field "compute_cap" is not a valid field'):
         read_text(tmp_path, 'Field "compute_cap" is not a valid field to query.\n')
 
 
