@@ -47,13 +47,6 @@ def test_analyze_loads_no_frames_and_no_charts() -> None:
     assert loaded("analyze", str(SAMPLE), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
 
 
-def test_guessing_columns_loads_no_frames(tmp_path: Path) -> None:
-    """A log without a header is read without pandas, which takes 27 MiB and most of a second."""
-    rows = "".join(f"2026/03/14 09:00:{second:02d}.000, {second} %, {second}.25 W\n" for second in range(60))
-    (tmp_path / "gpu.log").write_text(rows)
-    assert loaded("analyze", str(tmp_path / "gpu.log"), "--format", "json") & set(NOT_FOR_ANALYSIS) == set()
-
-
 @pytest.mark.parametrize(("name", "ours"), [("OPENBLAS_NUM_THREADS", "1"), ("MIMALLOC_ALLOW_THP", "0")])
 @pytest.mark.parametrize("given", [None, "3"])
 def test_libraries_are_told_what_suits_small_work(name: str, ours: str, given: str | None) -> None:

@@ -32,7 +32,6 @@ _DELIMITERS = {",": "commas", ";": "semicolons, decimal commas", "\t": "tabulato
 _COLUMNS = {
     "header": "as its header says",
     "--columns": "as --columns says",
-    "content": "guessed from the cells, since it has no header",
 }
 _KEYS = {"device", "timestamp", "imputed", "stage"}
 _LISTED = 3

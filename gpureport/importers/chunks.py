@@ -75,13 +75,13 @@ class Record:
     Attributes:
         number: as in `Chunk.numbers`.
         time: as in `Chunk.times`.
-        values: metrics in base units, and texts by `devices.ATTRIBUTES`; what is not there was not recorded.
+        values: metrics in base units, and texts by `devices.ATTRIBUTES`; what is not there, or None, was not recorded.
         host: whether it is the machine's.
     """
 
     number: int
     time: int | None
-    values: Mapping[str, float | bool | str]
+    values: Mapping[str, float | bool | str | None]
     host: bool = False
 
 

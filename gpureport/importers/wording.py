@@ -15,12 +15,14 @@ def first(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + more
 
 
-def columns_option(headings: Sequence[str]) -> str:
+def columns_option(names: Sequence[str], units: Sequence[str] = ()) -> str:
     """Return what to type for rows without a header: the option, and which of its names are still to be found.
 
     Args:
-        headings: one for each cell; `column_3` stands for one that is not known.
+        names: one for each cell; `column_3` stands for one that is not known.
+        units: the unit that each cell states, empty for none; nothing where no cell does.
     """
-    unknown = [heading for heading in headings if heading.startswith("column_")]
-    line = f"name its columns: --columns {shlex.quote(','.join(headings))}"
+    pairs = zip(names, units or [""] * len(names), strict=True)
+    unknown = [f"{name} ({unit})" if unit else name for name, unit in pairs if name.startswith("column_")]
+    line = f"name its columns: --columns {shlex.quote(','.join(names))}"
     return line + (f", with the fields of --query-gpu in place of {', '.join(unknown)}" if unknown else "")

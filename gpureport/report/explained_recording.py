@@ -30,7 +30,8 @@ _ADVICE = {
     "-f": "overwrites an existing file without asking: name a new one for every run.",
     "The end": "Lines are written in blocks, so a logger that is killed loses the last ones: stop it with Ctrl-C or "
     "kill -INT, never kill -9.",
-    "Units": "Keep the header and the units (neither noheader nor nounits): without them columns are a guess.",
+    "Units": "Keep the header and the units (neither noheader nor nounits): without the header the columns "
+    "must be named with --columns.",
     "Old drivers": "Where the log holds nothing but 'Field ... is not a valid field to query', leave that field out. "
     "Before R530 clocks_event_reasons.active is called clocks_throttle_reasons.active.",
 }

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpureport.importers.base import HEAD_BYTES, SEARCHED_BYTES
 from gpureport.importers.delimited.pieces import head, pieces
-from gpureport.importers.nvidia_smi.guessing.lines import headerless
+from gpureport.importers.nvidia_smi.headerless import is_headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.raw import RawFile
 
@@ -16,7 +16,7 @@ def beginning(file: RawFile) -> str:
     """Return the first text of a log: as much as an importer sees, below its first header where that stands deeper."""
     text = head(file.again(), HEAD_BYTES)
     first = text.decode(errors="replace")
-    if len(text) < HEAD_BYTES or _header(first) is not None or headerless(first_lines(first)):
+    if len(text) < HEAD_BYTES or _header(first) is not None or is_headerless(first_lines(first)):
         return first
     searched = head(file.again(), SEARCHED_BYTES).decode(errors="replace")
     place = _header(searched, first.rfind("\n") + 1)

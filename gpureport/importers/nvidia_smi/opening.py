@@ -9,13 +9,13 @@ from gpureport.importers.delimited import absolute_stamps, stamps
 from gpureport.importers.delimited.cells import Column, absent
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import cells as split
-from gpureport.importers.nvidia_smi import fields, headings, spreadsheet
+from gpureport.importers.nvidia_smi import headings, spreadsheet
 from gpureport.importers.nvidia_smi.beginning import around_header
 from gpureport.importers.nvidia_smi.fractions import fractions
-from gpureport.importers.nvidia_smi.guessing.lines import headerless
+from gpureport.importers.nvidia_smi.headerless import is_headerless, suggest_columns
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
 from gpureport.importers.nvidia_smi.timeless import arranged
-from gpureport.importers.wording import columns_option, counted
+from gpureport.importers.wording import counted
 
 _UNUSED = "The log has a header: --columns was not used."
 
@@ -29,7 +29,7 @@ class Opening:
         dialect: what its lines are.
         notes: what a reader must know about it.
         stamped: whether a header among the first lines names a time stamp.
-        told_by: who told the columns, `--columns` or `content`; empty when a header does.
+        told_by: `--columns` where that names the columns; empty when a header does.
     """
 
     layout: Layout | None = None
@@ -74,7 +74,7 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
 
     Raises:
         SettingsError: when a name is no query field.
-        SourceError: when there is no header, and the content does not tell what each column is.
+        SourceError: when there is no header, and nobody named the columns.
     """
     lines = around_header(head)
     dialect = QueryGpuDialect(fractions=fractions(lines, whole))
@@ -87,9 +87,9 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
     if names is not None:
         found = _named(names, parted)
     elif parted.header is not None:
-        found = _above(where, parted, parted.header)
+        found = _above(parted, parted.header)
     else:
-        found = _guessed(where, lines, whole, dialect) if headerless(lines) else Opening()
+        found = _below(where, lines, whole, dialect) if is_headerless(lines) else Opening()
     layout = found.layout
     if names is not None and layout is not None and absolute_stamps.are_absolute(_stamps(lines, layout)):
         dialect, layout = replace(dialect, absolute=True), replace(layout, absolute=True)
@@ -158,16 +158,15 @@ def _usual(lines: Sequence[str], delimiter: str) -> int:
     return counted.most_common(1)[0][0] if counted else 0
 
 
-def _above(where: str, head: _Head, header: Layout) -> Opening:
-    """Return the columns of rows above the first header: its own where they fit, else those their content tells."""
+def _above(head: _Head, header: Layout) -> Opening:
+    """Return whether rows above the first header have its columns; those that do not are not read."""
     if any(_fits(line, header) for line in head.before):
         return Opening(header, notes=("Rows before the first header are read with its columns.",))
-    if not headerless(head.before):
+    if not is_headerless(head.before):
         return Opening()
-    try:
-        return _guessed(where, head.before, lambda: (), QueryGpuDialect())
-    except SourceError:
-        return Opening()
+    return Opening(
+        notes=(f"Rows before the first header are not its own and not read; {suggest_columns(head.before)}.",)
+    )
 
 
 def _fits(line: str, header: Layout) -> bool:
@@ -185,28 +184,12 @@ def _readable(cell: str, column: Column) -> bool:
     return absent(text) is not None or column.read(number) is not None
 
 
-def _guessed(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
-    from gpureport.importers.nvidia_smi.guess import guess  # noqa: PLC0415 - most logs have a header
-
-    parted = [split(line) for line in lines]
-    usual = Counter(len(cells) for _, cells in parted if len(cells) > 1).most_common(1)
-    width = usual[0][0] if usual else 1
-    delimiter = next(each for each, cells in parted if len(cells) == width)
-    rows = [cells for _, cells in parted if len(cells) == width]
-    found = guess(rows)
-    if found.ambiguous or found.confidence == "low":
-        header = next(_headers(whole(), dialect), None)
-        if header is not None and any(_fits(line, header) for line in lines):
-            return _above(where, _Head(lines, header, ()), header)
-        what = f"it has no header, and {'; '.join(found.ambiguous) or 'its cells tell no metric for sure'}"
-        raise SourceError(where, what, columns_option(found.headings))
-    columns = [column for heading in found.headings if (column := fields.column(heading)) is not None]
-    said = ", ".join(
-        f"{heading} ({sure} confidence: {reason})"
-        for heading, sure, reason in zip(found.headings, found.confidences, found.reasons, strict=True)
-    )
-    note = f"The log has no header; its columns are taken for {said}. --columns names them otherwise."
-    return Opening(arranged(columns, delimiter), notes=(note,), told_by="content")
+def _below(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
+    """Return the columns of a header far below rows that it fits."""
+    header = next(_headers(whole(), dialect), None)
+    if header is None or not any(_fits(line, header) for line in lines):
+        raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", suggest_columns(lines))
+    return _above(_Head(lines, header, ()), header)
 
 
 def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:

@@ -9,7 +9,7 @@ from gpureport.importers.delimited.pieces import Piece, head, head_text
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.beginning import beginning, every_line, first_lines
 from gpureport.importers.nvidia_smi.extraction import QueryGpuExtraction
-from gpureport.importers.nvidia_smi.guessing.lines import headerless
+from gpureport.importers.nvidia_smi.headerless import is_headerless
 from gpureport.importers.nvidia_smi.lines import QueryGpuDialect, headers
 from gpureport.importers.nvidia_smi.opening import opening
 from gpureport.importers.nvidia_smi.plain_query import is_plain
@@ -36,7 +36,7 @@ class NvidiaSmi:
         declared = [layout for _, layout in headers(text, QueryGpuDialect())]
         if any(map(fields.of_gpus, declared)) or _opened(text):
             return True
-        return not declared and headerless(first_lines(text))
+        return not declared and is_headerless(first_lines(text))
 
     def used(self, file: RawFile, placement: Placement) -> Placement:
         """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.

@@ -148,12 +148,16 @@ def test_prose_above_a_header_is_no_row(tmp_path: Path) -> None:
     assert quality.rows_kept == 2
 
 
-def test_rows_of_another_form_above_a_header_are_guessed(tmp_path: Path) -> None:
-    """Rows that the header below does not explain are told by their content."""
+def test_rows_of_another_form_above_a_header_are_rejected(tmp_path: Path) -> None:
+    """Rows that the header below does not explain are read with `--columns` alone, which a note says."""
     rows = [f"{stamp(n)}, {n * 7 % 100} %, {60 + n % 7}.50 W" for n in range(59)]
     later = [row(n).replace("09:", "10:") for n in range(9)]
-    quality = read_text(tmp_path, "\n".join([*rows, HEADER, *later, ""])).run.quality
-    assert quality.rows_kept == 59 + 9
+    text = "\n".join([*rows, HEADER, *later, ""])
+    quality = read_text(tmp_path, text).run.quality
+    assert (quality.rows_kept, quality.rejected[0].rows) == (9, 59)
+    assert any("--columns timestamp,column_2,column_3, with what" in note for note in quality.notes)
+    names = ("timestamp", "utilization.gpu", "power.draw")
+    assert read_text(tmp_path, text, Placement(columns=names)).run.quality.rows_kept == 59 + 9
 
 
 def test_columns_beside_a_header_are_not_used(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers import Labels, Placement, Reading, find
 from gpureport.quality import AbsentCells, Rejected
 from gpureport.recording import Recording
-from tests.importers.logs import HEADER, log, read_text, row, stamp
+from tests.importers.logs import HEADER, log, read_text, row
 
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -234,27 +234,6 @@ def test_a_wrong_column_name_is_a_settings_error(tmp_path: Path) -> None:
     (inputs,) = find(written(tmp_path, ["2026/03/14 09:00:00.000, 5"]), kind="nvidia_smi")
     with pytest.raises(SettingsError, match="no query field 'gpu util'"):
         Reading(inputs, Placement(columns=("timestamp", "gpu util")), Labels()).recording()
-
-
-def test_columns_are_guessed_with_their_confidence(tmp_path: Path) -> None:
-    """Without a header, units and forms tell the columns; a note says what was taken for what."""
-    rows = [
-        f"{stamp(tick)}, {gpu}, NVIDIA L4, {tick * 37 % 101} %, {min(tick, 9) * 2000} MiB, 23034 MiB, {50 + tick}.50 W"
-        for tick in range(59)
-        for gpu in (0, 1)
-    ]
-    header = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], power.draw [W]"
-    recording, plain = (read_text(tmp_path, "\n".join([*top, *rows, ""])) for top in ([], [header]))
-    for metric in ("gpu_utilization_ratio", "gpu_power_watts", "gpu_memory_used_bytes"):
-        assert values(recording, metric) == values(plain, metric)
-    assert any("has no header" in note and "confidence" in note for note in recording.run.quality.notes)
-
-
-def test_ambiguous_columns_are_refused_with_a_hint(tmp_path: Path) -> None:
-    """Bare numbers from 0 to 100 may be anything: the columns must be named."""
-    rows = [f"2026/03/14 09:00:{second:02d}.000, {40 + second % 3}, {41 + second % 2}" for second in range(30)]
-    with pytest.raises(SourceError, match="--columns"):
-        read_text(tmp_path, "\n".join([*rows, ""]))
 
 
 def test_a_log_without_stamps_needs_its_interval(tmp_path: Path) -> None:

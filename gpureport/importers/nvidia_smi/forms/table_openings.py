@@ -4,12 +4,10 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from gpureport.importers.nvidia_smi.forms.frames import Frames, LineShape
 from gpureport.importers.nvidia_smi.forms.moments import ASCTIME, asctime, moment, names_zone
+from gpureport.importers.nvidia_smi.forms.table_lines import LineShape, TableLines
 
-_BANNER = re.compile(rb"\| NVIDIA-SMI ")
+_BANNER = b"| NVIDIA-SMI "
 _OPENING = re.compile(rf"\s*(?:\| NVIDIA-SMI \d|{ASCTIME.pattern}\s*$)")
 _DRIVER = re.compile(r"(?:Driver|KMD) Version: *(\d[\w.]*)")
 _TEXT, _FRAME = int(LineShape.TEXT), int(LineShape.FRAME)
@@ -53,20 +51,16 @@ def opens(line: str) -> bool:
     return _OPENING.match(line) is not None
 
 
-def openings(frames: Frames) -> list[Opening]:
+def openings(lines: TableLines) -> list[Opening]:
     """Return what stands above each table, in their order."""
-    at = np.searchsorted(frames.ends, [match.start() for match in _BANNER.finditer(frames.data)])
-    banners = {line for line in at.tolist() if line < len(frames) and frames.shapes[line] == _FRAME}
-    texts = frames.where(_TEXT)
-    times = map(asctime, frames.raws(texts))
-    stamps = {line: time for line, time in zip(texts.tolist(), times, strict=True) if time is not None}
-    shapes = frames.shapes.tobytes()
+    banners = {line for line in lines.where(LineShape.FRAME) if _BANNER in lines.raw[line]}
+    stamps = {line: time for line in lines.where(LineShape.TEXT) if (time := asctime(lines.raw[line])) is not None}
     found: list[Opening] = []
     stamp = -1
     for line in sorted(banners | stamps.keys()):
         if stamp >= 0:
-            banner = line if line in banners and _joined(shapes[stamp + 1 : line]) else -1
-            driver = _driver(frames.raw(banner)) if banner >= 0 else None
+            banner = line if line in banners and _joined(lines.shapes[stamp + 1 : line]) else -1
+            driver = _driver(lines.raw[banner]) if banner >= 0 else None
             found.append(Opening(line=stamp, time=stamps[stamp], stamp=stamp, banner=banner, driver=driver))
             stamp = -1
             if banner >= 0:
@@ -75,7 +69,7 @@ def openings(frames: Frames) -> list[Opening]:
             stamp = line
         else:
             last = found[-1] if found else NOWHERE
-            found.append(_above(frames, line, max(last.line, last.banner) + 1))
+            found.append(_above(lines, line, max(last.line, last.banner) + 1))
     if stamp >= 0:
         found.append(Opening(line=stamp, time=stamps[stamp], stamp=stamp))
     return found
@@ -83,8 +77,8 @@ def openings(frames: Frames) -> list[Opening]:
 
 def lines_above(text: bytes) -> int:
     """Return how many of the last lines of some text belong to the table whose banner follows."""
-    frames = Frames.of(text[-_LOOKED_AT:] + b"| NVIDIA-SMI |")
-    return len(frames) - 1 - _above(frames, len(frames) - 1).line
+    lines = TableLines.of(text[-_LOOKED_AT:] + b"| NVIDIA-SMI |")
+    return len(lines) - 1 - _above(lines, len(lines) - 1).line
 
 
 @lru_cache(64)
@@ -98,27 +92,27 @@ def _joined(between: bytes) -> bool:
     return not between.strip(_BLANK_OR_FRAME) and between.count(_FRAME) <= 1
 
 
-def _above(frames: Frames, banner: int, first: int = 0) -> Opening:
+def _above(lines: TableLines, banner: int, first: int = 0) -> Opening:
     """Return what stands above a banner without nvidia-smi's own time: the nearest time that a script wrote.
 
     Args:
-        frames: lines.
+        lines: lines of tables and what stands between them.
         banner: the line of the banner.
         first: the first line that is looked at.
     """
-    bordered = banner > first and bool(frames.shapes[banner - 1] == _FRAME)
+    bordered = banner > first and lines.shapes[banner - 1] == _FRAME
     top = line = banner - bordered
     texts = 0
-    while line > first and texts < _ABOVE and frames.shapes[line - 1] <= _TEXT:
+    while line > first and texts < _ABOVE and lines.shapes[line - 1] <= _TEXT:
         line -= 1
-        if frames.shapes[line] == _TEXT:
+        if lines.shapes[line] == _TEXT:
             texts += 1
-            text = frames.text(line)
+            text = lines.text(line)
             if text.count(",") > 1:
                 # a row of a CSV, whose time is its own
                 break
             time = moment(text)
             if time is not None:
-                driver, zoned = _driver(frames.raw(banner)), names_zone(text)
+                driver, zoned = _driver(lines.raw[banner]), names_zone(text)
                 return Opening(line=line, time=time, stamp=line, banner=banner, driver=driver, zoned=zoned)
-    return Opening(line=top, banner=banner, driver=_driver(frames.raw(banner)))
+    return Opening(line=top, banner=banner, driver=_driver(lines.raw[banner]))

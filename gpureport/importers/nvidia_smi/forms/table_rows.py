@@ -1,119 +1,93 @@
 """The rows of tables of GPUs: two or three lines each."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-import numpy as np
-
-from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.assembly import Values, values
-from gpureport.importers.delimited.cells import Decoded
+from gpureport.importers.delimited.cells import Absent, Value
 from gpureport.importers.delimited.parts import LineKind, OddLine
-from gpureport.importers.nvidia_smi import fields
-from gpureport.importers.nvidia_smi.forms.frames import Frames, LineShape
-from gpureport.importers.nvidia_smi.forms.table_cells import FIRST, SECOND, SHORTENED, THIRD, CellTexts
+from gpureport.importers.nvidia_smi.forms.table_cells import SHORTENED, TARGETS, Meaning, cells, read_line
+from gpureport.importers.nvidia_smi.forms.table_lines import LineShape, TableLines
 from gpureport.importers.reasons import MALFORMED, TORN
 
 SHORT = "Names of GPUs are shortened in such tables, so what is known of their models is not used."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """What a table says of one GPU.
+
+    Attributes:
+        line: its first line.
+        lines: how many lines it has.
+        cells: what they hold, by query field.
+    """
+
+    line: int
+    lines: int
+    cells: Mapping[str, Meaning]
+
+    @property
+    def index(self) -> int:
+        """Its index, 0 where it has none."""
+        found = self.cells["index"]
+        return 0 if found is None or isinstance(found, Absent) else int(found)
+
+    @property
+    def malformed(self) -> str:
+        """The first query field whose cell is not what the field holds; empty where all are."""
+        return next((name for name, found in self.cells.items() if found is None), "")
+
+    def values(self) -> dict[str, Value | None]:
+        """Return its values, by metric or attribute."""
+        return {TARGETS[name]: None if isinstance(found, Absent) else found for name, found in self.cells.items()}
 
 
 class TableRows:
     """The GPUs of some lines.
 
     Attributes:
-        lines: the first line of each.
-        taken: all lines they stand in, and the first lines of those that are torn.
-        indices: the index of each, as far as it is one.
-        wrong: whether a cell of it is not what its column holds.
+        torn: first lines of those of which the second is missing.
+        rows: the others.
     """
 
-    def __init__(self, frames: Frames, texts: CellTexts) -> None:
+    def __init__(self, lines: TableLines) -> None:
         """Read them."""
-        self._frames = frames
-        begin = frames.gpus()
-        shapes = np.append(frames.shapes, [0, 0])
-        followed = (shapes[begin + 1] == LineShape.DEVICE) & ~np.isin(begin + 1, begin)
-        self.lines, self._torn = begin[followed], begin[~followed]
-        third = (shapes[self.lines + 2] == LineShape.DEVICE) & ~np.isin(self.lines + 2, begin)
-        self._third = np.flatnonzero(third)
-        if len(self._third):
-            self._third = self._third[_blank_before(frames, self.lines[self._third] + 2)]
-        self.taken = np.concatenate([begin, self.lines + 1, self.lines[self._third] + 2])
-        self._cells: dict[str, Decoded] = {}
-        self._settings: dict[str, Decoded] = {}
-        if len(self.lines):
-            self._decode(texts)
-        self.wrong = np.zeros(len(self.lines), dtype=np.bool_)
-        for rows, decoded in self._columns():
-            self.wrong[rows] |= decoded.wrong()
+        self._lines = lines
+        begins = lines.gpus()
+        first = set(begins)
+        others = {line for line in lines.where(LineShape.DEVICE) if line not in first}
+        self.torn = [line for line in begins if line + 1 not in others]
+        self.rows = [self._row(line, others) for line in begins if line + 1 in others]
 
-    def _decode(self, texts: CellTexts) -> None:
-        for cells, lines in ((FIRST, self.lines), (SECOND, self.lines + 1)):
-            for cell, column in zip(cells, self._frames.cells(lines), strict=True):
-                self._cells |= texts.decode(cell, column)
-        if len(self._third):
-            *_, column = self._frames.cells(self.lines[self._third] + 2)
-            self._settings = texts.decode(THIRD, column)
+    def _row(self, line: int, others: set[int]) -> TableRow:
+        raw = self._lines.raw
+        third = line + 2 in others and not any(cell.strip() for cell in cells(raw[line + 2])[:-1])
+        found = {**read_line(0, raw[line]), **read_line(1, raw[line + 1])}
+        if third:
+            found |= read_line(2, raw[line + 2])
+        return TableRow(line=line, lines=2 + third, cells=found)
 
-    def _columns(self) -> Iterator[tuple[IntArray | slice, Decoded]]:
-        """Yield the columns, with the rows each is of."""
-        yield from ((slice(None), decoded) for decoded in self._cells.values())
-        yield from ((self._third, decoded) for decoded in self._settings.values())
-
-    @property
-    def indices(self) -> IntArray:
-        """The index of each GPU, 0 where it is none."""
-        if "index" not in self._cells:
-            return np.zeros(0, dtype=np.int64)
-        decoded = self._cells["index"]
-        return np.array([int(text or 0) for text in decoded.distinct], dtype=np.int64)[decoded.codes]
-
-    def data(self, rows: IntArray) -> dict[str, Values]:
-        """Return the columns of some rows, by metric or attribute."""
-        found = {}
-        for name, decoded in self._cells.items():
-            column = fields.column(name)
-            assert column is not None  # noqa: S101 - the table names fields that are known
-            found[column.target] = values(decoded, column.dtype).taken(rows)
-        for decoded in self._settings.values():
-            whole = np.full(len(self.lines), -1, dtype=np.int32)
-            whole[self._third] = decoded.codes
-            texts = values(decoded, "str")
-            code, held = np.zeros(len(whole), dtype=np.int64), np.zeros(len(whole), dtype=np.bool_)
-            code[self._third], held[self._third] = texts.data, texts.valid
-            found["mig"] = Values(code[rows], held[rows], texts.texts)
-        return found
-
-    def absent(self, rows: BoolArray) -> Counter[tuple[str, str]]:
-        """Return how many cells of some rows hold no value, by query field and reason."""
-        found: Counter[tuple[str, str]] = Counter()
-        for name, decoded in self._cells.items():
-            found.update({(name, reason): count for reason, count in decoded.absences(rows).items()})
-        for name, decoded in self._settings.items():
-            found.update({(name, reason): count for reason, count in decoded.absences(rows[self._third]).items()})
-        return found
+    def taken(self) -> set[int]:
+        """Return all lines they stand in."""
+        return {line for row in self.rows for line in range(row.line, row.line + row.lines)}.union(self.torn)
 
     def rejected(self, first: int) -> Iterator[OddLine]:
         """Yield the rows that cannot be used, once each; `first` is the number of the first line of all."""
-        for line in self._torn.tolist():
-            yield OddLine(line + first, LineKind.REJECTED, TORN, self._frames.text(line))
-        for row in np.flatnonzero(self.wrong).tolist():
-            line = int(self.lines[row])
-            text = f"{self._frames.text(line)}\n{self._frames.text(line + 1)}"
-            yield OddLine(line + first, LineKind.REJECTED, f"{MALFORMED} {self._malformed(row)}", text)
+        for line in self.torn:
+            yield OddLine(line + first, LineKind.REJECTED, TORN, self._lines.text(line))
+        for row in self.rows:
+            if row.malformed:
+                text = f"{self._lines.text(row.line)}\n{self._lines.text(row.line + 1)}"
+                yield OddLine(row.line + first, LineKind.REJECTED, f"{MALFORMED} {row.malformed}", text)
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know of names that are shortened."""
-        return (SHORT,) if any(SHORTENED in decoded.reasons for decoded in self._cells.values()) else ()
-
-    def _malformed(self, row: int) -> str:
-        """Return the first column whose cell is not what the column holds."""
-        wrong = [name for name, decoded in self._cells.items() if decoded.wrong()[row]]
-        return wrong[0] if wrong else next(iter(self._settings))
+        return (SHORT,) if any(row.cells["name"] == Absent(SHORTENED) for row in self.rows) else ()
 
 
-def _blank_before(frames: Frames, lines: IntArray) -> BoolArray:
-    """Return which lines hold nothing in their first two cells."""
-    names, places, _ = frames.cells(lines)
-    blank: BoolArray = names.blank() & places.blank()
-    return blank
+def absences(rows: Sequence[TableRow]) -> Counter[tuple[str, str]]:
+    """Return how many cells of some rows hold no value, by query field and reason."""
+    return Counter(
+        (name, found.reason) for row in rows for name, found in row.cells.items() if isinstance(found, Absent)
+    )

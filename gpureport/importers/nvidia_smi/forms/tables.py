@@ -1,23 +1,20 @@
 """The table that plain `nvidia-smi` draws, once or with `-l`, under `watch`, and inside the logs of jobs."""
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from itertools import groupby
 from typing import ClassVar
 
-import numpy as np
-
-from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.assembly import Values
-from gpureport.importers.chunks import Chunk
+from gpureport.importers.chunks import Chunk, Record, chunk
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms import terminal
-from gpureport.importers.nvidia_smi.forms.frames import Frames, LineShape
 from gpureport.importers.nvidia_smi.forms.strays import stray
-from gpureport.importers.nvidia_smi.forms.table_cells import CellTexts
+from gpureport.importers.nvidia_smi.forms.table_lines import LineShape, TableLines
 from gpureport.importers.nvidia_smi.forms.table_openings import NOWHERE, Opening, openings, opens
-from gpureport.importers.nvidia_smi.forms.table_rows import TableRows
+from gpureport.importers.nvidia_smi.forms.table_rows import TableRow, TableRows, absences
 from gpureport.importers.reasons import NOT_OF_FORM, TORN
 
 _HEADING = re.compile(r"\| *(?:GPU +Name|Fan +Temp|\| +\| +MIG M\.).*")
@@ -39,7 +36,7 @@ WATCHED = (
 )
 
 
-_Stretch = tuple[Frames, list[Opening], int]
+_Stretch = tuple[TableLines, list[Opening], int]
 
 
 class Tables:
@@ -51,7 +48,6 @@ class Tables:
         """Start before the first table."""
         self.zone: str | None = None
         self.averaged = False
-        self._texts = CellTexts()
         self._above = NOWHERE
         self._drawn = False
         self._more = 0
@@ -68,19 +64,19 @@ class Tables:
 
     def _stretches(self, log: Iterable[Piece]) -> Iterator[_Stretch]:
         """Yield lines that hold whole tables, what stands above these, and the number of the first line."""
-        held, first = Frames.of(b""), 1
+        held, first = TableLines.of(b""), 1
         for piece in log:
             data, number = self._plain(piece.data), piece.first_line + self._more
             if len(held) and number != first + len(held):
                 yield held, openings(held), first
-                held = Frames.of(b"")
+                held = TableLines.of(b"")
             first = first if len(held) else number
             self._more += data.count(b"\n") - piece.lines
-            frames = Frames.of(held.data + data)
-            found = openings(frames)
-            end = len(frames) if piece.last else _whole(frames, found)
-            yield frames.upto(end), [each for each in found if each.line < end], first
-            held, first = frames.after(end), first + end
+            lines = held + TableLines.of(data)
+            found = openings(lines)
+            end = len(lines) if piece.last else _whole(lines, found)
+            yield lines[:end], [each for each in found if each.line < end], first
+            held, first = lines[end:], first + end
         yield held, openings(held), first
 
     def _plain(self, data: bytes) -> bytes:
@@ -89,99 +85,73 @@ class Tables:
             self._drawn, data = True, terminal.plain(data)
         return data.replace(b"\0", b"\n")
 
-    def _read(self, frames: Frames, found: list[Opening], first: int) -> Iterator[Chunk]:
+    def _read(self, lines: TableLines, found: list[Opening], first: int) -> Iterator[Chunk]:
         """Yield what some lines hold, rows with a time apart from those without."""
-        rows = TableRows(frames, self._texts)
-        above = [self._above, *found]
-        table = np.searchsorted([each.line for each in found], rows.lines, side="right")
-        times, dated = _times(above, table, rows)
-        for part in _runs(dated, ~rows.wrong):
-            yield Chunk(
-                numbers=rows.lines[part] + first,
-                times=times[part] if dated[part[0]] else None,
-                data=rows.data(part) | _drivers(above, table[part]),
-                lines=len(part),
-            )
-        yield self._rest(frames, rows, found, first)
-        self._above = above[-1]
+        rows = TableRows(lines)
+        records = list(_records(rows.rows, [self._above, *found], first))
+        for _, run in groupby(records, key=lambda record: record.time is None):
+            part = list(run)
+            yield chunk(part, lines=len(part))
+        yield self._rest(lines, rows, found, first)
+        self._above = found[-1] if found else self._above
 
-    def _rest(self, frames: Frames, rows: TableRows, found: list[Opening], first: int) -> Chunk:
+    def _rest(self, lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Chunk:
         """Return the account of the lines that are no rows."""
-        kept = int((~rows.wrong).sum())
-        odd = [*_odd(frames, rows, found, first), *rows.rejected(first)]
-        if not kept:
-            odd += _alone(frames, {line.number - first for line in odd}, first)
-        lines = int((frames.shapes != LineShape.BLANK).sum()) - kept
+        good = [row for row in rows.rows if not row.malformed]
+        odd = [*_odd(lines, rows, found, first), *rows.rejected(first)]
+        if not good:
+            odd += _alone(lines, {line.number - first for line in odd}, first)
+        said = len(lines) - lines.shapes.count(LineShape.BLANK) - len(good)
         conditions = {
-            LACKS: kept,
-            INSTANCES: (frames.shapes == LineShape.INSTANCE).any(),
+            LACKS: good,
+            INSTANCES: LineShape.INSTANCE in lines.shapes,
             ZONES: any(each.zoned for each in found),
             WATCHED: self._drawn,
         }
-        return Chunk(
-            numbers=np.zeros(0, dtype=np.int64),
-            times=None,
-            data={},
-            lines=lines,
-            odd=odd,
-            continued=lines - len(odd),
-            absent=rows.absent(~rows.wrong),
-            notes=tuple(note for note, holds in conditions.items() if holds) + rows.notes(),
-        )
+        notes = tuple(note for note, holds in conditions.items() if holds) + rows.notes()
+        return chunk((), lines=said, odd=odd, continued=said - len(odd), absent=absences(good), notes=notes)
 
 
-def _whole(frames: Frames, found: list[Opening]) -> int:
+def _whole(lines: TableLines, found: list[Opening]) -> int:
     """Return the line before which tables are whole, though more lines follow."""
-    if found and len(frames.data) - frames.starts[found[-1].line] <= _HELD:
+    if found and sum(len(raw) + 1 for raw in lines.raw[found[-1].line :]) <= _HELD:
         return found[-1].line
-    end = max(len(frames) - _TAIL, 0)
+    end = max(len(lines) - _TAIL, 0)
     spans = [(each.line, max(each.banner, each.stamp)) for each in found]
-    spans += [(line, line + 2) for line in frames.gpus().tolist()]
+    spans += [(line, line + 2) for line in lines.gpus()]
     return next((begin for begin, last in spans if begin < end <= last), end)
 
 
-def _times(above: list[Opening], table: IntArray, rows: TableRows) -> tuple[IntArray, BoolArray]:
-    """Return the time of each row, and which have one."""
-    times = np.array([each.time or 0 for each in above], dtype=np.int64)[table]
-    dated = np.array([each.time is not None for each in above], dtype=np.bool_)[table]
-    # GPUs are listed by index: where that falls with nothing above, what stood above was lost, and the time with it
-    lost = np.flatnonzero((np.diff(table) == 0) & (np.diff(rows.indices) <= 0)) + 1
-    for row in lost.tolist():
-        dated[row : np.searchsorted(table, table[row], side="right")] = False
-    return times, dated
+def _records(rows: Sequence[TableRow], above: list[Opening], first: int) -> Iterator[Record]:
+    """Yield the good rows with what stands above their table; `first` is the number of the first line of all."""
+    begins = [each.line for each in above[1:]]
+    table, last, lost = -1, -1, False
+    for row in rows:
+        place = bisect_right(begins, row.line)
+        # GPUs are listed by index: where that falls with nothing above, what stood above was lost, and the time with it
+        lost = place == table and (lost or row.index <= last)
+        table, last = place, row.index
+        if not row.malformed:
+            values = {**row.values(), "driver": above[place].driver}
+            yield Record(number=row.line + first, time=None if lost else above[place].time, values=values)
 
 
-def _drivers(above: list[Opening], table: IntArray) -> dict[str, Values]:
-    """Return the driver of each row."""
-    names = [each.driver or "" for each in above]
-    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
-    codes = np.array([places[name] for name in names], dtype=np.int64)[table]
-    texts = list(places)
-    return {"driver": Values(codes, np.array([bool(text) for text in texts], dtype=np.bool_)[codes], texts)}
-
-
-def _runs(dated: BoolArray, good: BoolArray) -> list[IntArray]:
-    """Return the good rows in runs that have a time, or have none."""
-    rows = np.flatnonzero(good)
-    changes = np.flatnonzero(np.diff(dated[rows].astype(np.int8))) + 1
-    return [run for run in np.split(rows, changes) if len(run)]
-
-
-def _odd(frames: Frames, rows: TableRows, found: list[Opening], first: int) -> Iterator[OddLine]:
+def _odd(lines: TableLines, rows: TableRows, found: list[Opening], first: int) -> Iterator[OddLine]:
     """Yield the banners, and the lines that belong to no table."""
-    banners = np.array([each.banner for each in found if each.banner >= 0], dtype=np.int64)
-    for line, raw in zip(banners.tolist(), frames.raws(banners), strict=True):
-        yield OddLine(line + first, LineKind.HEADER, "", raw.decode(errors="replace").strip())
+    for each in found:
+        if each.banner >= 0:
+            yield OddLine(each.banner + first, LineKind.HEADER, "", lines.text(each.banner))
     stamps = {each.stamp for each in found}
-    for line in frames.where(LineShape.TEXT).tolist():
+    for line in lines.where(LineShape.TEXT):
         if line not in stamps:
-            yield stray(line + first, frames.text(line))
-    for line in frames.where(LineShape.BROKEN).tolist():
-        yield OddLine(line + first, LineKind.REJECTED, NOT_OF_FORM, frames.text(line))
-    rest = np.setdiff1d(frames.where(LineShape.DEVICE), rows.taken, assume_unique=True)
-    for line, raw in zip(rest.tolist(), frames.raws(rest), strict=True):
-        if len(raw) > _WIDEST or not _heading(raw):
-            yield OddLine(line + first, LineKind.REJECTED, TORN, raw.decode(errors="replace").strip())
+            yield stray(line + first, lines.text(line))
+    for line in lines.where(LineShape.BROKEN):
+        yield OddLine(line + first, LineKind.REJECTED, NOT_OF_FORM, lines.text(line))
+    taken = rows.taken()
+    for line in lines.where(LineShape.DEVICE):
+        raw = lines.raw[line]
+        if line not in taken and (len(raw) > _WIDEST or not _heading(raw)):
+            yield OddLine(line + first, LineKind.REJECTED, TORN, lines.text(line))
 
 
 @lru_cache(1024)
@@ -190,8 +160,8 @@ def _heading(line: bytes) -> bool:
     return _HEADING.fullmatch(line.decode(errors="replace").strip()) is not None
 
 
-def _alone(frames: Frames, known: set[int], first: int) -> Iterator[OddLine]:
+def _alone(lines: TableLines, known: set[int], first: int) -> Iterator[OddLine]:
     """Yield the lines of tables without a row: they say nothing."""
-    for line in np.flatnonzero(frames.shapes != LineShape.BLANK).tolist():
-        if line not in known:
-            yield OddLine(line + first, LineKind.NOISE, "", frames.text(line))
+    for line, shape in enumerate(lines.shapes):
+        if shape != LineShape.BLANK and line not in known:
+            yield OddLine(line + first, LineKind.NOISE, "", lines.text(line))
