@@ -106,40 +106,50 @@ class IdleGap:
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
-    bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: Threshold = pragmatic(0.35, "1", "a stray kernel of 0.17 s in a window of 0.5 s")
-    null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
-    chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
-    neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")
-    resting: Threshold = idle_power.RESTING
-    coarse: Threshold = vendor(
+    bridge: ClassVar[Threshold] = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
+    bridge_busy: ClassVar[Threshold] = pragmatic(0.2, "s", "a stray kernel, not a training step")
+    bridge_ratio: ClassVar[Threshold] = pragmatic(0.35, "1", "a stray kernel of 0.17 s in a window of 0.5 s")
+    null: ClassVar[Threshold] = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
+    chance: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "the usual level of significance, over all places a run could be"
+    )
+    neighbours: ClassVar[Threshold] = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    resting: ClassVar[Threshold] = idle_power.RESTING
+    coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
-    hang: Threshold = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
-    peers: Threshold = pragmatic(0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses")
-    spinning: Threshold = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kernel running all the time")
-    collective: Threshold = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
-    iowait: Threshold = literature(
+    hang: ClassVar[Threshold] = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
+    peers: ClassVar[Threshold] = pragmatic(
+        0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses"
+    )
+    spinning: ClassVar[Threshold] = pragmatic(
+        0.99, "1", "a rank that waits in a collective keeps a kernel running all the time"
+    )
+    collective: ClassVar[Threshold] = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
+    iowait: ClassVar[Threshold] = literature(
         0.15, "1", "SageMaker Debugger asks for 50 % of one core's time; over all cores it is diluted"
     )
-    disk: Threshold = pragmatic(10e6, "By/s", "less than a slow disk gives")
-    rise: Threshold = pragmatic(3.0, "1", "times the median rate of the job")
-    coincide: Threshold = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
-    starts: Threshold = pragmatic(4.0, "rows", "fewer gaps are no period")
-    strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
-    loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
-    many: Threshold = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
-    agree: Threshold = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
-    few: Threshold = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
-    agree_few: Threshold = pragmatic(
+    disk: ClassVar[Threshold] = pragmatic(10e6, "By/s", "less than a slow disk gives")
+    rise: ClassVar[Threshold] = pragmatic(3.0, "1", "times the median rate of the job")
+    coincide: ClassVar[Threshold] = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+    starts: ClassVar[Threshold] = pragmatic(4.0, "rows", "fewer gaps are no period")
+    strict: ClassVar[Threshold] = pragmatic(
+        0.04, "1", "of the period; a few distances agree so closely only by a cause"
+    )
+    loose: ClassVar[Threshold] = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
+    many: ClassVar[Threshold] = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
+    agree: ClassVar[Threshold] = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
+    few: ClassVar[Threshold] = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
+    agree_few: ClassVar[Threshold] = pragmatic(
         0.90, "1", "distances that vary by 30 % pass in 3 of 100 simulated jobs at most, with 75 % in 11"
     )
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
-    many_bursts: Threshold = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
-    burst: Threshold = pragmatic(60.0, "s", "training works for minutes between two pauses, a service for its requests")
-    sparse: Threshold = pragmatic(
+    many_bursts: ClassVar[Threshold] = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
+    burst: ClassVar[Threshold] = pragmatic(
+        60.0, "s", "training works for minutes between two pauses, a service for its requests"
+    )
+    sparse: ClassVar[Threshold] = pragmatic(
         0.50, "1", "a GPU that has less to do waits for work, as a service does in quiet hours"
     )
 
