@@ -69,8 +69,8 @@ class ClocksLocked:
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
     fewest: Threshold = pragmatic(5.0, "rows", "a bit is read at a moment")
-    steady: Threshold = pragmatic(30.0, "rows", "without a bit: so many busy samples alike are no chance")
-    step: Threshold = vendor(7.5e6, "Hz", "half a step of NVIDIA's clocks, which are 15 MHz apart")
+    steady: ClassVar[Threshold] = pragmatic(30.0, "rows", "without a bit: so many busy samples alike are no chance")
+    step: ClassVar[Threshold] = vendor(7.5e6, "Hz", "half a step of NVIDIA's clocks, which are 15 MHz apart")
     below: Threshold = pragmatic(0.9, "1", "of the highest; many boards never reach that for want of voltage")
     highest: Threshold = pragmatic(0.98, "1", "of the highest; a setting that costs nothing is none to speak of")
     power_free: Threshold = pragmatic(0.9, "1", "of the power limit; nearer to it power sets the clock")

@@ -45,13 +45,15 @@ class CpuBound:
         0.80, "1", "an episode goes on through a stretch in which the GPU happens to wait less"
     )
     cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90 % misses most such phases")
-    over: Threshold = pragmatic(30.0, "s", "averages over many training steps")
-    bins: Threshold = pragmatic(9.0, "rows", "fewer samples do not make a mean")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
-    bridge: Threshold = pragmatic(30.0, "s", "a hole as long as what is averaged over")
-    covered: Threshold = pragmatic(0.5, "1", "below it the CPU was not watched")
-    fed: Threshold = pragmatic(0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back")
-    apart: Threshold = pragmatic(0.05, "1", "the load of a machine drifts by less")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the CPU was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

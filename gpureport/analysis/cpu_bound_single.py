@@ -48,18 +48,22 @@ class CpuBoundSingle:
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
-    cpu: Threshold = pragmatic(0.75, "1", "from there on all cores are what holds the job back")
+    cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "from there on all cores are what holds the job back")
     core: Threshold = pragmatic(0.96, "1", "a thread that never waits, with room for the sampling")
-    process: Threshold = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
-    over: Threshold = pragmatic(30.0, "s", "averages over many training steps")
-    rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-    bins: Threshold = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
+    process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+    bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
     shortest: Threshold = waiting.ONE_CORE
-    bridge: Threshold = pragmatic(30.0, "s", "a hole as long as what is averaged over")
-    covered: Threshold = pragmatic(0.5, "1", "below it the cores were not watched")
-    fed: Threshold = pragmatic(0.90, "1", "GPUs that work this much lack nothing: there no core holds them back")
-    apart: Threshold = pragmatic(0.05, "1", "a core of a machine at work is this much less busy than one that is full")
-    problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there no core holds them back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "a core of a machine at work is this much less busy than one that is full"
+    )
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""

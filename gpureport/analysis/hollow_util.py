@@ -56,24 +56,26 @@ class HollowUtil:
     power: Threshold = pragmatic(
         0.36, "1", "training that fills a GPU draws more than half of what the limit leaves, spinning kernels a tenth"
     )
-    still: Threshold = literature(
+    still: ClassVar[Threshold] = literature(
         0.15, "1", "hung collectives reported at full utilisation and 18 to 70 W (NVIDIA/nccl issues 968 and 2213)"
     )
-    active: Threshold = literature(
+    active: ClassVar[Threshold] = literature(
         0.5, "1", "NVIDIA DCGM: multiprocessor activity below 0.5 likely means that the GPU is not used well"
     )
-    dram: Threshold = pragmatic(0.4, "1", "half of what memory can do; such work draws little power")
-    clock: Threshold = pragmatic(0.75, "1", "of the highest clock; power falls with its square and faster")
-    at_idle: Threshold = pragmatic(0.05, "1", "kernels at work draw more at any clock")
-    over: Threshold = pragmatic(15.0, "s", "averages over training steps, and over sensors that see part of the time")
-    rows: Threshold = pragmatic(11.0, "rows", "fewer samples of power do not make a mean")
+    dram: ClassVar[Threshold] = pragmatic(0.4, "1", "half of what memory can do; such work draws little power")
+    clock: ClassVar[Threshold] = pragmatic(0.75, "1", "of the highest clock; power falls with its square and faster")
+    at_idle: ClassVar[Threshold] = pragmatic(0.05, "1", "kernels at work draw more at any clock")
+    over: ClassVar[Threshold] = pragmatic(
+        15.0, "s", "averages over training steps, and over sensors that see part of the time"
+    )
+    rows: ClassVar[Threshold] = pragmatic(11.0, "rows", "fewer samples of power do not make a mean")
     shortest: Threshold = pragmatic(30.0, "s", "a shorter stretch is a phase of the job")
-    shortest_rows: Threshold = pragmatic(5.0, "rows", "fewer samples do not show a state")
-    moved: Threshold = pragmatic(0.02, "1", "kernels that compute read and write more")
-    pegged: Threshold = pragmatic(0.96, "1", "a rank that polls keeps a core full")
-    dead: Threshold = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
-    hard: Threshold = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
-    together: Threshold = pragmatic(0.8, "1", "share of an episode; ranks enter a collective seconds apart")
+    shortest_rows: ClassVar[Threshold] = pragmatic(5.0, "rows", "fewer samples do not show a state")
+    moved: ClassVar[Threshold] = pragmatic(0.02, "1", "kernels that compute read and write more")
+    pegged: ClassVar[Threshold] = pragmatic(0.96, "1", "a rank that polls keeps a core full")
+    dead: ClassVar[Threshold] = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
+    hard: ClassVar[Threshold] = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
+    together: ClassVar[Threshold] = pragmatic(0.8, "1", "share of an episode; ranks enter a collective seconds apart")
     problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -11,6 +11,7 @@ from gpureport.analysis.cells import Cells
 from gpureport.analysis.moments import Moments
 from gpureport.analysis.phases import UTILISATION
 from gpureport.analysis.power_scale import draws_as_at_work
+from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Evidence, Interval, Threshold
 
 POWER = "gpu_power_watts"
@@ -23,20 +24,15 @@ _NEAR_SECONDS = 2.0
 """How far from a gap its moment may be stamped: a metric is written when its work is done."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """From when on something is the cause of a gap; see the settings of the rule."""
-
-    still: Threshold
-    hang: Threshold
-    peers: Threshold
-    spinning: Threshold
-    collective: Threshold
-    iowait: Threshold
-    disk: Threshold
-    rise: Threshold
-    coincide: Threshold
-    freed: Threshold
+HANG = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
+PEERS = pragmatic(0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses")
+SPINNING = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kernel running all the time")
+COLLECTIVE = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
+LONG_IOWAIT = literature(0.15, "1", "SageMaker Debugger asks for 50 % of one core's time; over all cores it is diluted")
+DISK = pragmatic(10e6, "By/s", "less than a slow disk gives")
+RISE = pragmatic(3.0, "1", "times the median rate of the job")
+COINCIDE = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+FREED = pragmatic(0.5, "1", "share of the gap; a process takes memory long before its first work")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +62,7 @@ class _Around:
 
 
 def of_gaps(
-    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[Moments], limits: Limits
+    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[Moments], still: float
 ) -> list[Cause]:
     """Return the cause of each gap of a GPU: `unknown` where nothing tells.
 
@@ -75,16 +71,16 @@ def of_gaps(
         device: the GPU.
         gaps: its gaps.
         said: when the run said that it saved or ended an epoch.
-        limits: from when on something is a cause.
+        still: utilisation up to which a GPU rests.
     """
     if device not in context.active and not draws_as_at_work(context.cells[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _around(context, device)
-    near = [each for each in said if _coincides(each, gaps, around.near, limits)]
-    went_on = _went_on(around.others, gaps, limits)
-    freed = [_freed(context.cells[device], gap, limits) for gap in gaps]
+    near = [each for each in said if _coincides(each, gaps, around.near)]
+    went_on = _went_on(around.others, gaps, still)
+    freed = [_freed(context.cells[device], gap) for gap in gaps]
     return [
-        _cause(gap, near, around, limits, freed=free, others=others)
+        _cause(gap, near, around, freed=free, others=others)
         for gap, free, others in zip(gaps, freed, went_on, strict=True)
     ]
 
@@ -108,47 +104,39 @@ def _usual(host: Cells, metric: str, job: Interval) -> float:
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _freed(cells: Cells, gap: Interval, limits: Limits) -> Cause | None:
+def _freed(cells: Cells, gap: Interval) -> Cause | None:
     """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
     empty = cells.kept("empty", lambda: jobs.empty_rows(cells))[_rows(cells, gap)]
-    if not len(empty) or (share := float(empty.mean())) < limits.freed.value:
+    if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
     measured = Evidence(
         metric="time with no memory in use",
         statistic="share of the gap",
         observed=share,
         unit="1",
-        threshold=limits.freed,
+        threshold=FREED,
         relation=">=",
     )
     return Cause(name=NO_PROCESS, evidence=(measured,))
 
 
-def _cause(  # noqa: PLR0913 - all that may lie behind a gap
-    gap: Interval,
-    said: Sequence[Moments],
-    around: _Around,
-    limits: Limits,
-    *,
-    freed: Cause | None,
-    others: bool,
-) -> Cause:
-    found = _peers(around.others, gap, limits) if others else None
+def _cause(gap: Interval, said: Sequence[Moments], around: _Around, *, freed: Cause | None, others: bool) -> Cause:
+    found = _peers(around.others, gap) if others else None
     told = next((each for each in said if len(each.times[_inside(each, gap, around.near)])), None)
     if found is None and told is not None:
         what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
         return Cause(name=told.cause, evidence=(what,))
-    return found or freed or _host(gap, around.hosts, limits) or Cause(name="unknown")
+    return found or freed or _host(gap, around.hosts) or Cause(name="unknown")
 
 
-def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], limits: Limits) -> list[bool]:
+def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], still: float) -> list[bool]:
     """Return which gaps are long and had another GPU at work."""
     start = np.array([gap.start for gap in gaps], dtype=np.int64)
     end = np.array([gap.end for gap in gaps], dtype=np.int64)
-    busy = [intervals.overlap(start, end, _busy(one, limits.still.value)) for one in others]
+    busy = [intervals.overlap(start, end, _busy(one, still)) for one in others]
     seconds = np.array([gap.seconds for gap in gaps])
     worked = np.max(busy, axis=0, initial=-1.0) if busy else np.full(len(gaps), -1.0)
-    found: list[bool] = ((seconds >= limits.hang.value) & (worked >= limits.peers.value * seconds)).tolist()
+    found: list[bool] = ((seconds >= HANG.value) & (worked >= PEERS.value * seconds)).tolist()
     return found
 
 
@@ -162,7 +150,7 @@ def _busy(cells: Cells, still: float) -> intervals.Spans:
     return cells.kept(("busy", still), find)
 
 
-def _peers(others: Sequence[Cells], gap: Interval, limits: Limits) -> Cause:
+def _peers(others: Sequence[Cells], gap: Interval) -> Cause:
     """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
     means = [_mean(one, UTILISATION, gap) for one in others]
     used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
@@ -173,21 +161,21 @@ def _peers(others: Sequence[Cells], gap: Interval, limits: Limits) -> Cause:
         statistic="mean of the other GPUs, the lowest",
         observed=used,
         unit="1",
-        threshold=limits.spinning,
-        relation=">=" if used >= limits.spinning.value else "<",
+        threshold=SPINNING,
+        relation=">=" if used >= SPINNING.value else "<",
     )
     if np.isnan(drawn):
-        return Cause(name="hang" if used >= limits.spinning.value else "peers busy", evidence=(measured,))
-    waiting = drawn < limits.collective.value
+        return Cause(name="hang" if used >= SPINNING.value else "peers busy", evidence=(measured,))
+    waiting = drawn < COLLECTIVE.value
     power = Evidence(
         metric=POWER,
         statistic="of the other GPUs in the gap, of what they draw at work",
         observed=drawn,
         unit="1",
-        threshold=limits.collective,
+        threshold=COLLECTIVE,
         relation="<" if waiting else ">=",
     )
-    hang = waiting and used >= limits.spinning.value
+    hang = waiting and used >= SPINNING.value
     return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
 
 
@@ -202,12 +190,12 @@ def _power_ratio(cells: Cells, gap: Interval) -> float:
     return _mean(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
 
 
-def _coincides(each: Moments, gaps: Sequence[Interval], near: int, limits: Limits) -> bool:
+def _coincides(each: Moments, gaps: Sequence[Interval], near: int) -> bool:
     """Whether most moments lie in gaps: what is written all the time tells nothing."""
     inside = np.zeros(len(each.times), dtype=np.bool_)
     for gap in gaps:
         inside[_inside(each, gap, near)] = True
-    return bool(inside.mean() >= limits.coincide.value)
+    return bool(inside.mean() >= COINCIDE.value)
 
 
 def _inside(each: Moments, gap: Interval, near: int) -> slice:
@@ -215,17 +203,17 @@ def _inside(each: Moments, gap: Interval, near: int) -> slice:
     return slice(int(first), int(stop))
 
 
-def _host(gap: Interval, hosts: Sequence[_Host], limits: Limits) -> Cause | None:
+def _host(gap: Interval, hosts: Sequence[_Host]) -> Cause | None:
     """Return what the host says: writing is a checkpoint, waiting for storage or reading is input or output."""
     for host in hosts:
         read, written = _rate(host.cells, READS, gap), _rate(host.cells, WRITES, gap)
-        if written > read and written >= max(limits.disk.value, limits.rise.value * host.writes):
-            return Cause(name="checkpoint", evidence=(_measured(WRITES, written, "By/s", limits.disk),))
+        if written > read and written >= max(DISK.value, RISE.value * host.writes):
+            return Cause(name="checkpoint", evidence=(_measured(WRITES, written, "By/s", DISK),))
         waited = _mean(host.cells, IOWAIT, gap)
-        if waited >= limits.iowait.value:
-            return Cause(name="io", evidence=(_measured(IOWAIT, waited, "1", limits.iowait),))
-        if read >= max(limits.disk.value, limits.rise.value * host.reads):
-            return Cause(name="io", evidence=(_measured(READS, read, "By/s", limits.disk),))
+        if waited >= LONG_IOWAIT.value:
+            return Cause(name="io", evidence=(_measured(IOWAIT, waited, "1", LONG_IOWAIT),))
+        if read >= max(DISK.value, RISE.value * host.reads):
+            return Cause(name="io", evidence=(_measured(READS, read, "By/s", DISK),))
     return None
 
 

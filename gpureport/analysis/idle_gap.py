@@ -28,7 +28,7 @@ from gpureport.analysis.idle_causes import Cause
 from gpureport.analysis.idle_runs import IdleRun
 from gpureport.analysis.moments import Moments
 from gpureport.analysis.phases import LATE, STRAY_KERNEL, UTILISATION
-from gpureport.analysis.thresholds import literature, pragmatic, vendor
+from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _UNUSED = "unused"
@@ -107,44 +107,44 @@ class IdleGap:
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
     still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
     shortest: Threshold = idle_runs.SHORTEST
-    bridge: Threshold = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
-    bridge_busy: Threshold = pragmatic(0.2, "s", "a stray kernel, not a training step")
-    bridge_ratio: Threshold = STRAY_KERNEL
-    null: Threshold = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
-    chance: Threshold = pragmatic(0.05, "1", "the usual level of significance, over all places a run could be")
-    neighbours: Threshold = pragmatic(30.0, "rows", "enough to know the texture around a run")
-    resting: Threshold = idle_power.RESTING
-    coarse: Threshold = vendor(
+    bridge: ClassVar[Threshold] = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
+    bridge_busy: ClassVar[Threshold] = pragmatic(0.2, "s", "a stray kernel, not a training step")
+    bridge_ratio: ClassVar[Threshold] = STRAY_KERNEL
+    null: ClassVar[Threshold] = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
+    chance: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "the usual level of significance, over all places a run could be"
+    )
+    neighbours: ClassVar[Threshold] = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    resting: ClassVar[Threshold] = idle_power.RESTING
+    coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
-    hang: Threshold = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
-    peers: Threshold = pragmatic(0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses")
-    spinning: Threshold = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kernel running all the time")
-    collective: Threshold = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
-    iowait: Threshold = literature(
-        0.15, "1", "SageMaker Debugger asks for 50 % of one core's time; over all cores it is diluted"
-    )
-    disk: Threshold = pragmatic(10e6, "By/s", "less than a slow disk gives")
-    rise: Threshold = pragmatic(3.0, "1", "times the median rate of the job")
-    coincide: Threshold = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
-    mostly: Threshold = pragmatic(
+    hang: ClassVar[Threshold] = idle_causes.HANG
+    peers: ClassVar[Threshold] = idle_causes.PEERS
+    spinning: ClassVar[Threshold] = idle_causes.SPINNING
+    collective: ClassVar[Threshold] = idle_causes.COLLECTIVE
+    iowait: ClassVar[Threshold] = idle_causes.LONG_IOWAIT
+    disk: ClassVar[Threshold] = idle_causes.DISK
+    rise: ClassVar[Threshold] = idle_causes.RISE
+    coincide: ClassVar[Threshold] = idle_causes.COINCIDE
+    freed: ClassVar[Threshold] = idle_causes.FREED
+    mostly: ClassVar[Threshold] = pragmatic(
         0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
     )
-    freed: Threshold = pragmatic(0.5, "1", "share of the gap; a process takes memory long before its first work")
-    starts: Threshold = pragmatic(4.0, "rows", "fewer gaps are no period")
-    strict: Threshold = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
-    loose: Threshold = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
-    many: Threshold = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
-    agree: Threshold = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
-    few: Threshold = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
-    agree_few: Threshold = pragmatic(
-        0.90, "1", "distances that vary by 30 % pass in 3 of 100 simulated jobs at most, with 75 % in 11"
-    )
+    starts: ClassVar[Threshold] = periodicity.STARTS
+    strict: ClassVar[Threshold] = periodicity.STRICT
+    loose: ClassVar[Threshold] = periodicity.LOOSE
+    many: ClassVar[Threshold] = periodicity.MANY
+    agree: ClassVar[Threshold] = periodicity.AGREE
+    few: ClassVar[Threshold] = periodicity.FEW
+    agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
     warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
     problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
-    many_bursts: Threshold = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
-    burst: Threshold = pragmatic(60.0, "s", "training works for minutes between two pauses, a service for its requests")
-    sparse: Threshold = pragmatic(
+    many_bursts: ClassVar[Threshold] = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
+    burst: ClassVar[Threshold] = pragmatic(
+        60.0, "s", "training works for minutes between two pauses, a service for its requests"
+    )
+    sparse: ClassVar[Threshold] = pragmatic(
         0.50, "1", "a GPU that has less to do waits for work, as a service does in quiet hours"
     )
 
@@ -164,22 +164,11 @@ class IdleGap:
             else:
                 yield from (answering.absent(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
-        for stall in periodic_stall.stalls(context, found, self._period()):
+        for stall in periodic_stall.stalls(context, found):
             share = stall.lost / (intervals.total_seconds(context.work) * len(stall.devices))
             severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
             agree = self.agree_few if stall.starts < self.few.value else self.agree
             yield periodic_stall.finding(context, stall, share, severity, agree)
-
-    def _period(self) -> periodicity.Limits:
-        return periodicity.Limits(
-            starts=round(self.starts.value),
-            strict=self.strict.value,
-            loose=self.loose.value,
-            many=round(self.many.value),
-            agree=self.agree.value,
-            few=round(self.few.value),
-            agree_few=self.agree_few.value,
-        )
 
     def _limits(self, shortest: float) -> idle_runs.Limits:
         return idle_runs.Limits(
@@ -213,7 +202,7 @@ class IdleGap:
             )
         ]
         spans = [part.interval for part in kept]
-        told = idle_causes.of_gaps(context, device, spans, said, self._told())
+        told = idle_causes.of_gaps(context, device, spans, said, self.still.value)
         told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
         causes = self._recurring(spans, told)
         lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
@@ -252,7 +241,7 @@ class IdleGap:
     def _recurring(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
         """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
         places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.APART]
-        period = periodicity.find(np.array([gaps[place].start for place in places], dtype=np.int64), self._period())
+        period = periodicity.find(np.array([gaps[place].start for place in places], dtype=np.int64))
         if period is None:
             return causes
         members = {place for place, member in zip(places, period.members, strict=True) if member}
@@ -288,20 +277,6 @@ class IdleGap:
             relation="<=",
         )
         return [Cause(name=idle_words.REQUESTS, evidence=(apart,))] * len(causes)
-
-    def _told(self) -> idle_causes.Limits:
-        return idle_causes.Limits(
-            still=self.still,
-            hang=self.hang,
-            peers=self.peers,
-            spinning=self.spinning,
-            collective=self.collective,
-            iowait=self.iowait,
-            disk=self.disk,
-            rise=self.rise,
-            coincide=self.coincide,
-            freed=self.freed,
-        )
 
     def _level(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""

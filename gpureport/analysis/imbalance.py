@@ -59,13 +59,15 @@ class Imbalance:
 
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
     agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
-    busy: Threshold = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
+    busy: ClassVar[Threshold] = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
     power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10 % at the same work")
     power_agree: Threshold = pragmatic(0.20, "1", "slots of one machine are cooled differently")
-    over: Threshold = pragmatic(30.0, "s", "means over many steps; sensors that see a quarter of the time need it")
-    rows: Threshold = pragmatic(8.0, "rows", "fewer point samples do not make a mean")
+    over: ClassVar[Threshold] = pragmatic(
+        30.0, "s", "means over many steps; sensors that see a quarter of the time need it"
+    )
+    rows: ClassVar[Threshold] = pragmatic(8.0, "rows", "fewer point samples do not make a mean")
     shortest: Threshold = pragmatic(90.0, "s", "evaluation or a checkpoint by one rank is shorter")
-    stretches: Threshold = pragmatic(3.0, "rows", "independent means in a row that must agree")
+    stretches: ClassVar[Threshold] = pragmatic(3.0, "rows", "independent means in a row that must agree")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each GPU and signal, with all its episodes."""

@@ -43,15 +43,17 @@ class IoBound:
     iowait: Threshold = pragmatic(
         0.15, "1", "the share is of all cores: a few loaders that wait are little of a large machine"
     )
-    over: Threshold = pragmatic(30.0, "s", "averages over many training steps")
-    rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
-    bins: Threshold = pragmatic(3.0, "rows", "each sample of the machine is a mean since the one before it")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+    bins: ClassVar[Threshold] = pragmatic(3.0, "rows", "each sample of the machine is a mean since the one before it")
     shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
-    bridge: Threshold = pragmatic(30.0, "s", "a hole as long as what is averaged over")
-    covered: Threshold = pragmatic(0.5, "1", "below it the machine was not watched")
-    fed: Threshold = pragmatic(0.90, "1", "GPUs that work this much lack nothing: there storage holds nothing back")
-    apart: Threshold = pragmatic(0.05, "1", "the load of a machine drifts by less")
-    problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the machine was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there storage holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""

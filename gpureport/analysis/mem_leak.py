@@ -77,7 +77,7 @@ class MemLeak:
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
     growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")
     quarter: Threshold = pragmatic(0.35, "1", "of the mean rate; what fills up grows slower and slower")
-    fewest: Threshold = pragmatic(20.0, "rows", "five samples a quarter, for a median each")
+    fewest: ClassVar[Threshold] = pragmatic(20.0, "rows", "five samples a quarter, for a median each")
     released: Threshold = pragmatic(0.5, "1", "of what was held; another process or a restart begins below it")
     soon: Threshold = pragmatic(86_400.0, "s", "a job that goes on for a day runs out of memory")
 

@@ -78,8 +78,8 @@ class Memory:
     step: Threshold = literature(
         0.60, "1", "JAX documentation: 75 % is taken at once by default; TensorFlow takes nearly all"
     )
-    steady: Threshold = pragmatic(0.012, "1", "contexts of libraries still grow after the step")
-    trim: Threshold = pragmatic(2.0, "s", "the allocation itself takes a moment")
+    steady: ClassVar[Threshold] = pragmatic(0.012, "1", "contexts of libraries still grow after the step")
+    trim: ClassVar[Threshold] = pragmatic(2.0, "s", "the allocation itself takes a moment")
     shortest: Threshold = pragmatic(60.0, "s", "shorter holding is no policy of an allocator")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:

@@ -53,11 +53,11 @@ class Stall:
         return Counter(gap.cause or "periodic" for gap in self.gaps).most_common(1)[0][0]
 
 
-def stalls(context: Context, gaps: Sequence[Finding], limits: periodicity.Limits) -> list[Stall]:
+def stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
     """Return what recurs, GPUs of one period together, in the order of the GPUs."""
     found: list[Stall] = []
     for device in context.gpus():
-        one = _of(device, gaps, limits)
+        one = _of(device, gaps)
         if one is None:
             continue
         same = next((old for old in found if abs(old.seconds - one.seconds) <= _SAME * old.seconds), None)
@@ -68,11 +68,11 @@ def stalls(context: Context, gaps: Sequence[Finding], limits: periodicity.Limits
     return found
 
 
-def _of(device: str, gaps: Sequence[Finding], limits: periodicity.Limits) -> Stall | None:
+def _of(device: str, gaps: Sequence[Finding]) -> Stall | None:
     own = sorted(
         (gap for gap in gaps if gap.devices == (device,) and gap.cause not in APART), key=lambda gap: gap.intervals
     )
-    period = periodicity.find(np.array([gap.intervals[0].start for gap in own], dtype=np.int64), limits)
+    period = periodicity.find(np.array([gap.intervals[0].start for gap in own], dtype=np.int64))
     if period is None:
         return None
     members = tuple(gap for gap, member in zip(own, period.members, strict=True) if member)

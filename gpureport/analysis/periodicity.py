@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _CANDIDATES = 200
@@ -12,27 +13,13 @@ _SINGLE = 0.5
 """Share of the agreeing distances that are one period long, at least: else any short distance divides the others."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What makes events periodic.
-
-    Attributes:
-        starts: events at least.
-        strict: how far a distance may lie from a multiple of the period, as a share of it.
-        loose: the same from `many` events on.
-        many: events from which chance no longer looks like a period so easily.
-        agree: share of the distances that must agree.
-        few: events below which more of them must.
-        agree_few: that share.
-    """
-
-    starts: int
-    strict: float
-    loose: float
-    many: int
-    agree: float
-    few: int
-    agree_few: float
+STARTS = pragmatic(4.0, "rows", "fewer gaps are no period")
+STRICT = pragmatic(0.04, "1", "of the period; a few distances agree so closely only by a cause")
+LOOSE = pragmatic(0.10, "1", "of the period, from seven gaps on: steps and checkpoints vary")
+MANY = pragmatic(7.0, "rows", "so many gaps do not fall into step by chance")
+AGREE = pragmatic(0.75, "1", "share of the distances; other gaps may lie between")
+FEW = pragmatic(10.0, "rows", "with fewer, chance agrees in three of four distances too often")
+AGREE_FEW = pragmatic(0.90, "1", "distances that vary by 30 % pass in 3 of 100 simulated jobs at most, with 75 % in 11")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,21 +31,20 @@ class Period:
     members: BoolArray
 
 
-def find(starts: IntArray, limits: Limits) -> Period | None:
+def find(starts: IntArray) -> Period | None:
     """Return the period of events, None where they have none; of several that fit as well, the longest.
 
     Args:
         starts: when each began, in microseconds, rising.
-        limits: what makes them periodic.
     """
-    if len(starts) < limits.starts:
+    if len(starts) < STARTS.value:
         return None
     apart = np.diff(starts) / 1e6
-    tolerance = limits.loose if len(starts) >= limits.many else limits.strict
+    tolerance = LOOSE.value if len(starts) >= MANY.value else STRICT.value
     ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
     tried = [found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit(apart, one, tolerance))]
     agreeing, seconds = max(tried, default=(0.0, 0.0))
-    if not tried or agreeing < (limits.agree_few if len(starts) < limits.few else limits.agree):
+    if not tried or agreeing < (AGREE_FEW.value if len(starts) < FEW.value else AGREE.value):
         return None
     fits = _fits(apart, seconds, tolerance)
     return Period(seconds=seconds, agreeing=agreeing, members=np.append(fits, False) | np.insert(fits, 0, False))

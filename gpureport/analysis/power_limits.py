@@ -92,11 +92,13 @@ class PowerLimits:
     shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")
     at_limit: Threshold = pragmatic(0.98, "1", "regulation keeps power within 2 % of the limit")
     lowered: Threshold = pragmatic(0.9, "1", "below it somebody set the limit")
-    least: Threshold = pragmatic(0.05, "1", "share of busy time; bursts below it do not set the speed of a job")
+    least: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "share of busy time; bursts below it do not set the speed of a job"
+    )
     slow: Threshold = literature(
         0.70, "1", "measured: data-centre boards keep 76 to 89 % of their rated speed at the default limit"
     )
-    reached: Threshold = pragmatic(0.95, "1", "a limit that power never comes near costs nothing")
+    reached: ClassVar[Threshold] = pragmatic(0.95, "1", "a limit that power never comes near costs nothing")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding of each kind for each GPU."""

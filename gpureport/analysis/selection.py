@@ -1,6 +1,6 @@
 """Which kinds a person wants to hear of, and with which thresholds."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
@@ -34,9 +34,17 @@ def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str)
 
 
 def limits(rule: Rule) -> dict[str, Threshold]:
-    """Return the thresholds of a rule by name: they are its fields."""
+    """Return the thresholds of a rule by name, those that are constants of its class included."""
     plain: Any = rule
-    return {entry.name: value for entry in fields(plain) if isinstance(value := getattr(plain, entry.name), Threshold)}
+    names = type(rule).__annotations__
+    return {name: value for name in names if isinstance(value := getattr(plain, name), Threshold)}
+
+
+def settable(rule: Rule) -> dict[str, Threshold]:
+    """Return the thresholds of a rule that a person can set: they are its fields."""
+    plain: Any = rule
+    names = {entry.name for entry in fields(plain)}
+    return {name: limit for name, limit in limits(rule).items() if name in names}
 
 
 def check(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
@@ -61,7 +69,7 @@ def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
 
 
 def configured(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
-    """Return the rules with the thresholds that `[rules.<module>]` of the settings gives.
+    """Return the rules with the thresholds that `[rules.<module>]` of the settings gives, fixed ones left as they are.
 
     Raises:
         SettingsError: when a rule or threshold is unknown, or a value is no number.
@@ -74,13 +82,25 @@ def _configured(rule: Rule, section: Section) -> Rule:
     if not section.values:
         return rule
     plain: Any = rule
-    known = limits(rule)
-    section.only(set(known))
+    section.only(set(limits(rule)))
+    known = settable(rule)
     changed = {
         key: replace(
             known[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
         )
-        for key in section.values
+        for key in section.values.keys() & known.keys()
     }
     configured: Rule = replace(plain, **changed)
     return configured
+
+
+def ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
+    """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
+    for rule in rules:
+        section = settings.section(f"rules.{module(rule)}")
+        names = [name for name in section.values if name in limits(rule) and name not in settable(rule)]
+        if names:
+            yield (
+                f"{section.at(names[0])}: {', '.join(names)} in [{section.name}] can no longer be set; "
+                f"the default holds. Its settings are {', '.join(settable(rule))}."
+            )

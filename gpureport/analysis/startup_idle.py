@@ -54,11 +54,15 @@ class StartupIdle:
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
     share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
-    bursts: Threshold = pragmatic(0.05, "1", "more work than a few autotuning kernels")
+    bursts: ClassVar[Threshold] = pragmatic(0.05, "1", "more work than a few autotuning kernels")
     light: Threshold = pragmatic(0.2, "1", "share of time above 5 %; a display or a monitor shows less")
-    lone: Threshold = vendor(2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest")
+    lone: ClassVar[Threshold] = vendor(
+        2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest"
+    )
     unused: Threshold = pragmatic(0.9, "1", "share of time at 5 % and less; with less of it the job does use the GPU")
-    blurred: Threshold = pragmatic(0.1, "1", "share of the length; an edge less sure than that is said with its limits")
+    blurred: ClassVar[Threshold] = pragmatic(
+        0.1, "1", "share of the length; an edge less sure than that is said with its limits"
+    )
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield start-up, late starts of single GPUs, and tail, each at most once."""

@@ -52,22 +52,36 @@ class Throttling:
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
     shortest: Threshold = pragmatic(2.5, "s", "one sample at 1 s is no episode")
-    counted: Threshold = pragmatic(0.1, "s", "the driver's counters are exact; less in a whole run costs nothing")
+    counted: ClassVar[Threshold] = pragmatic(
+        0.1, "s", "the driver's counters are exact; less in a whole run costs nothing"
+    )
     clock_drop: Threshold = pragmatic(0.985, "1", "two clock steps of 15 MHz below the reference")
     near_limit: Threshold = pragmatic(2.0, "Cel", "the controller holds the core a degree or two below the limit")
-    cool: Threshold = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
-    power_free: Threshold = pragmatic(0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it")
-    power_capped: Threshold = pragmatic(0.99, "1", "a mean this near the limit leaves no room for a clock step")
-    clock_back: Threshold = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
-    settled: Threshold = pragmatic(10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least")
-    hw_clock_max: Threshold = vendor(
+    cool: ClassVar[Threshold] = pragmatic(4.0, "Cel", "below it the thermal controller has let go")
+    power_free: ClassVar[Threshold] = pragmatic(
+        0.975, "1", "the next clock step takes 2 to 3 % more power: a cap would grant it"
+    )
+    power_capped: ClassVar[Threshold] = pragmatic(
+        0.99, "1", "a mean this near the limit leaves no room for a clock step"
+    )
+    clock_back: ClassVar[Threshold] = pragmatic(0.99, "1", "less than one clock step of 15 MHz below the reference")
+    settled: ClassVar[Threshold] = pragmatic(
+        10.0, "s", "power and clock of busy samples waver with the load; 5 samples at least"
+    )
+    hw_clock_max: ClassVar[Threshold] = vendor(
         0.75, "1", "NVML: hardware slowdown halves the clock; P-state changes set the bit too"
     )
-    hw_clock_drop: Threshold = vendor(0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more")
-    hw_power: Threshold = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
-    hotter: Threshold = pragmatic(8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own")
+    hw_clock_drop: ClassVar[Threshold] = vendor(
+        0.65, "1", "NVML: hardware slowdown cuts the clock by a factor of 2 or more"
+    )
+    hw_power: ClassVar[Threshold] = pragmatic(0.8, "1", "a GPU this far below its limit is not power-capped")
+    hotter: ClassVar[Threshold] = pragmatic(
+        8.0, "Cel", "a GPU this much hotter than its peers has a cooling fault of its own"
+    )
     problem: Threshold = pragmatic(0.05, "1", "lost share of the job, worth a repair")
-    lasting: Threshold = pragmatic(0.5, "1", "slowed share of the job above which cooling does not suffice for it")
+    lasting: ClassVar[Threshold] = pragmatic(
+        0.5, "1", "slowed share of the job above which cooling does not suffice for it"
+    )
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""

@@ -68,15 +68,19 @@ class TransferBound:
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
     leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
     link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90 % at best")
-    pause: Threshold = pragmatic(0.30, "1", "an episode goes on while the link happens to carry less")
-    over: Threshold = pragmatic(30.0, "s", "averages over many training steps")
-    rows: Threshold = pragmatic(30.0, "rows", "fewer point samples do not make a mean; traffic is read over 20 ms")
+    pause: ClassVar[Threshold] = pragmatic(0.30, "1", "an episode goes on while the link happens to carry less")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(
+        30.0, "rows", "fewer point samples do not make a mean; traffic is read over 20 ms"
+    )
     shortest: Threshold = pragmatic(30.0, "s", "loading a model or a checkpoint fills the link for less")
-    bridge: Threshold = pragmatic(30.0, "s", "a hole as long as what is averaged over")
-    covered: Threshold = pragmatic(0.5, "1", "below it the link was not watched")
-    fed: Threshold = pragmatic(0.90, "1", "a GPU that works this much lacks nothing: there its link holds nothing back")
-    apart: Threshold = pragmatic(0.05, "1", "traffic drifts by less")
-    problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the link was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "a GPU that works this much lacks nothing: there its link holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "traffic drifts by less")
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each GPU, with all its episodes."""

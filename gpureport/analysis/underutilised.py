@@ -49,11 +49,11 @@ class Underutilised:
     leave: Threshold = low_use.LEAVE
     gpu: Threshold = low_use.BELOW
     idle: Threshold = low_use.IDLE
-    over: Threshold = low_use.OVER
-    rows: Threshold = low_use.ROWS
+    over: ClassVar[Threshold] = low_use.OVER
+    rows: ClassVar[Threshold] = low_use.ROWS
     shortest: Threshold = low_use.SHORTEST
-    fewest: Threshold = low_use.FEWEST
-    watched: Threshold = low_use.WATCHED
+    fewest: ClassVar[Threshold] = low_use.FEWEST
+    watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""

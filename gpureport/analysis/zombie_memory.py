@@ -40,7 +40,7 @@ class ZombieMemory:
     held: Threshold = pragmatic(0.5, "1", "a process that ends gives back all of it; a context alone is far less")
     idle: Threshold = pragmatic(120.0, "s", "saving results and tearing down takes less")
     least: Threshold = pragmatic(2.0**30, "By", "less is a context, a display or a monitor")
-    before: Threshold = pragmatic(10.0, "s", "a log that begins with the job shows it no earlier")
+    before: ClassVar[Threshold] = pragmatic(10.0, "s", "a log that begins with the job shows it no earlier")
     core: Threshold = pragmatic(0.9, "1", "one process at work keeps a core full")
     load: Threshold = pragmatic(0.5, "1", "of the load during the job; what is left of a dead job does not compute")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.faults import Fault, InternalError, report_fault
+from gpureport.cli.verbosity import note
 
 if TYPE_CHECKING:
     from gpureport.analysis.base import Analysis, Rule
@@ -58,13 +59,15 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.analysis.prices import Prices, stated  # noqa: PLC0415 - as above
-    from gpureport.analysis.selection import check, configured  # noqa: PLC0415 - as above
+    from gpureport.analysis.selection import check, configured, ignored_settings  # noqa: PLC0415 - as above
     from gpureport.cli.judging import Judge  # noqa: PLC0415 - as above
     from gpureport.settings import read  # noqa: PLC0415 - only here
 
     kinds = check(RULES, select, ignore)
     settings = read(config)
     rules = configured(RULES, settings)
+    for text in ignored_settings(RULES, settings):
+        note(text)
     said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
     judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
     with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:

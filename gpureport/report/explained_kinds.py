@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.base import Rule
 from gpureport.analysis.no_progress import NoProgress
-from gpureport.analysis.selection import limits, module
+from gpureport.analysis.selection import limits, module, settable
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
 from gpureport.report import advised, display, terms
@@ -89,7 +89,8 @@ def _limits(rule: Rule) -> Iterator[Section]:
         for name, limit in limits(rule).items()
     )
     if facts:
-        where = f"To change one, name it in gpureport.toml under [rules.{module(rule)}], in base units."
+        which = "one" if settable(rule) == limits(rule) else " or ".join(settable(rule))
+        where = f"To change {which}, name it in gpureport.toml under [rules.{module(rule)}], in base units."
         yield Section(title="Limits it judges by", facts=facts, paragraphs=(where,))
 
 

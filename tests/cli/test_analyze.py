@@ -63,6 +63,16 @@ def test_settings_change_a_threshold_and_say_so(gpureport: Program, tmp_path: Pa
     assert [finding for finding in findings if finding["kind"] == "idle_gap"] == []
 
 
+def test_a_setting_that_is_gone_is_ignored_and_named(gpureport: Program, tmp_path: Path) -> None:
+    """A settings file of an earlier version still works: the limit keeps its default, in one line on standard error."""
+    (tmp_path / "gpu.csv").write_text(with_gap())
+    plain = gpureport("analyze", "gpu.csv", "--format", "json")
+    (tmp_path / "gpureport.toml").write_text("[rules.idle_gap]\nbridge = 45\nhang = 5\n")
+    outcome = gpureport("analyze", "gpu.csv", "--format", "json")
+    assert (outcome.code, outcome.out) == (plain.code, plain.out)
+    assert "gpureport.toml:2: bridge, hang in [rules.idle_gap] can no longer be set; the default holds." in outcome.err
+
+
 def test_a_price_gives_a_cost(gpureport: Program, tmp_path: Path) -> None:
     """With a price the run has a cost, for all its time and for its idle time."""
     (tmp_path / "gpu.csv").write_text(with_gap())

@@ -60,8 +60,10 @@ def _rule_section(rule: Rule) -> Iterator[str]:
         for name, limit in selection.limits(rule).items()
     ]
     if limits:
-        yield table(("setting", "default", "kind of source", "source"), limits)
-        yield f"Set in `gpureport.toml` under `[rules.{type(rule).__module__.rpartition('.')[2]}]`.\n"
+        yield table(("limit", "default", "kind of source", "source"), limits)
+        names = ", ".join(f"`{name}`" for name in selection.settable(rule))
+        which = f": {names}; the others are fixed" if names.count("`") < 2 * len(limits) else ""
+        yield f"Set in `gpureport.toml` under `[rules.{selection.module(rule)}]`{which}.\n"
     needs = " and ".join(" or ".join(f"`{name}`" for name in group.split("|")) for group in _required(rule))
     if needs:
         yield f"Needs {needs}.\n"

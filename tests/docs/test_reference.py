@@ -8,7 +8,7 @@ import pytest
 
 from gpureport.analysis import RULES
 from gpureport.analysis.base import GPU_TIME_CLASSES, MetricSummary
-from gpureport.analysis.selection import limits
+from gpureport.analysis.selection import limits, settable
 from gpureport.cli.main import gpureport
 from gpureport.comparison.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
 from gpureport.comparison.groups import Group
@@ -87,6 +87,11 @@ def test_every_threshold_has_a_source() -> None:
     """Each default limit says where it comes from."""
     unsourced = [name for rule in RULES for name, limit in limits(rule).items() if not limit.source]
     assert unsourced == []
+
+
+def test_a_rule_offers_few_settings() -> None:
+    """Five at most are worth a person's time; the other limits are constants."""
+    assert [rule.kinds for rule in RULES if len(settable(rule)) > 5] == []
 
 
 def test_every_part_of_a_difference_is_described() -> None:
