@@ -39,6 +39,8 @@ WORK_WITH_MEMORY = pragmatic(
 
 _WINDOWS = 0.4
 """Where between its floor and the level of work power shows that a GPU only draws windows of a display. Chosen."""
+_LEAST_RISE = 5.0
+"""Watts from the floor to the level of work at least, for power to show that. Chosen."""
 _FEWEST = 2
 """Samples a stretch without a job must have: one alone may be a process that starts again."""
 _MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
@@ -145,10 +147,10 @@ def _no_process(_: FloatArray) -> float:
 
 def _windows_watts(watts: FloatArray, working: float) -> float:
     """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
-    if not np.isfinite(working):
-        return float("-inf")
-    floor = float(np.nanmin(watts))
-    return floor + _WINDOWS * (working - floor)
+    floor = float(np.nanmin(watts)) if np.isfinite(working) else working
+    rise = working - floor
+    # a sensor that hardly moves tells nothing
+    return floor + _WINDOWS * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
 
 
 def _holds_process(cells: Cells) -> bool:

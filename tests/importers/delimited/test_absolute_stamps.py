@@ -64,5 +64,5 @@ def test_seconds_since_the_start_are_no_moments(tmp_path: Path) -> None:
 
 def test_a_column_of_times_of_another_name_is_pointed_out(tmp_path: Path) -> None:
     """The refusal says how the time in the log can be used."""
-    with pytest.raises(SourceError, match="call time timestamp in its header"):
+    with pytest.raises(SourceError, match="call it timestamp in the header"):
         read_text(tmp_path, written("seconds").replace("timestamp", "time"))

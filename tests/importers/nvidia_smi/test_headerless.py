@@ -65,7 +65,7 @@ def test_a_form_of_its_own_names_a_column() -> None:
     more = ("NVIDIA H800", uuid, "00000000:0A:00.0", "535.161.07", "96.00.61.00.0B", "P0", "0x0000000000000004", "P0")
     assert suggest_columns([", ".join([stamp(0), *more])]).partition(" --columns ")[2] == (
         "timestamp,name,uuid,pci.bus_id,driver_version,vbios_version,pstate,column_8,column_9, "
-        "with what --query-gpu asked for in place of column_8, column_9"
+        "with the fields of --query-gpu in place of column_8, column_9"
     )
 
 
