@@ -259,7 +259,7 @@ def _verdicts(figures: Sequence[tuple[Shown, Delta]]) -> Iterator[Fact]:
         verdict, _, why = difference.verdict(delta, shown).partition(". ")
         told = reasons.told(why, shown.noun) if delta.verdict is Verdict.CANNOT_JUDGE else why
         text = f"{verdict}, {told}." if told != why else f"{verdict}. {why}" if why else verdict
-        yield Fact(name=shown.title, text=text)
+        yield Fact(name=shown.of(delta).title, text=text)
 
 
 def _change(change: Change) -> Fact:
