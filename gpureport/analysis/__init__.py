@@ -225,4 +225,4 @@ def _place(finding: Finding) -> tuple[int, float, int, str, tuple[str, ...]]:
     return _RANK[finding.severity], -(finding.lost_gpu_seconds or 0.0), start, finding.kind, finding.devices
 
 
-__all__ = ["RULES", "analyze", "context_of"]
+__all__ = ["RULES", "analyze", "build_context"]

@@ -12,13 +12,13 @@ from gpureport.training_names import Role, recognised
 
 WAITS = ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound")
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
-INPUT, LARGE_BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
+INPUT, BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
 ITEMS = {
     MEMORY: "GPU memory watched and near full",
     PRECISION: "Reduced precision supported and used",
     TOGETHER: "CPU and GPU read together",
     INPUT: "Input pipeline not the limit",
-    LARGE_BATCH: "Batch as large as fits",
+    BATCH: "Batch as large as fits",
     THROUGHPUT: "Work done measured, so that each change can be judged",
 }
 """The questions, in the order asked."""
@@ -162,19 +162,19 @@ def _input(run: _Run) -> ChecklistEntry:
 
 
 def _batch(run: _Run) -> ChecklistEntry:
-    if unknown := _unknown_memory(run, LARGE_BATCH):
+    if unknown := _unknown_memory(run, BATCH):
         return unknown
     if _LEAK in run.found:
         reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _entry(LARGE_BATCH, Practice.CANNOT_JUDGE, reason, growing_memory.RECORDING)
+        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, growing_memory.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
         reason = f"only {wording.percent(1 - peak)} of the memory was never used: no full step to a larger one"
-        return _entry(LARGE_BATCH, Practice.DONE, reason)
+        return _entry(BATCH, Practice.DONE, reason)
     low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
     why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""
     reason = f"{wording.percent(1 - peak)} of the memory was never used{why}"
-    return _entry(LARGE_BATCH, Practice.WORTH_TRYING, reason)
+    return _entry(BATCH, Practice.WORTH_TRYING, reason)
 
 
 def _throughput(run: _Run) -> ChecklistEntry:
