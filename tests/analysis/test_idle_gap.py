@@ -350,6 +350,16 @@ def test_a_beat_of_steps_and_samples_is_no_pause() -> None:
     assert found(analysis, "low_util_cause_unknown")
 
 
+def test_a_beat_of_steps_that_vary_is_no_pause() -> None:
+    """A twentieth of jitter moves where the low samples are, and makes none of them a pause of 5 s."""
+    begins = np.cumsum(1.1 * (1 + 0.05 * np.random.default_rng(1).standard_normal(900)))
+    fine = np.arange(0, begins[-1], 0.01)
+    busy = np.append(0.0, np.cumsum(fine - begins[np.searchsorted(begins, fine, side="right") - 1] < 0.4)) / 25
+    ends = np.arange(200, len(busy), 100)
+    log = recording(util=np.round(100 * (busy[ends] - busy[ends - 25])), model="NVIDIA A100-SXM4-80GB")
+    assert found(analyze(log), "idle_gap") == []
+
+
 def test_short_pauses_that_recur_are_no_beat() -> None:
     """They begin and end at once."""
     util = np.tile(steps((97, 10), (0, 7)), 30)
