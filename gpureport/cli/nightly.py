@@ -9,7 +9,7 @@ import click
 from gpureport import __version__
 from gpureport.cli import analyses, gate, moment, output, sources
 from gpureport.cli.asked import Asked
-from gpureport.cli.faults import EXPECTED, Fault, InternalError, as_fault, report_fault
+from gpureport.cli.faults import InternalError, internal_errors, report_fault
 from gpureport.cli.ingest import ingested
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
@@ -39,7 +39,7 @@ class _Tonight:
     runs: "list[tuple[str, Recording]]" = field(default_factory=list)
     codes: set[int] = field(default_factory=set)
 
-    def leave_out(self, faults: "Sequence[tuple[Recording, Fault]]") -> None:
+    def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
         """Take runs that gpureport failed on for parts without data."""
         from gpureport.nightly.tonight import without  # noqa: PLC0415 - loads numpy
 
@@ -152,7 +152,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
                 tonight.parts.append(without(recording.where, step, recording.what))
                 click.echo(f"gpureport: {printable(str(recording))}", err=True)
                 continue
-            if isinstance(recording, Fault):
+            if isinstance(recording, InternalError):
                 tonight.parts.append(without(recording.where, step, recording.what))
                 report_fault(recording)
                 continue
@@ -168,7 +168,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
 
 def _recordings(
     store: "Store", group: tuple[str, ...], options: SourceOptions
-) -> "Iterator[Recording | SourceError | Fault]":
+) -> "Iterator[Recording | SourceError | InternalError]":
     """Yield the runs of a source, which the store holds then, or why one of them cannot be read.
 
     Raises:
@@ -184,15 +184,14 @@ def _recordings(
     readings = sources.readings(group, options)
     for reading in readings:
         try:
-            entry, _ = ingested(store, reading, force=False)
+            with internal_errors(reading.locator):
+                entry, _ = ingested(store, reading, force=False)
         except SourceError as error:
             if len(readings) == 1:
                 raise
             yield error
-        except EXPECTED:
-            raise
-        except Exception as error:  # noqa: BLE001 - as the name says
-            yield as_fault(reading.locator, error)
+        except InternalError as error:
+            yield error
         else:
             yield store.read(entry)
 
@@ -237,7 +236,7 @@ class _Reports:
         try:
             return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
         except InternalError as error:
-            report_fault(error.fault)
+            report_fault(error)
             return None
 
 
