@@ -1,6 +1,5 @@
 """Faults of gpureport itself: each is told in one line with the run it failed on, and the other runs are served."""
 
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,13 +32,22 @@ class InternalError(GpureportError):
     """
 
     def __init__(self, where: str, error: Exception) -> None:
-        """Say the exception in a line, and keep its traceback for who wants to see it."""
+        """Say the exception in a line, and keep it for its traceback."""
         super().__init__(where, _in_one_line(error), _HINT)
-        self.trace = "".join(traceback.format_exception(error))
+        self._error = error
+
+    @property
+    def trace(self) -> str:
+        """The traceback of the exception."""
+        import traceback  # noqa: PLC0415 - only when asked for
+
+        return "".join(traceback.format_exception(self._error))
 
 
 def _in_one_line(error: Exception) -> str:
     """Return an exception with the line of gpureport that raised it."""
+    import traceback  # noqa: PLC0415 - only when something fails
+
     frames = [
         each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(_PACKAGE)
     ]

@@ -197,13 +197,20 @@ def _recordings(
 
 
 def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[Part]":
-    """Yield every run as the history keeps it."""
+    """Yield every run as the history keeps it; one whose figures gpureport fails on is a part without data."""
+    from gpureport.cli.judging import known_as  # noqa: PLC0415 - loads numpy
     from gpureport.cli.measuring import measured  # noqa: PLC0415 - loads numpy
     from gpureport.nightly import tonight as kept  # noqa: PLC0415 - as above
 
-    if fresh is not None:
-        runs = measured(fresh.runs, throughput)
-        yield from (kept.measured(source, run) for (source, _), run in zip(tonight.runs, runs, strict=True))
+    for (source, recording), judged in zip(tonight.runs, fresh.runs if fresh is not None else (), strict=True):
+        try:
+            with internal_errors(known_as(recording.run)):
+                (run,) = measured([judged], throughput)
+                part = kept.measured(source, run)
+        except InternalError as error:
+            report_fault(error)
+            part = kept.without(source, recording.run.step or "", error.what)
+        yield part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,10 +228,15 @@ class _Reports:
         from gpureport.report.html import render  # noqa: PLC0415 - as above
 
         whole = self.whole[night.page]
-        runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
-        if runs is None:
+        try:
+            with internal_errors(f"the report of {night.date}"):
+                runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+                if runs is None:
+                    return None
+                return render(output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
+        except InternalError as error:
+            report_fault(error)
             return None
-        return render(output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
 
     def _analysed(self, wanted: list[str]) -> analyses.Analysed | None:
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
@@ -233,11 +245,7 @@ class _Reports:
         kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
         if len(kept) < len(wanted):
             return None
-        try:
-            return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
-        except InternalError as error:
-            report_fault(error)
-            return None
+        return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
 
 
 def _say(night: "Newest") -> None:
