@@ -1,6 +1,6 @@
 """`gpureport nightly`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +11,14 @@ from gpureport.cli import analyses, gate, moment, output, sources
 from gpureport.cli.asked import Asked
 from gpureport.cli.faults import InternalError, internal_errors, report_fault
 from gpureport.cli.ingest import ingested
+from gpureport.cli.night_reports import NightReports
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gpureport.findings import Check
     from gpureport.nightly.history import History
@@ -104,7 +105,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     nights = history.nights()
     courses = trends(nights)
     whole = {each.page: each for each in history.recorded()}
-    build(site, nights, courses, _Reports(store=store, whole=whole, asked=asked, fresh=fresh).of)
+    build(site, nights, courses, NightReports(store=store, whole=whole, asked=asked, fresh=fresh).of)
     found = newest(nights, courses)
     _say(found)
     if checks:
@@ -211,41 +212,6 @@ def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: st
             report_fault(error)
             part = kept.without(source, recording.run.step or "", error.what)
         yield part
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reports:
-    """Renders reports: from what is at hand, else from the runs of the store."""
-
-    store: "Store"
-    whole: "Mapping[str, Night]"
-    asked: Asked
-    fresh: analyses.Analysed | None
-
-    def of(self, night: "Night") -> bytes | None:
-        """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
-        from gpureport.nightly.site import BACK  # noqa: PLC0415 - loads jinja2
-        from gpureport.report.html import render  # noqa: PLC0415 - as above
-
-        whole = self.whole[night.page]
-        try:
-            with internal_errors(f"the report of {night.date}"):
-                runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
-                if runs is None:
-                    return None
-                return render(output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
-        except InternalError as error:
-            report_fault(error)
-            return None
-
-    def _analysed(self, wanted: list[str]) -> analyses.Analysed | None:
-        at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
-        if self.fresh is not None and at_hand.keys() >= {*wanted}:
-            return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
-        kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
-        if len(kept) < len(wanted):
-            return None
-        return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
 
 
 def _say(night: "Newest") -> None:
