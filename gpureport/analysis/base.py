@@ -351,6 +351,16 @@ class Analysis:
         length = (self.run.ended - self.run.started) / 1e6
         return fsum(job.interval.seconds for job in self.jobs) if self.no_job and self.jobs else length
 
+    @property
+    def job_gpu_seconds(self) -> float:
+        """GPU time in which a job held a GPU, or may have: what shares of GPU time are shares of."""
+        return fsum(gpu.job_seconds for gpu in self.gpu_time)
+
+    @property
+    def no_job_gpu_seconds(self) -> float:
+        """GPU time in which no job held a GPU."""
+        return fsum(gpu.no_job_seconds for gpu in self.gpu_time)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.faults import Fault, InternalError, report_fault
+from gpureport.cli.faults import InternalError, report_fault
 from gpureport.cli.verbosity import note
 
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ class Analysed:
         runs: those that could be served.
         rules: the rules they were judged by.
         kinds: the kinds that were asked for.
-        faults: recordings that gpureport failed on, with how.
+        faults: recordings that gpureport failed on, with the error of each.
     """
 
     runs: tuple[tuple["Recording", "Analysis"], ...]
     rules: tuple["Rule", ...]
     kinds: frozenset[str]
-    faults: tuple[tuple["Recording", Fault], ...] = ()
+    faults: tuple[tuple["Recording", InternalError], ...] = ()
 
 
 def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
@@ -72,10 +72,10 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
     with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
         made = [(recording, judge.try_analysis(recording)) for recording in bar]
-    runs = tuple((recording, one) for recording, one in made if not isinstance(one, Fault))
-    faults = tuple((recording, one) for recording, one in made if isinstance(one, Fault))
+    runs = tuple((recording, one) for recording, one in made if not isinstance(one, InternalError))
+    faults = tuple((recording, one) for recording, one in made if isinstance(one, InternalError))
     if faults and len(runs) < fewest_runs:
-        raise InternalError(faults[0][1])
+        raise faults[0][1]
     for _, one in faults:
         report_fault(one)
     return Analysed(runs=runs, rules=rules, kinds=judge.kinds, faults=faults)

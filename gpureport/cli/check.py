@@ -102,7 +102,7 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
         except (SourceError, StoreError) as error:
             unread.append(_cannot_judge(limit, ", ".join(names), f"{error.what}; {error.hint}"))
         except InternalError as error:
-            report_fault(error.fault)
+            report_fault(error)
             unread.append(_cannot_judge(limit, error.where, error.what))
     if options.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
@@ -126,7 +126,7 @@ def _against(
     try:
         return _compared(baseline, analysed, asked), ""
     except InternalError as error:
-        report_fault(error.fault)
+        report_fault(error)
         return {}, f"{error.where}: {error.what}"
     except (SourceError, StoreError) as error:
         return {}, f"{error.where}: {error.what}; {error.hint}"

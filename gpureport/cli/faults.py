@@ -1,6 +1,7 @@
 """Faults of gpureport itself: each is told in one line with the run it failed on, and the other runs are served."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -13,7 +14,7 @@ from gpureport.errors import GpureportError
 EXIT_CODE = 5
 """Exit code when gpureport failed on a run, or at what it was to do."""
 
-EXPECTED = (GpureportError, OSError)
+_EXPECTED = (GpureportError, OSError)
 """What a person can act on, and is told by its own message."""
 
 _LONGEST = 300
@@ -22,37 +23,29 @@ _PACKAGE = Path(gpureport.__file__).parent
 _HINT = "this is a bug in gpureport: please report it with the traceback that --debug prints"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """What gpureport failed on, and how; it can be sent from one process to another.
+class InternalError(GpureportError):
+    """A fault of gpureport itself.
 
-    Attributes:
-        where: the log, the run or the command.
-        what: the error in a line.
-        trace: its traceback.
+    Args:
+        where: the log, the run or the command it failed on.
+        error: the exception that nobody expected.
     """
 
-    where: str
-    what: str
-    trace: str
+    def __init__(self, where: str, error: Exception) -> None:
+        """Say the exception in a line, and keep it for its traceback."""
+        super().__init__(where, _in_one_line(error), _HINT)
+        self._error = error
 
     @property
-    def message(self) -> str:
-        """The line that says so."""
-        return f"{self.where}: {self.what}; {_HINT}"
+    def trace(self) -> str:
+        """The traceback of the exception."""
+        import traceback  # noqa: PLC0415 - only when asked for
+
+        return "".join(traceback.format_exception(self._error))
 
 
-class InternalError(GpureportError):
-    """Nothing of what was asked for could be served, because of a fault of gpureport."""
-
-    def __init__(self, fault: Fault) -> None:
-        """Keep the fault, with its traceback for who wants to see it."""
-        super().__init__(fault.where, fault.what, _HINT)
-        self.fault = fault
-
-
-def as_fault(where: str, error: Exception) -> Fault:
-    """Return an exception that nobody expected as a fault, with the line of gpureport that raised it."""
+def _in_one_line(error: Exception) -> str:
+    """Return an exception with the line of gpureport that raised it."""
     import traceback  # noqa: PLC0415 - only when something fails
 
     frames = [
@@ -61,14 +54,28 @@ def as_fault(where: str, error: Exception) -> Fault:
     line = f" in {Path(frames[-1].filename).relative_to(_PACKAGE).as_posix()}:{frames[-1].lineno}" if frames else ""
     text = " ".join(str(error).split())
     said = f": {text[:_LONGEST]}" if text else ""
-    trace = "".join(traceback.format_exception(error))
-    return Fault(where=where, what=f"internal error ({type(error).__name__}{line}{said})", trace=trace)
+    return f"internal error ({type(error).__name__}{line}{said})"
 
 
-def report_fault(found: Fault) -> None:
+@contextmanager
+def internal_errors(where: str) -> Iterator[None]:
+    """Turn an exception that nobody expected into an internal error of a log or run; let the others through.
+
+    Raises:
+        InternalError: in place of such an exception.
+    """
+    try:
+        yield
+    except _EXPECTED:
+        raise
+    except Exception as error:
+        raise InternalError(where, error) from error
+
+
+def report_fault(error: InternalError) -> None:
     """Say on standard error which run is left out, and have the program end with its code."""
     asked = session()
     asked.failed = True
     if asked.debug:
-        click.echo(found.trace, err=True, nl=False)
-    complain(f"left out: {found.message}")
+        click.echo(error.trace, err=True, nl=False)
+    complain(f"left out: {error}")

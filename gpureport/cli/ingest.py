@@ -8,7 +8,7 @@ import click
 
 from gpureport.cli import progress, sources
 from gpureport.cli.account import summary
-from gpureport.cli.faults import EXPECTED, as_fault, report_fault
+from gpureport.cli.faults import InternalError, internal_errors, report_fault
 from gpureport.cli.options import SourceOptions, source_options
 from gpureport.cli.text import complain, fitted, printable
 from gpureport.cli.verbosity import Verbosity, current
@@ -48,17 +48,15 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
         # a run that is stored is let go: a tracker may hold a thousand of them
         reading = waiting.popleft()
         try:
-            with progress.shown(reading):
+            with internal_errors(reading.locator), progress.shown(reading):
                 lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
             complain(str(error), error.aside, to_stdout=error.to_stdout)
             continue
-        except EXPECTED:
-            raise
-        except Exception as error:  # noqa: BLE001 - nobody expected it
-            report_fault(as_fault(reading.locator, error))
+        except InternalError as error:
+            report_fault(error)
             continue
         # told to be quiet, it still says which run it is
         for line in lines if current() > Verbosity.QUIET else lines[:1]:

@@ -7,7 +7,7 @@ from gpureport.analysis.base import Analysis, Rule
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
 from gpureport.analysis.selection import narrowed
-from gpureport.cli.faults import EXPECTED, Fault, as_fault
+from gpureport.cli.faults import InternalError, internal_errors
 from gpureport.recording import Recording, Run
 
 
@@ -24,16 +24,15 @@ class Judge:
         analysis = narrowed(analyze(recording, self.rules), set(self.kinds))
         return replace(analysis, cost=cost(analysis, self.prices))
 
-    def try_analysis(self, recording: Recording) -> Analysis | Fault:
+    def try_analysis(self, recording: Recording) -> Analysis | InternalError:
         """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""
         try:
-            return self.analysis(recording)
-        except EXPECTED:
-            raise
-        except Exception as error:  # noqa: BLE001 - nobody expected it
-            return as_fault(_named(recording.run), error)
+            with internal_errors(known_as(recording.run)):
+                return self.analysis(recording)
+        except InternalError as error:
+            return error
 
 
-def _named(run: Run) -> str:
+def known_as(run: Run) -> str:
     """Return what a person knows a run by: its log, else its name."""
     return run.sources[0].locator if len(run.sources) == 1 else run.name

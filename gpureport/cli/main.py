@@ -13,7 +13,7 @@ import click
 
 from gpureport import __version__
 from gpureport.cli import faults
-from gpureport.cli.faults import InternalError, as_fault
+from gpureport.cli.faults import InternalError
 from gpureport.cli.text import complain
 from gpureport.cli.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
@@ -128,7 +128,7 @@ def main(args: list[str] | None = None) -> None:
         where = error.filename or "standard output"
         _fail(f"{where}: {error.strerror}; check permissions and free space", _SOURCE)
     except Exception as error:  # noqa: BLE001 - nobody expected it, and a person is told so in one line
-        _internal(InternalError(as_fault(_called(rest).removeprefix("gpureport "), error)), debug=debug)
+        _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
     code = result if isinstance(result, int) else 0
     # a run that was left out because of a fault is no broken gate, and no kept one
     sys.exit(faults.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
@@ -173,7 +173,7 @@ def _trace(*, debug: bool) -> None:
 
 def _internal(error: InternalError, *, debug: bool) -> NoReturn:
     if debug:
-        click.echo(error.fault.trace, err=True, nl=False)
+        click.echo(error.trace, err=True, nl=False)
     _fail(str(error), faults.EXIT_CODE)
 
 

@@ -1,6 +1,6 @@
 """`gpureport nightly`."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,15 +9,16 @@ import click
 from gpureport import __version__
 from gpureport.cli import analyses, gate, moment, output, sources
 from gpureport.cli.asked import Asked
-from gpureport.cli.faults import EXPECTED, Fault, InternalError, as_fault, report_fault
+from gpureport.cli.faults import InternalError, internal_errors, report_fault
 from gpureport.cli.ingest import ingested
+from gpureport.cli.night_reports import NightReports
 from gpureport.cli.options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import note
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from gpureport.findings import Check
     from gpureport.nightly.history import History
@@ -39,7 +40,7 @@ class _Tonight:
     runs: "list[tuple[str, Recording]]" = field(default_factory=list)
     codes: set[int] = field(default_factory=set)
 
-    def leave_out(self, faults: "Sequence[tuple[Recording, Fault]]") -> None:
+    def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
         """Take runs that gpureport failed on for parts without data."""
         from gpureport.nightly.tonight import without  # noqa: PLC0415 - loads numpy
 
@@ -104,7 +105,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     nights = history.nights()
     courses = trends(nights)
     whole = {each.page: each for each in history.recorded()}
-    build(site, nights, courses, _Reports(store=store, whole=whole, asked=asked, fresh=fresh).of)
+    build(site, nights, courses, NightReports(store=store, whole=whole, asked=asked, fresh=fresh).of)
     found = newest(nights, courses)
     _say(found)
     if checks:
@@ -152,7 +153,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
                 tonight.parts.append(without(recording.where, step, recording.what))
                 click.echo(f"gpureport: {printable(str(recording))}", err=True)
                 continue
-            if isinstance(recording, Fault):
+            if isinstance(recording, InternalError):
                 tonight.parts.append(without(recording.where, step, recording.what))
                 report_fault(recording)
                 continue
@@ -168,7 +169,7 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
 
 def _recordings(
     store: "Store", group: tuple[str, ...], options: SourceOptions
-) -> "Iterator[Recording | SourceError | Fault]":
+) -> "Iterator[Recording | SourceError | InternalError]":
     """Yield the runs of a source, which the store holds then, or why one of them cannot be read.
 
     Raises:
@@ -184,61 +185,33 @@ def _recordings(
     readings = sources.readings(group, options)
     for reading in readings:
         try:
-            entry, _ = ingested(store, reading, force=False)
+            with internal_errors(reading.locator):
+                entry, _ = ingested(store, reading, force=False)
         except SourceError as error:
             if len(readings) == 1:
                 raise
             yield error
-        except EXPECTED:
-            raise
-        except Exception as error:  # noqa: BLE001 - as the name says
-            yield as_fault(reading.locator, error)
+        except InternalError as error:
+            yield error
         else:
             yield store.read(entry)
 
 
 def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[Part]":
-    """Yield every run as the history keeps it."""
+    """Yield every run as the history keeps it; one whose figures gpureport fails on is a part without data."""
+    from gpureport.cli.judging import known_as  # noqa: PLC0415 - loads numpy
     from gpureport.cli.measuring import measured  # noqa: PLC0415 - loads numpy
     from gpureport.nightly import tonight as kept  # noqa: PLC0415 - as above
 
-    if fresh is not None:
-        runs = measured(fresh.runs, throughput)
-        yield from (kept.measured(source, run) for (source, _), run in zip(tonight.runs, runs, strict=True))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Reports:
-    """Renders reports: from what is at hand, else from the runs of the store."""
-
-    store: "Store"
-    whole: "Mapping[str, Night]"
-    asked: Asked
-    fresh: analyses.Analysed | None
-
-    def of(self, night: "Night") -> bytes | None:
-        """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
-        from gpureport.nightly.site import BACK  # noqa: PLC0415 - loads jinja2
-        from gpureport.report.html import render  # noqa: PLC0415 - as above
-
-        whole = self.whole[night.page]
-        runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
-        if runs is None:
-            return None
-        return render(output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
-
-    def _analysed(self, wanted: list[str]) -> analyses.Analysed | None:
-        at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
-        if self.fresh is not None and at_hand.keys() >= {*wanted}:
-            return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
-        kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
-        if len(kept) < len(wanted):
-            return None
+    for (source, recording), judged in zip(tonight.runs, fresh.runs if fresh is not None else (), strict=True):
         try:
-            return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))
+            with internal_errors(known_as(recording.run)):
+                (run,) = measured([judged], throughput)
+                part = kept.measured(source, run)
         except InternalError as error:
-            report_fault(error.fault)
-            return None
+            report_fault(error)
+            part = kept.without(source, recording.run.step or "", error.what)
+        yield part
 
 
 def _say(night: "Newest") -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def noise(
     options: "SourceOptions",
-    analysed: "Callable[[Sequence[Recording]], Analysed]",
+    analysed: "Callable[[Sequence[Recording], int], Analysed]",
     meant: Collection[tuple[object, ...]] | None = None,
     most: int | None = None,
 ) -> "Noise":
@@ -23,7 +23,7 @@ def noise(
 
     Args:
         options: name the store, and the training metric that counts work.
-        analysed: analyses recordings.
+        analysed: analyses recordings, of which so many must be left that gpureport does not fail on.
         meant: steps that count, as `alike` names them; all where None.
         most: how many runs at most, the newest; all where None.
     """
@@ -37,5 +37,5 @@ def noise(
     ]
     chosen = repeated if most is None else repeated[-most:]
     key = options.throughput
-    runs = [run for entry in chosen for run in measuring.measured(analysed([place.read(entry)]).runs, key)]
+    runs = [run for entry in chosen for run in measuring.measured(analysed([place.read(entry)], 0).runs, key)]
     return calibrated(runs)

@@ -9,7 +9,7 @@ import click
 
 from gpureport.cli import jobs, left_out, progress
 from gpureport.cli.account import summary
-from gpureport.cli.faults import EXPECTED, Fault, InternalError, as_fault, report_fault
+from gpureport.cli.faults import InternalError, internal_errors, report_fault
 from gpureport.cli.text import printable
 from gpureport.cli.verbosity import detail, note
 from gpureport.errors import SettingsError, SourceError, StoreError
@@ -179,7 +179,7 @@ def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) 
     if failures and not (found and tolerant):
         raise failures[0]
     for failure in failures:
-        report_fault(failure.fault)
+        report_fault(failure)
     return found
 
 
@@ -203,37 +203,32 @@ def absent(source: str) -> bool:
 def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
     found: list[Recording] = []
-    left_out_errors: list[SourceError | Fault] = []
+    left_out_errors: list[SourceError | InternalError] = []
     for reading in readings(sources, options):
         one = _try_reading(reading)
-        if isinstance(one, SourceError | Fault):
+        if isinstance(one, SourceError | InternalError):
             left_out_errors.append(one)
         else:
             found.append(one)
         if left_out_errors and not tolerant:
             break
     if left_out_errors and not (found and tolerant):
-        first = next((each for each in left_out_errors if isinstance(each, Fault)), left_out_errors[0])
-        raise InternalError(first) if isinstance(first, Fault) else first
+        raise next((each for each in left_out_errors if isinstance(each, InternalError)), left_out_errors[0])
     for each in left_out_errors:
-        if isinstance(each, Fault):
+        if isinstance(each, InternalError):
             report_fault(each)
         else:
             click.echo(f"gpureport: left out: {printable(str(each))}", err=True)
     return found
 
 
-def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | Fault":
+def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | InternalError":
     """Return a run, or why it cannot be read."""
     try:
-        with progress.shown(reading):
+        with internal_errors(reading.locator), progress.shown(reading):
             recording = reading.recording()
-    except SourceError as error:
+    except (SourceError, InternalError) as error:
         return error
-    except EXPECTED:
-        raise
-    except Exception as error:  # noqa: BLE001 - nobody expected it
-        return as_fault(reading.locator, error)
     detail(summary(recording.run))
     return recording
 

@@ -126,7 +126,7 @@ def energy(analyses: Sequence[Analysis]) -> float | None:
 
 def gpu_seconds(analyses: Sequence[Analysis]) -> float | None:
     """Return the GPU-seconds that jobs held, a mean over the runs."""
-    held = fsum(gpu.job_seconds for analysis in analyses for gpu in analysis.gpu_time)
+    held = fsum(analysis.job_gpu_seconds for analysis in analyses)
     return held / len(analyses) if held else None
 
 

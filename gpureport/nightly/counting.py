@@ -89,7 +89,7 @@ def _lost(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> Observa
     cost = analysis.cost.of if analysis.cost and unit == MONEY else lambda finding: finding.lost_gpu_seconds
     amounts_lost = [cost(finding) for finding in roots]
     untold = [finding for finding, lost in zip(roots, amounts_lost, strict=True) if lost is None]
-    held = fsum(gpu.job_seconds for gpu in analysis.gpu_time)
+    held = analysis.job_gpu_seconds
     total = fsum(lost for lost in amounts_lost if lost is not None)
     if unit == SHARE and held <= 0:
         return absent("GPU time could not be divided")

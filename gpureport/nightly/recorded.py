@@ -138,7 +138,7 @@ def _unseen(analysis: Analysis, name: str = "") -> str:
     """
     if observed_seconds([analysis]) < SHORTEST_SECONDS:
         return _brief(analysis)
-    whole = fsum(gpu.job_seconds for gpu in analysis.gpu_time)
+    whole = analysis.job_gpu_seconds
     seen = whole - fsum(_seconds(analysis, "no_samples", "gpu_lost"))
     if name.startswith("energy"):
         seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
@@ -164,9 +164,9 @@ def gpu_time(limit: Limit, analysis: Analysis) -> Observation:
 
     Shares are of the time in which a job held a GPU, that of no job is one of all time.
     """
-    whole = fsum(gpu.job_seconds for gpu in analysis.gpu_time)
+    whole = analysis.job_gpu_seconds
     if limit.name == "no_job":
-        whole += fsum(gpu.no_job_seconds for gpu in analysis.gpu_time)
+        whole += analysis.no_job_gpu_seconds
     if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
         return absent("GPU time could not be divided: the utilisation of every GPU is needed over some time")
     classes = [name for name, _ in analysis.gpu_time[0].seconds if name not in USED]

@@ -42,12 +42,12 @@ def by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
 
 def held_seconds(analyses: Iterable[Analysis]) -> float:
     """Return the GPU-seconds from first to last sample in which a job held a GPU: shares are of these."""
-    return sum(time.job_seconds for analysis in analyses for time in analysis.gpu_time)
+    return sum(analysis.job_gpu_seconds for analysis in analyses)
 
 
 def no_job_seconds(analyses: Iterable[Analysis]) -> float:
     """Return the GPU-seconds in which no job held a GPU."""
-    return sum(time.no_job_seconds for analysis in analyses for time in analysis.gpu_time)
+    return sum(analysis.no_job_gpu_seconds for analysis in analyses)
 
 
 def lost_seconds(analyses: Iterable[Analysis]) -> dict[str, float]:

@@ -10,7 +10,9 @@ import pytest
 
 from gpureport.analysis.base import Context
 from gpureport.analysis.idle_gap import IdleGap
+from gpureport.comparison.sampled_run import SampledRun
 from gpureport.importers import Reading
+from gpureport.nightly.figures import Figure
 from gpureport.nightly.history import History
 from gpureport.recording import Recording
 from gpureport.store import Entry, Store
@@ -143,3 +145,38 @@ def test_a_fault_of_storing_one_log_leaves_the_others(
     outcome = gpureport(command, "logs", *(["--site", "site"] if command == "nightly" else []))
     assert (outcome.code, "left out: logs/c.csv: internal error (IndexError" in outcome.err) == (5, True)
     assert sorted(entry.run.name for entry in Store(tmp_path / ".gpureport").entries()) == ["a", "b"]
+
+
+def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
+    gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As where its analysis fails."""
+    tonight = importlib.import_module("gpureport.nightly.tonight")
+    whole = tonight.figures
+
+    def failing(run: SampledRun) -> tuple[Figure, ...]:
+        if run.analysis.run.name == "c":
+            raise ZeroDivisionError
+        figures: tuple[Figure, ...] = whole(run)
+        return figures
+
+    monkeypatch.setattr(tonight, "figures", failing)
+    outcome = gpureport("nightly", "logs/a.csv", "logs/c.csv", "--site", "site", "--date", "2026-03-01")
+    assert (outcome.code, "left out: logs/c.csv: internal error (ZeroDivisionError" in outcome.err) == (5, True)
+    (night,) = History(tmp_path / ".gpureport").nights()
+    assert ([part.name for part in night.measured], len(night.missing)) == (["a"], 1)
+
+
+def test_a_night_has_its_pages_where_its_report_fails(
+    gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It has no report then."""
+
+    def failing(*_: object, **__: object) -> NoReturn:
+        raise KeyError("idle")
+
+    monkeypatch.setattr("gpureport.report.build", failing)
+    outcome = gpureport("nightly", "logs/a.csv", "--site", "site", "--date", "2026-03-01")
+    assert (outcome.code, "left out: the report of 2026-03-01" in outcome.err) == (5, True)
+    assert (tmp_path / "site" / "index.html").is_file()
+    assert not list((tmp_path / "site" / "nights").iterdir())
