@@ -44,7 +44,7 @@ class Device:
         power_window: `1 s`, `instant` or `unknown`: what a power reading averages over.
         driver: driver version.
         mig: whether the GPU is split into instances; None when not recorded.
-        mixed: whether its rows come from several GPUs that nothing tells apart.
+        mixed: whether its rows come, or may come, from several GPUs that nothing tells apart.
     """
 
     id: str

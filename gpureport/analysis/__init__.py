@@ -89,7 +89,7 @@ RULES: tuple[Rule, ...] = (
 _WHOLE_LOG_RULES = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
 """Rules on the recorder and the device itself: they look at all samples, those without a job included."""
 
-_MIXED = "rows of several GPUs are mixed and no column tells them apart"
+_MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _ALTERNATING = "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
 _TELL_APART = "index or uuid among the fields of --query-gpu"
 _RANK = {severity: rank for rank, severity in enumerate(reversed(Severity))}

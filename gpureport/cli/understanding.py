@@ -219,7 +219,7 @@ def _form(found: "Account") -> str:
 def _told(by: tuple[str, ...], count: int, *, mixed: bool) -> str:
     """Return what GPUs were told apart by."""
     if mixed:
-        return "in truth several that nothing tells apart"
+        return "perhaps several, which nothing tells apart"
     if PLACE_IN_TICK in by:
         return f"told apart by their {PLACE_IN_TICK}"
     if not by:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from gpureport.columns import IntArray
+from gpureport.importers.agreement import Agreement
 from gpureport.importers.classify import COPY, TORN_ROW, Verdict
 from gpureport.importers.clock import Clock
 from gpureport.importers.placed import Placed
@@ -23,15 +24,20 @@ class Plan:
         track: the rows of the log.
         verdict: time and writer of each.
         ids: device ids, by the numbers the track has for them.
-        apart: whether the devices of each writer are kept apart.
+        agreement: whether all writers watched the same GPUs.
         notes: what a reader must know.
     """
 
     track: Track
     verdict: Verdict
     ids: list[str]
-    apart: bool
+    agreement: Agreement
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def apart(self) -> bool:
+        """Whether the devices of each writer are kept apart."""
+        return self.agreement is Agreement.DIFFERENT
 
     def rows(self, lines: IntArray) -> IntArray:
         """Return the rows that stand on some lines."""
@@ -62,7 +68,8 @@ class Plan:
         numbers = {self.ids[number]: number for number in self._devices()}
         for device in devices:
             if device.id in numbers and not self.apart:
-                yield device
+                unknown = self.agreement is Agreement.UNKNOWN and len(self._writers(numbers[device.id])) > 1
+                yield replace(device, mixed=device.mixed or unknown)
             elif device.id in numbers:
                 number = numbers[device.id]
                 for writer in sorted(self._writers(number)):

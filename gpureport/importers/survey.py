@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import FloatArray
-from gpureport.importers.agreement import SLOW, same_gpus
+from gpureport.importers.agreement import METRICS, Agreement, compare_writers
 from gpureport.importers.assembly import Values
 from gpureport.importers.classify import COPY, RESTARTED, Verdict, classify
 from gpureport.importers.placing import Rows
@@ -18,7 +18,18 @@ from gpureport.importers.row_keys import Keys, mixed, text_bits
 from gpureport.importers.track import Track
 from gpureport.importers.wording import counted
 
-_COLUMNS = 4 + len(SLOW)
+_COLUMNS = 4 + len(METRICS)
+_WRITERS = {
+    Agreement.SAME: "They watched the same GPUs, so their rows were merged in the order of time.",
+    Agreement.DIFFERENT: (
+        "What they read at the same time differs, so the GPUs of each are kept apart, and GPU-hours count them once "
+        "for each."
+    ),
+    Agreement.UNKNOWN: (
+        "Nothing says whether they watched the same GPUs, so nothing is judged that needs to know. Record the uuid."
+    ),
+}
+"""What a reader must know of several writers."""
 
 
 def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> Plan:
@@ -34,22 +45,21 @@ def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool
     for part in parts:
         ids = part.ids
         rows = part.devices >= 0
-        slow = [_floats(part.data.get(name), len(rows))[rows] for name in SLOW]
-        columns = (part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *slow)
+        values = [_floats(part.data.get(name), len(rows))[rows] for name in METRICS]
+        columns = (part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *values)
         for held, column in zip(kept, columns, strict=True):
             held.append(column)
-    lines, stamps, devices, keys, warm, full = (_joined(held) for held in kept)
+    lines, stamps, devices, keys, *values = (_joined(held) for held in kept)
     if (lines[1:] < lines[:-1]).any():
         order = np.argsort(lines, kind="stable")
-        lines, stamps, devices, keys, warm, full = (
-            column[order] for column in (lines, stamps, devices, keys, warm, full)
-        )
+        lines, stamps, devices, keys, *values = (column[order] for column in (lines, stamps, devices, keys, *values))
     track = Track(lines, stamps, devices, keys)
     verdict = classify(track, zone)
-    apart = bool(verdict.writers.max() > 1) and not (
-        sure() or same_gpus(verdict.times, track.devices, verdict.writers, (warm, full), track.pace())
-    )
-    return Plan(track, verdict, ids, apart, tuple(_notes(verdict, apart=apart)))
+    agreement = Agreement.SAME
+    if verdict.writers.max() > 1 and not sure():
+        metrics = dict(zip(METRICS, values, strict=True))
+        agreement = compare_writers(verdict.times, track.devices, verdict.writers, metrics, track.pace())
+    return Plan(track, verdict, ids, agreement, tuple(_notes(verdict, agreement)))
 
 
 def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -78,7 +88,7 @@ def _keys(part: Rows) -> Keys:
     return keys
 
 
-def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
+def _notes(verdict: Verdict, agreement: Agreement) -> Iterable[str]:
     """Yield what a reader must know of the order of a log."""
     copies = int((verdict.writers == COPY).sum())
     if copies:
@@ -94,9 +104,4 @@ def _notes(verdict: Verdict, *, apart: bool) -> Iterable[str]:
     if count > 1:
         rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())
         torn = f"; lines where they meet that are no whole rows: {verdict.torn:,}" if verdict.torn else ""
-        yield f"{count} writers wrote to the log at once ({rows} rows){torn}. " + (
-            "Nothing says that they watched the same GPUs, so the GPUs of each are kept apart, and GPU-hours "
-            "count them once for each."
-            if apart
-            else "They watched the same GPUs, so their rows were merged in the order of time."
-        )
+        yield f"{count} writers wrote to the log at once ({rows} rows){torn}. {_WRITERS[agreement]}"

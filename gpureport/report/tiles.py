@@ -106,7 +106,7 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
         return Tile(label=label, value=_CANNOT, context=context)
     held, lost = gpu_time.held_seconds(analyses), sum(gpu_time.lost_seconds(analyses).values())
     if not held:
-        return Tile(label=label, value=_CANNOT, context="the rows of several GPUs are mixed")
+        return Tile(label=label, value=_CANNOT, context="rows of several GPUs may be mixed")
     if not lost and loss.bound(analyses) == "at least":
         return Tile(label=label, value="not known", context="some was lost to throttling")
     hours = lost / _HOUR / len(analyses)

@@ -187,9 +187,10 @@ def test_gpus_that_nothing_tells_apart_are_said_to_be_that(gpureport: Program, t
     rows = [f"{stamp(n + gpu / 500)}, {(7 * n + gpu) % 90} %" for n in range(60) for gpu in range(2 + n % 3)]
     (tmp_path / "mixed.csv").write_text("\n".join(["timestamp, utilization.gpu [%]", *rows, ""]))
     out = gpureport("ingest", "mixed.csv", "--explain").out
-    assert "  GPUs: 1, in truth several that nothing tells apart\n" in out
+    assert "  GPUs: 1, perhaps several, which nothing tells apart\n" in out
     assert out.count("--gpus-per-tick says how many there are.") == 1
-    logs = [[(second + late, row(second + late)) for second in range(500)] for late in (0.0, 0.4)]
+    late = {0.0: 90, 0.4: 40}
+    logs = [[(second + by, row(second + by, util=util)) for second in range(500)] for by, util in late.items()]
     (tmp_path / "two.csv").write_bytes(HEADER.encode() + b"\n" + interleaved(logs))
     out = gpureport("ingest", "two.csv", "--explain").out
     assert "  GPUs: 2, told apart by index and by the process that wrote them\n    writer_1/gpu:0: NVIDIA L4, 5" in out

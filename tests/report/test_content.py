@@ -370,4 +370,4 @@ def test_mixed_gpus_have_a_report_in_every_format(extension: str) -> None:
     assert render(content, extension)
     assert content.verdict.sentence == "Nothing could be judged with this data."
     told = {tile.label: (tile.value, tile.context) for tile in content.tiles}
-    assert told["GPU-hours lost"] == ("cannot be told", "the rows of several GPUs are mixed")
+    assert told["GPU-hours lost"] == ("cannot be told", "rows of several GPUs may be mixed")
