@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from gpureport.analysis.base import Analysis
+    from gpureport.analysis.results import Analysis
     from gpureport.importers import Labels, Placement, Selection
     from gpureport.recording import Recording
 

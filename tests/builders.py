@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport import columns, gpus
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality

@@ -20,7 +20,7 @@ from gpureport.analysis import (
 )
 from gpureport.analysis.advice import checklist, choosing
 from gpureport.analysis.advice.facts import Facts, facts
-from gpureport.analysis.base import Analysis, Context, Rule
+from gpureport.analysis.base import Context, Rule
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.clocks_locked import ClocksLocked
 from gpureport.analysis.cpu_bound import CpuBound
@@ -45,6 +45,7 @@ from gpureport.analysis.oversized_gpu import OversizedGpu
 from gpureport.analysis.pcie_degraded import PcieDegraded
 from gpureport.analysis.phases import activities, job_window, phases_of
 from gpureport.analysis.power_limits import PowerLimits
+from gpureport.analysis.results import Analysis
 from gpureport.analysis.stages import stages_of
 from gpureport.analysis.startup_idle import StartupIdle
 from gpureport.analysis.statistics import statistics_of

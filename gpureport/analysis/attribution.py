@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gpureport.analysis import clock_signals, intervals, losses, low_use, waiting
-from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime, TimePart
+from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import Slowed
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import ACTIVE, NO_WORK, UTILISATION
+from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.base import Analysis, Cost, CounterReading, GpuPrice, GpuTime
 from gpureport.analysis.prices import Prices
+from gpureport.analysis.results import Analysis, Cost, CounterReading, GpuPrice, GpuTime
 
 _HOUR, _KWH = 3600, 3.6e6
 _MOST_OF_IT = 0.95

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis import intervals, power_doubt
-from gpureport.analysis.base import CounterReading
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.results import CounterReading
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _LATE = 1.0

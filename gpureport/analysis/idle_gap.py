@@ -22,17 +22,18 @@ from gpureport.analysis import (
     training_signs,
     waiting,
 )
-from gpureport.analysis.base import Context, Job
+from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_causes import Cause
 from gpureport.analysis.idle_runs import IdleRun
 from gpureport.analysis.moments import Moments
 from gpureport.analysis.phases import LATE, STRAY_KERNEL, UTILISATION
+from gpureport.analysis.results import Job
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _UNUSED = "unused"
-_UNEXPLAINED = ("unknown", "periodic", idle_words.REQUESTS)
+_UNEXPLAINED = ("unknown", "periodic", training_signs.REQUESTS)
 """Causes that leave open whether the job had anything to do."""
 _NEARLY_ALL = 0.9
 """Share of the bursts of a service that are short. Chosen, not measured: one in ten may be a busy spell."""
@@ -222,7 +223,7 @@ class IdleGap:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
-        mild = little or gap.cause.name in {_UNUSED, idle_words.REQUESTS}
+        mild = little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
         severity = self._severity(lost)
         severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
         evidence = () if not little else (self._sparse(between),)
@@ -267,7 +268,7 @@ class IdleGap:
         work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
         long = float(np.quantile(work, _NEARLY_ALL))
         if long > self.burst.value:
-            return [Cause(name=idle_words.REQUESTS)] * len(causes) if between < self.sparse.value else causes
+            return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
         apart = Evidence(
             metric="work between two gaps",
             statistic="90 % quantile",
@@ -276,7 +277,7 @@ class IdleGap:
             threshold=self.burst,
             relation="<=",
         )
-        return [Cause(name=idle_words.REQUESTS, evidence=(apart,))] * len(causes)
+        return [Cause(name=training_signs.REQUESTS, evidence=(apart,))] * len(causes)
 
     def _level(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpureport.analysis import jobs, wording
+from gpureport.analysis import jobs, training_signs, wording
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.idle_causes import NO_PROCESS
 from gpureport.analysis.idle_runs import IdleRun
@@ -41,8 +41,6 @@ _HANG = (
     "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of holding the GPUs."
 )
 _UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
-REQUESTS = "requests or input"
-"""Cause of gaps between bursts of work in a job that nothing shows to train."""
 _REQUESTS = (
     "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
     "or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
@@ -52,7 +50,7 @@ _NO_PROCESS = (
 )
 BY_CAUSE = {
     NO_PROCESS: _NO_PROCESS,
-    REQUESTS: _REQUESTS,
+    training_signs.REQUESTS: _REQUESTS,
     "data": _DATA,
     "io": _IO,
     "checkpoint": _CHECKPOINT,

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis import idle_power, intervals, phases
-from gpureport.analysis.base import Job
 from gpureport.analysis.cells import Cells, cells_by_device, without
 from gpureport.analysis.intervals import Spans
 from gpureport.analysis.phases import ACTIVE, UTILISATION
+from gpureport.analysis.results import Job
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport.analysis import certainty, intervals, observed, wording
-from gpureport.analysis.base import Context, Pauses
+from gpureport.analysis.base import Context
 from gpureport.analysis.intervals import Spans
+from gpureport.analysis.results import Pauses
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
 from gpureport.quality import GAP_INTERVALS, gap_seconds

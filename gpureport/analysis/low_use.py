@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import answering, idle_words, intervals, waiting, wording
+from gpureport.analysis import answering, intervals, training_signs, waiting, wording
 from gpureport.analysis.base import Context
 from gpureport.analysis.bins import Grid, grid, middle, rolling_mean
 from gpureport.analysis.cells import Cells
@@ -235,8 +235,8 @@ def watched(context: Context, limits: Limits, device: str, spans: Spans) -> bool
 
 def cause(context: Context, devices: Collection[str]) -> str | None:
     """Return that the GPUs may wait for requests, where the gaps beside say so; None where nothing tells."""
-    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == idle_words.REQUESTS)
-    return idle_words.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
+    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
+    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
 def figures(context: Context, low: LowUse, devices: Sequence[str]) -> Figures:

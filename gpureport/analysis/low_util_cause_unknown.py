@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gpureport.analysis import answering, certainty, idle_words, intervals, low_use
+from gpureport.analysis import answering, certainty, idle_words, intervals, low_use, training_signs
 from gpureport.analysis.base import Context
 from gpureport.analysis.low_use import Figures, LowUse
 from gpureport.analysis.phases import UTILISATION
@@ -31,7 +31,7 @@ class LowUtilCauseUnknown:
     after: ClassVar[tuple[str, ...]] = low_use.EXPLAINED
     wants: ClassVar[tuple[str, ...]] = (low_use.CPU,)
     advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        (_KIND, (_ADVICE, idle_words.BY_CAUSE[idle_words.REQUESTS])),
+        (_KIND, (_ADVICE, idle_words.BY_CAUSE[training_signs.REQUESTS])),
     )
 
     enter: Threshold = low_use.ENTER

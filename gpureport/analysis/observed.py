@@ -5,8 +5,9 @@ from math import fsum
 
 import numpy as np
 
-from gpureport.analysis.base import Context, Pauses
+from gpureport.analysis.base import Context
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.results import Pauses
 
 
 def coverage(context: Context) -> float | None:

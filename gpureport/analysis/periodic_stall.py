@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis import certainty, idle_words, intervals, periodicity, wording
+from gpureport.analysis import certainty, idle_words, intervals, periodicity, training_signs, wording
 from gpureport.analysis.base import Context
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
 
-APART = ("data", "hang", "peers busy", "unused", idle_words.REQUESTS)
+APART = ("data", "hang", "peers busy", "unused", training_signs.REQUESTS)
 """Causes of gaps that are no part of a period."""
 _SAME = 0.04
 """How far the periods of two GPUs may differ and still be one."""

@@ -5,8 +5,8 @@ from collections.abc import Collection, Mapping
 import numpy as np
 
 from gpureport.analysis import idle_power
-from gpureport.analysis.base import Phase
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.results import Phase
 from gpureport.columns import BoolArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from gpureport.analysis.base import GpuPrice
+from gpureport.analysis.results import GpuPrice
 from gpureport.errors import SettingsError
 from gpureport.recording import Device, Run
 from gpureport.settings import Section, Settings

@@ -5,7 +5,8 @@ from dataclasses import fields, replace
 from difflib import get_close_matches
 from typing import Any
 
-from gpureport.analysis.base import Analysis, Rule
+from gpureport.analysis.base import Rule
+from gpureport.analysis.results import Analysis
 from gpureport.errors import SettingsError
 from gpureport.findings import Provenance, Threshold
 from gpureport.settings import Section, Settings

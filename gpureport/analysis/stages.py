@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.analysis import power_doubt
-from gpureport.analysis.base import StageStatistics
 from gpureport.analysis.cells import Cells, cells_by_device
+from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.statistics import statistics_of
 from gpureport.columns import IntArray
 from gpureport.recording import Recording

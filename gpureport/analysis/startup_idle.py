@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis import answering, certainty, intervals, wording
-from gpureport.analysis.base import Context, Job
+from gpureport.analysis.base import Context
 from gpureport.analysis.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.results import Job
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold

@@ -7,8 +7,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.analysis import counters, energy
-from gpureport.analysis.base import DeviceStatistics, MetricSummary
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.columns import FloatArray, IntArray
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 

@@ -7,10 +7,10 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis import counters
-from gpureport.analysis.base import CounterReading, Effect, ThrottleEntry
 from gpureport.analysis.cells import Cells
 from gpureport.analysis.clock_signals import COUNTED_SHARE, Reference, Signals, Slowed, lost_ratio, reference, signals
 from gpureport.analysis.held_clocks import Held, held, total_name
+from gpureport.analysis.results import CounterReading, Effect, ThrottleEntry
 from gpureport.columns import BoolArray
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 

@@ -6,6 +6,9 @@ from gpureport.analysis.moments import Moments, words
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised
 
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job that nothing shows to train."""
+
 _ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
 """What only training or its evaluation measures: a service has a throughput as well."""
 _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}

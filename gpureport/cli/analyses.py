@@ -12,7 +12,8 @@ from gpureport.cli.faults import InternalError, report_fault
 from gpureport.cli.verbosity import note
 
 if TYPE_CHECKING:
-    from gpureport.analysis.base import Analysis, Rule
+    from gpureport.analysis.base import Rule
+    from gpureport.analysis.results import Analysis
     from gpureport.cli.options import PriceOptions
     from gpureport.recording import Recording
 

@@ -8,7 +8,7 @@ from gpureport.errors import SettingsError, SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpureport.analysis.base import Job
+    from gpureport.analysis.results import Job
     from gpureport.importers import CutReading, Reading, TrackedReading, Window
     from gpureport.recording import Recording, Run
 

@@ -3,9 +3,10 @@
 from dataclasses import dataclass, replace
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis, Rule
+from gpureport.analysis.base import Rule
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
+from gpureport.analysis.results import Analysis
 from gpureport.analysis.selection import narrowed
 from gpureport.cli.faults import InternalError, internal_errors
 from gpureport.recording import Recording, Run

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpureport.analysis.base import Analysis
+    from gpureport.analysis.results import Analysis
     from gpureport.comparison.sampled_run import SampledRun
     from gpureport.recording import Recording
 

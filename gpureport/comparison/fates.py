@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from math import fsum
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
 from gpureport.comparison.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import exp, fsum, log
 
-from gpureport.analysis.base import Analysis, DeviceStatistics
+from gpureport.analysis.results import Analysis, DeviceStatistics
 
 WORK_BATCH = 1000
 """Units of work that GPU-hours are set in relation to."""

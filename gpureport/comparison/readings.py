@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from statistics import mean, median
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import recorded_seconds
 from gpureport.comparison.steps import Step
 from gpureport.metrics import BY_NAME

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.base import GPU_TIME_CLASSES, Analysis
+from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis
 from gpureport.findings import Finding, Severity
 
 USED = ("computing", "short_pauses", "no_samples", "no_job")

@@ -6,9 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.bins import Grid, grid
 from gpureport.analysis.cells import Cells
+from gpureport.analysis.results import Analysis
 from gpureport.analysis.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.comparison.steady import settled

@@ -8,9 +8,9 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis import intervals
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.cells import Cells, cells_of, without
 from gpureport.analysis.memory import Memory
+from gpureport.analysis.results import Analysis
 from gpureport.columns import FloatArray
 from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.run_series import RunSeries, run_series

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import Measure, measures
 from gpureport.comparison.remaining import Remaining
 from gpureport.comparison.sampled_run import SampledRun

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.importers.delimited.cells import Column, Decoded, Value
-from gpureport.importers.delimited.layout import STAMP, Layout, extra_name
+from gpureport.importers.delimited.cells import Column, Decoded, Value, extra_name
+from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.parts import Section
 from gpureport.importers.understanding import ColumnRead, Role
 

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from gpureport.importers.delimited.layout import extra_name
+from gpureport.importers.delimited.cells import extra_name
 from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
 from gpureport.units import MOST, UNITS
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import date
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import Finding
 from gpureport.nightly.policy import Acknowledgement, Entry, Policy
 from gpureport.nightly.subjects import Subject

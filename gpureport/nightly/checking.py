@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from math import isfinite
 from pathlib import PurePath
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import Check, CheckOutcome, Confidence, Finding
 from gpureport.nightly import acknowledged, against_baseline, counting, recorded
 from gpureport.nightly.against_baseline import Against

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from math import fsum
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import SHORTEST_SECONDS, observed_seconds
 from gpureport.findings import Confidence, Finding, NotJudged, Severity
 from gpureport.nightly import amounts, subjects

@@ -11,7 +11,7 @@ from gpureport.findings import Severity
 from gpureport.report import gpu_time
 
 if TYPE_CHECKING:
-    from gpureport.analysis.base import Analysis
+    from gpureport.analysis.results import Analysis
     from gpureport.comparison.sampled_run import SampledRun
 
 COUNT = "count"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from math import fsum
 
-from gpureport.analysis.base import Analysis, DeviceStatistics
+from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.comparison.comparability import COVERAGE
 from gpureport.comparison.measures import SHORTEST_SECONDS, measures, observed_seconds
 from gpureport.comparison.remaining import USED

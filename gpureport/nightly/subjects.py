@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 
-from gpureport.analysis import RULES, base
+from gpureport.analysis import RULES, results
 from gpureport.analysis.selection import families
 from gpureport.comparison.figures import BY_METRIC
 from gpureport.findings import Severity
@@ -68,7 +68,7 @@ def _names() -> Iterator[tuple[str, Known]]:
         yield name, Known(subject=Subject.DEVICE, units=units)
     for name, units in _OF_RUN.items():
         yield name, Known(subject=Subject.RUN, units=units)
-    for name in (*base.GPU_TIME_CLASSES, LOST):
+    for name in (*results.GPU_TIME_CLASSES, LOST):
         yield name, Known(subject=Subject.GPU_TIME, units=(SHARE, TIME))
     for name in (*_FAMILIES, *Severity):
         yield name, Known(subject=Subject.FINDING, units=(FINDINGS, SHARE, TIME, MONEY))

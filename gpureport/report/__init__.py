@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from gpureport.report.output import FORMATS, render, write
 
 if TYPE_CHECKING:
-    from gpureport.analysis.base import Analysis, Rule
+    from gpureport.analysis.base import Rule
+    from gpureport.analysis.results import Analysis
     from gpureport.findings import Check
     from gpureport.recording import Recording
     from gpureport.report.model import Report

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import AdvisedStep
 
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from gpureport.analysis.base import (
+from gpureport.analysis.results import (
     Analysis,
     Cost,
     CounterReading,

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 
 from gpureport.analysis import RULES
-from gpureport.analysis.base import Analysis, Rule
+from gpureport.analysis.base import Rule
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.comparing import compare
 from gpureport.findings import Check
 from gpureport.recording import Recording

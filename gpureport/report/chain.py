@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps import Comparison
 from gpureport.recording import Recording

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import compress
 
-from gpureport.analysis.base import Effect, ThrottleEntry
+from gpureport.analysis.results import Effect, ThrottleEntry
 from gpureport.report import display
 from gpureport.report.inputs import RunInput
 from gpureport.report.model import ClockTable

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from math import fsum, isfinite
 from typing import Any
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.fates import Fate, FindingFate
 from gpureport.comparison.groups import groups
 from gpureport.comparison.links import Link, links

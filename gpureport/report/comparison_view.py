@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.changes import Change
 from gpureport.comparison.comparability import Comparability
 from gpureport.comparison.comparing import compare

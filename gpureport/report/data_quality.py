@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.base import Pauses
+from gpureport.analysis.results import Pauses
 from gpureport.quality import LogGap, Quality
 from gpureport.report import display, events, jobs, readings, terms
 from gpureport.report.inputs import LABEL, RunInput, clock_note, models, moment

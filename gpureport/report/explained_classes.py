@@ -1,6 +1,6 @@
 """What `gpureport explain` says of a class of GPU time."""
 
-from gpureport.analysis.base import GPU_TIME_CLASSES
+from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.waiting import KINDS as WAITING
 from gpureport.report import terms
 from gpureport.report.parts import Explanation, Fact, Section

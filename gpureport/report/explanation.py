@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gpureport.analysis.base import GPU_TIME_CLASSES, Rule
+from gpureport.analysis.base import Rule
+from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.selection import families, module
 from gpureport.errors import SettingsError
 from gpureport.importers.devices import ATTRIBUTES

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 
-from gpureport.analysis.base import DeviceStatistics
+from gpureport.analysis.results import DeviceStatistics
 from gpureport.report import display
 from gpureport.report.inputs import RunInput, device_name
 from gpureport.report.model import GpuTable

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.analysis.base import GPU_TIME_CLASSES, Analysis, GpuTime
+from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, GpuTime
 from gpureport.report import display, terms
 from gpureport.report.inputs import RunInput
 from gpureport.report.parts import Cell, Part, Row, Table, TimeBar

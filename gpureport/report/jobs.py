@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.base import Analysis, Job
+from gpureport.analysis.results import Analysis, Job
 from gpureport.recording import Run
 from gpureport.report import display, gpu_time, loss
 from gpureport.report.inputs import moment

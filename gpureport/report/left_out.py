@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.attribution import OUTSIDE
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.phases import NO_WORK
+from gpureport.analysis.results import Analysis
 from gpureport.importers.reasons import CHOSEN, NO_TIME
 from gpureport.recording import Run
 from gpureport.report import display, gpu_time, loss

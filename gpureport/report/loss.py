@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.report import display, groups
 
 NOTABLE = 0.005

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpureport import columns, paces
-from gpureport.analysis.base import MetricSummary
+from gpureport.analysis.results import MetricSummary
 from gpureport.report import display
 from gpureport.report.inputs import RunInput
 

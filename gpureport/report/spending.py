@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from gpureport.analysis.base import Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import OPTION, Prices
+from gpureport.analysis.results import Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.recording import Recording
 from gpureport.report import display, gpu_time, terms
 from gpureport.report.inputs import RunInput

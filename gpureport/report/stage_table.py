@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from gpureport.analysis.base import DeviceStatistics, StageStatistics
+from gpureport.analysis.results import DeviceStatistics, StageStatistics
 from gpureport.report import display
 from gpureport.report.inputs import LABEL, RunInput
 from gpureport.report.model import StageTable

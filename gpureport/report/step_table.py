@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
 from gpureport.comparison.steps import Comparison, Delta, Plain, Step
 from gpureport.report import display, spending, step_figures

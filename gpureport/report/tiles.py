@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import PER_WORK, idle_ratio
 from gpureport.comparison.steps import Comparison, Step
 from gpureport.report import display, gpu_time, loss, spending, step_figures, terms, verdict

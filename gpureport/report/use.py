@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.low_use import BELOW
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.measures import below_ratios, utilisation
 from gpureport.report import display, gpu_time, loss, terms
 

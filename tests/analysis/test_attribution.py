@@ -6,9 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.analysis import analyze, attribution, intervals
-from gpureport.analysis.base import GPU_TIME_CLASSES, Context, GpuTime
+from gpureport.analysis.base import Context
 from gpureport.analysis.cells import cells_by_device
 from gpureport.analysis.phases import activities, job_window
+from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime
 from gpureport.findings import Finding
 from gpureport.recording import Recording
 from tests.builders import finding, recording, steps

@@ -8,9 +8,9 @@ import pytest
 
 from gpureport import settings
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis, Cost
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices, stated
+from gpureport.analysis.results import Analysis, Cost
 from gpureport.errors import SettingsError
 from gpureport.recording import Recording
 from tests.builders import found, recording, steps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import CounterReading, DeviceStatistics
+from gpureport.analysis.results import CounterReading, DeviceStatistics
 from gpureport.columns import FloatArray
 from gpureport.recording import Recording
 from tests.builders import recording

@@ -10,7 +10,7 @@ import pytest
 
 import gpureport
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.recording import Recording
 from tests.builders import Floats, recording, steps
 from tests.truth import suite

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Severity
 from tests.builders import found, recording, spans, steps, unjudged

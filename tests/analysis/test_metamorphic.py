@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import gpureport
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.idle_gap import IdleGap
+from gpureport.analysis.results import Analysis
 from gpureport.findings import Finding, Severity
 from gpureport.recording import Recording
 from tests import builders

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import Confidence, Severity
 from tests.builders import Floats, found, recording, spans, steps, unjudged, with_training
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from tests.builders import recording, steps, unjudged
 
 _UTIL = steps((0, 60), (97, 400), (0, 60), (97, 80))

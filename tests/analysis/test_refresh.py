@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpureport.analysis import analyze, refresh
-from gpureport.analysis.base import Analysis, MetricSummary
 from gpureport.analysis.idle_gap import IdleGap
+from gpureport.analysis.results import Analysis, MetricSummary
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Finding
 from gpureport.recording import Recording

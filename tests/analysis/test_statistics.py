@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import DeviceStatistics
+from gpureport.analysis.results import DeviceStatistics
 from gpureport.recording import Recording
 from tests.builders import GIB, recording, steps
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Effect, ThrottleEntry
+from gpureport.analysis.results import Effect, ThrottleEntry
 from gpureport.recording import Recording
 from tests.builders import recording, steps
 

@@ -8,7 +8,8 @@ import pytest
 from gpureport.analysis import RULES
 from gpureport.analysis.advice import paths
 from gpureport.analysis.advice.catalogue import STEPS
-from gpureport.analysis.base import GPU_TIME_CLASSES, Rule
+from gpureport.analysis.base import Rule
+from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.selection import families, limits
 from gpureport.importers.nvidia_smi.fields import column, known
 from gpureport.metrics import BY_NAME, METRICS, Scope

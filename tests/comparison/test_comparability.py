@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.comparability import Comparability
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.links import links

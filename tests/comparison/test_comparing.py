@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.noise import Noise, pooled
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.comparison.steps import Verdict

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.fates import Fate, FindingFate, fates
 from gpureport.findings import Finding, NotJudged

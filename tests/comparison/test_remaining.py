@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.remaining import USED, remaining
 from gpureport.findings import Confidence, Finding, Severity

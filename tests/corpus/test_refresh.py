@@ -7,7 +7,7 @@ import pytest
 
 from gpureport import read
 from gpureport.analysis import analyze
-from gpureport.analysis.base import MetricSummary
+from gpureport.analysis.results import MetricSummary
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 pytestmark = [

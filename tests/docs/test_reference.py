@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import RULES
-from gpureport.analysis.base import GPU_TIME_CLASSES, MetricSummary
+from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
 from gpureport.analysis.selection import limits, settable
 from gpureport.cli.main import gpureport
 from gpureport.comparison.across_findings import BATCH_SIZE, GPU_KINDS, SCALING

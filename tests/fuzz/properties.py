@@ -10,9 +10,9 @@ from typing import NoReturn
 from xml.etree import ElementTree as ET
 
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps import steps_of

@@ -19,7 +19,7 @@ import pytest
 
 import gpureport
 from gpureport import columns
-from gpureport.analysis.base import Analysis, DeviceStatistics
+from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
 from gpureport.importers import Placement

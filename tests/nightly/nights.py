@@ -6,9 +6,9 @@ from pathlib import Path
 
 from gpureport import settings
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.base import Analysis
 from gpureport.analysis.cost import cost
 from gpureport.analysis.prices import Prices, Rate
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.noise import Noise
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.findings import Check

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import CheckOutcome
 from tests.builders import finding, recording
 from tests.nightly.nights import judged, policy

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import CheckOutcome, Confidence, Severity
 from gpureport.nightly.policy import Policy
 from gpureport.recording import Source, Work

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.analysis.base import Analysis, DeviceStatistics, GpuTime, MetricSummary, Phase
+from gpureport.analysis.results import Analysis, DeviceStatistics, GpuTime, MetricSummary, Phase
 from gpureport.columns import FloatArray
 from gpureport.comparison.sampled_run import SampledRun
 from gpureport.findings import (

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 
 import gpureport
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.recording import Recording
 from gpureport.report import build
 from gpureport.report.model import Report

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.analysis.base import Phase
+from gpureport.analysis.results import Phase
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import sampled_run
 from gpureport.findings import Interval

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis, Pauses
+from gpureport.analysis.results import Analysis, Pauses
 from gpureport.findings import NotJudged, Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work

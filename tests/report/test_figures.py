@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpureport.analysis.base import GPU_TIME_CLASSES
+from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.report import build, charts, figures, gpu_time, html, narrow_bars, svg, terms
 from gpureport.report.model import Report
 from tests.report import examples

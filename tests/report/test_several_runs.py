@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.findings import Finding
 from gpureport.recording import Recording, Work
 from gpureport.report import build, html, markdown, terminal

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.analysis.base import Analysis, TimePart
+from gpureport.analysis.results import Analysis, TimePart
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.reasons import NO_TIME
 from gpureport.quality import Rejected

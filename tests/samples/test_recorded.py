@@ -16,7 +16,7 @@ import pytest
 
 import gpureport
 from gpureport import columns
-from gpureport.analysis.base import Analysis
+from gpureport.analysis.results import Analysis
 from gpureport.comparison.comparing import compare
 from gpureport.comparison.sampled_run import sampled_run
 from gpureport.comparison.steps import Verdict

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.analysis import answering, growing_memory, wording
 from gpureport.analysis.advice.facts import CPU, UTILISATION, Facts
-from gpureport.analysis.base import DeviceStatistics
+from gpureport.analysis.results import DeviceStatistics
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised

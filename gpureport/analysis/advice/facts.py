@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from gpureport import gpus
 from gpureport.analysis import job_params, precision_params
-from gpureport.analysis.base import DeviceStatistics, MetricSummary
 from gpureport.analysis.job_params import JobParams, Setting
+from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.findings import Finding
 from gpureport.metrics import Scope
 from gpureport.recording import Run

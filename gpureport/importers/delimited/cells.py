@@ -241,3 +241,8 @@ def _dotted(column: Column, text: str) -> str:
     if column.thousands and (match := GROUPED.match(text)):
         text = match[0].replace(".", "") + text[match.end() :]
     return text if column.decimal == "." else text.replace(column.decimal, ".")
+
+
+def extra_name(source: str) -> str:
+    """Return the name of the column that keeps what has no place of its own."""
+    return "extra_" + "".join(character if character.isalnum() else "_" for character in source)

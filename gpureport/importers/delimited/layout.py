@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from gpureport.importers.delimited.cells import Column
+from gpureport.importers.delimited.cells import Column, extra_name
 
 STAMP = "timestamp"
 """Target of the column that holds the time."""
@@ -89,11 +89,6 @@ def cells(line: str) -> tuple[str, list[str]]:
     delimiter = next((each for each in (",", ";", "\t") if each in line), ",")
     found = [cell.strip() for cell in line.split(delimiter)]
     return delimiter, found if found[-1] or len(found) == 1 else [*found[:-1], f"column_{len(found)}"]
-
-
-def extra_name(source: str) -> str:
-    """Return the name of the column that keeps what has no place of its own."""
-    return "extra_" + "".join(character if character.isalnum() else "_" for character in source)
 
 
 @dataclass(slots=True)

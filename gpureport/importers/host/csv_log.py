@@ -15,8 +15,8 @@ from gpureport.importers.assembly import Tally, columns_of
 from gpureport.importers.base import HEAD_BYTES, Outcome, Placement
 from gpureport.importers.columns_read import ColumnsRead
 from gpureport.importers.delimited import stamps
-from gpureport.importers.delimited.cells import Column, number_column
-from gpureport.importers.delimited.layout import STAMP, Layout, cells, extra_name, layout
+from gpureport.importers.delimited.cells import Column, extra_name, number_column
+from gpureport.importers.delimited.layout import STAMP, Layout, cells, layout
 from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.parts import LineKind, Section

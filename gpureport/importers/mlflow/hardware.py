@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpureport.columns import FloatArray, IntArray, floats
-from gpureport.importers.delimited.layout import extra_name
+from gpureport.importers.delimited.cells import extra_name
 from gpureport.importers.mlflow.derived import whole
 from gpureport.importers.mlflow.gauges import Gauges
 from gpureport.importers.mlflow.monitors import Monitor, Node

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.importers.delimited.cells import Column, Reader, Value, number_column
-from gpureport.importers.delimited.layout import STAMP, Layout, extra_name
+from gpureport.importers.delimited.cells import Column, Reader, Value, extra_name, number_column
+from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.devices import ATTRIBUTES
 from gpureport.metrics import BY_NAME

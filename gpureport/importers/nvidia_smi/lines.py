@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpureport.importers.delimited.cells import Column
-from gpureport.importers.delimited.layout import Layout, cells, extra_name
+from gpureport.importers.delimited.cells import Column, extra_name
+from gpureport.importers.delimited.layout import Layout, cells
 from gpureport.importers.delimited.parts import LineKind
 from gpureport.importers.nvidia_smi import fields
 from gpureport.importers.nvidia_smi.headings import about_gpus, column

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from functools import partial
 
-from gpureport.importers.delimited.cells import Column, Reader, Value, number_column
-from gpureport.importers.delimited.layout import STAMP, Layout, extra_name, layout
+from gpureport.importers.delimited.cells import Column, Reader, Value, extra_name, number_column
+from gpureport.importers.delimited.layout import STAMP, Layout, layout
 from gpureport.importers.delimited.numbers import Number
 from gpureport.importers.nvidia_smi.forms import day_clock
 from gpureport.metrics import BY_NAME

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.importers.chunks import Chunk, Record, columns
-from gpureport.importers.delimited.layout import extra_name
+from gpureport.importers.delimited.cells import extra_name
 from gpureport.importers.delimited.parts import LineKind, OddLine
 from gpureport.importers.delimited.pieces import Piece
 from gpureport.importers.nvidia_smi.forms.aligned import CUT
