@@ -8,7 +8,7 @@ _CLOCKS = re.compile(r"\b(?:process_time|perf_counter|thread_time|monotonic)(?:_
 _ELSEWHERE = {
     Path("fuzz/measuring.py"): "run by hand",
     Path("fuzz/recordings_by_hand.py"): "as above",
-    Path("importers/mlflow/real.py"): "waits for a server to start",
+    Path("importers/trackers/mlflow/real.py"): "waits for a server to start",
     Path("store/forking.py"): "times an ingest so that the next ones are killed halfway",
 }
 """Files that may read a clock, and what for; none asserts what it shows."""

@@ -3,57 +3,49 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from gpureport.analysis import (
-    answerability,
-    attribution,
-    growing_memory,
-    intervals,
-    jobs,
-    limits,
-    low_use,
-    observed,
-    roots,
-    thresholds,
-    throttle_ledger,
-    two_series,
-    unanswered,
-)
-from gpureport.analysis.advice import checklist, choosing
-from gpureport.analysis.advice.facts import Facts, facts
-from gpureport.analysis.base import Context, Rule
-from gpureport.analysis.cells import cells_by_device
-from gpureport.analysis.clocks_locked import ClocksLocked
-from gpureport.analysis.cpu_bound import CpuBound
-from gpureport.analysis.cpu_bound_single import CpuBoundSingle
-from gpureport.analysis.ecc_error import EccError
-from gpureport.analysis.full_precision import FullPrecision
-from gpureport.analysis.gpu_lost import GpuLost
-from gpureport.analysis.hollow_util import HollowUtil
-from gpureport.analysis.host_memory import HostMemory
-from gpureport.analysis.idle_gap import IdleGap
-from gpureport.analysis.imbalance import Imbalance
-from gpureport.analysis.intervals import Spans
-from gpureport.analysis.io_bound import IoBound
-from gpureport.analysis.log_gap import LogGap
-from gpureport.analysis.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.mem_leak import MemLeak
-from gpureport.analysis.memory import Memory
-from gpureport.analysis.monitoring_ended import MonitoringEnded
-from gpureport.analysis.no_progress import NoProgress
-from gpureport.analysis.ordering import merged, ordered, unmet
-from gpureport.analysis.oversized_gpu import OversizedGpu
-from gpureport.analysis.pcie_degraded import PcieDegraded
-from gpureport.analysis.phases import activities, job_window, phases_of
-from gpureport.analysis.power_limits import PowerLimits
+from gpureport.analysis import thresholds
+from gpureport.analysis.advice import checklist, step_choice
+from gpureport.analysis.advice.run_facts import Facts, facts
+from gpureport.analysis.detectors.balance.imbalance import Imbalance
+from gpureport.analysis.detectors.health.ecc_error import EccError
+from gpureport.analysis.detectors.health.gpu_lost import GpuLost
+from gpureport.analysis.detectors.health.log_gap import LogGap
+from gpureport.analysis.detectors.health.monitoring_ended import MonitoringEnded
+from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
+from gpureport.analysis.detectors.hollow.hollow_util import HollowUtil
+from gpureport.analysis.detectors.idle.idle_gap import IdleGap
+from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
+from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
+from gpureport.analysis.detectors.low_use.underutilised import Underutilised
+from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
+from gpureport.analysis.detectors.memory import leak_headroom
+from gpureport.analysis.detectors.memory.mem_leak import MemLeak
+from gpureport.analysis.detectors.memory.memory import Memory
+from gpureport.analysis.detectors.memory.zombie_memory import ZombieMemory
+from gpureport.analysis.detectors.sizing.oversized_gpu import OversizedGpu
+from gpureport.analysis.detectors.throttling import clock_event_ledger
+from gpureport.analysis.detectors.throttling.clocks_locked import ClocksLocked
+from gpureport.analysis.detectors.throttling.power_limits import PowerLimits
+from gpureport.analysis.detectors.throttling.throttling import Throttling
+from gpureport.analysis.detectors.training.full_precision import FullPrecision
+from gpureport.analysis.detectors.training.no_progress import NoProgress
+from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
+from gpureport.analysis.detectors.waiting.cpu_bound_single import CpuBoundSingle
+from gpureport.analysis.detectors.waiting.host_memory import HostMemory
+from gpureport.analysis.detectors.waiting.io_bound import IoBound
+from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
+from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
+from gpureport.analysis.engine.ordering import merged, ordered, unmet
+from gpureport.analysis.job import jobs, observed_time
+from gpureport.analysis.job.phases import activities, job_window, phases_of
+from gpureport.analysis.job.stages import stages_of
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.stages import stages_of
-from gpureport.analysis.startup_idle import StartupIdle
-from gpureport.analysis.statistics import statistics_of
-from gpureport.analysis.throttling import Throttling
-from gpureport.analysis.transfer_bound import TransferBound
-from gpureport.analysis.underutilised import Underutilised
-from gpureport.analysis.unused_gpu import UnusedGpu
-from gpureport.analysis.zombie_memory import ZombieMemory
+from gpureport.analysis.rules.rule import Context, Rule
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import cells_by_device
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import statistics_of
+from gpureport.analysis.signals import mixed_devices, partial_use
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
 
@@ -131,11 +123,11 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     missing = merged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
-    linked = roots.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
+    linked = root_causes.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
     linked = tuple(sorted(linked, key=_place))
     return Analysis(
         run=recording.run,
-        coverage_ratio=observed.coverage(context),
+        coverage_ratio=observed_time.coverage(context),
         jobs=context.jobs,
         no_job={name: intervals.intervals(spans) for name, spans in context.no_job.items()},
         phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
@@ -144,12 +136,12 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         gpu_time=tuple(times),
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
-        limits=limits.of(context, findings),
+        limits=caveats.of(context, findings),
         stages=tuple(stages_of(recording)),
-        throttle_ledger=tuple(throttle_ledger.entries(gpus.values())),
+        throttle_ledger=tuple(clock_event_ledger.entries(gpus.values())),
         answers=answerability.answers(recording.run, rules, findings, missing),
         checklist=checklist.entries(recording, statistics, known, findings, missing, kinds),
-        pauses=None if recording.run.quality.synthetic_time else observed.pauses(context.gpus().values()),
+        pauses=None if recording.run.quality.synthetic_time else observed_time.pauses(context.gpus().values()),
     )
 
 
@@ -158,8 +150,8 @@ def _with_advice(finding: Finding, known: Facts) -> Finding:
     return replace(
         finding,
         evidence=tuple(one if one.meets_limit else one.as_context() for one in finding.evidence),
-        steps=choosing.steps(finding, known),
-        recommendation=choosing.recommendation(finding, known),
+        steps=step_choice.steps(finding, known),
+        recommendation=step_choice.recommendation(finding, known),
     )
 
 
@@ -182,7 +174,7 @@ def build_context(recording: Recording) -> Context:
 
 def _mixed(context: Context) -> dict[str, str]:
     """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
-    return {name: _ALTERNATING for name in context.gpus() if two_series.alternates(context.all_cells_of(name))}
+    return {name: _ALTERNATING for name in context.gpus() if mixed_devices.alternates(context.all_cells_of(name))}
 
 
 def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
@@ -196,7 +188,7 @@ def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[No
 def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
     """Return the episodes of low use of each GPU as the rule sees them, findings or not."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    return low_use.find(context, thresholds.limits(rule, low_use.Limits)).spans if rule else {}
+    return partial_use.find(context, thresholds.limits(rule, partial_use.Limits)).spans if rule else {}
 
 
 def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
@@ -214,10 +206,10 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
                 findings.append(said)
             else:
                 not_judged.append(said)
-    findings, growing = growing_memory.withdrawn(findings)
+    findings, growing = leak_headroom.withdrawn(findings)
     not_judged.extend(growing)
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
-    not_judged.extend(unanswered.entries(context, rules, answered))
+    not_judged.extend(unevaluated_rules.entries(context, rules, answered))
     return findings, not_judged
 
 

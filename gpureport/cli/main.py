@@ -12,10 +12,10 @@ from typing import Any, NoReturn
 import click
 
 from gpureport import __version__
-from gpureport.cli import faults
-from gpureport.cli.faults import InternalError
-from gpureport.cli.text import complain
-from gpureport.cli.verbosity import FLAGS, Session, Verbosity
+from gpureport.cli.messages import internal_errors
+from gpureport.cli.messages.internal_errors import InternalError
+from gpureport.cli.messages.styled_text import complain
+from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
 COMMANDS = {
@@ -50,7 +50,7 @@ class Commands(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = getattr(import_module(f"gpureport.cli.{cmd_name}"), cmd_name)
+        command: click.Command = getattr(import_module(f"gpureport.cli.commands.{cmd_name}"), cmd_name)
         return command
 
     def resolve_command(
@@ -131,7 +131,7 @@ def main(args: list[str] | None = None) -> None:
         _internal(InternalError(_called(rest).removeprefix("gpureport "), error), debug=debug)
     code = result if isinstance(result, int) else 0
     # a run that was left out because of a fault is no broken gate, and no kept one
-    sys.exit(faults.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
+    sys.exit(internal_errors.EXIT_CODE if session.failed and code not in {_USAGE, _SOURCE} else code)
 
 
 def _called(arguments: list[str]) -> str:
@@ -174,7 +174,7 @@ def _trace(*, debug: bool) -> None:
 def _internal(error: InternalError, *, debug: bool) -> NoReturn:
     if debug:
         click.echo(error.trace, err=True, nl=False)
-    _fail(str(error), faults.EXIT_CODE)
+    _fail(str(error), internal_errors.EXIT_CODE)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -3,11 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpureport.importers.base import Labels, Placement
-from gpureport.importers.cut import CutReading, Window, cut
-from gpureport.importers.derived_names import told_apart
-from gpureport.importers.reading import IMPORTER_VERSION, Reading, call_apart
-from gpureport.importers.sources import (
+from gpureport.importers.merging.run_names import told_apart
+from gpureport.importers.protocol.importer import Labels, Placement
+from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, call_apart
+from gpureport.importers.reading.sources import (
     BESIDE,
     IMPORTERS,
     LOCATORS,
@@ -20,11 +19,12 @@ from gpureport.importers.sources import (
     training_logs_in_folder,
     unrecognised,
 )
+from gpureport.importers.reading.time_window import CutReading, Window, cut
 
 if TYPE_CHECKING:
-    from gpureport.importers.attachments import joined
-    from gpureport.importers.tracked import Selection, readable
-    from gpureport.importers.tracked_reading import TrackedReading
+    from gpureport.importers.protocol.tracker import Selection, readable
+    from gpureport.importers.reading.attachments import joined
+    from gpureport.importers.reading.tracked_reading import TrackedReading
 
 __all__ = [
     "BESIDE",
@@ -54,10 +54,10 @@ __all__ = [
 ]
 
 _OF_TRACKERS = {
-    "joined": "attachments",
-    "Selection": "tracked",
-    "TrackedReading": "tracked_reading",
-    "readable": "tracked",
+    "joined": "reading.attachments",
+    "Selection": "protocol.tracker",
+    "TrackedReading": "reading.tracked_reading",
+    "readable": "protocol.tracker",
 }
 """What only runs of trackers need, and the module it is in: loaded when it is asked for."""
 

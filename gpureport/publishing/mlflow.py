@@ -4,16 +4,16 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.mlflow.client import ClientStore
-from gpureport.importers.mlflow.entities import RunInfo, RunStore
-from gpureport.importers.mlflow.file_store import FileStore
-from gpureport.importers.mlflow.local_artifacts import relative, said_folder
-from gpureport.importers.mlflow.locators import opened
-from gpureport.importers.mlflow.rest import RestStore
-from gpureport.importers.mlflow.runs import FOLDER, PUBLISHED
-from gpureport.importers.mlflow.selection import selected
-from gpureport.importers.mlflow.sqlite import SqliteStore
-from gpureport.importers.tracked import Selection
+from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.trackers.mlflow.entities import RunInfo, RunStore
+from gpureport.importers.trackers.mlflow.local.file_store import FileStore
+from gpureport.importers.trackers.mlflow.local.local_artifacts import relative, said_folder
+from gpureport.importers.trackers.mlflow.local.sqlite import SqliteStore
+from gpureport.importers.trackers.mlflow.locators import opened
+from gpureport.importers.trackers.mlflow.runs import FOLDER, PUBLISHED
+from gpureport.importers.trackers.mlflow.selection import selected
+from gpureport.importers.trackers.mlflow.server.client import ClientStore
+from gpureport.importers.trackers.mlflow.server.rest import RestStore
 from gpureport.publishing import folder
 
 TAG = f"{PUBLISHED}report"

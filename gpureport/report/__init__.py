@@ -6,14 +6,14 @@ Importing this package loads no renderer, and none of the libraries that content
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from gpureport.report.output import FORMATS, render, write
+from gpureport.report.formats.output import FORMATS, render, write
 
 if TYPE_CHECKING:
-    from gpureport.analysis.base import Rule
     from gpureport.analysis.results import Analysis
+    from gpureport.analysis.rules.rule import Rule
     from gpureport.findings import Check
     from gpureport.recording import Recording
-    from gpureport.report.model import Report
+    from gpureport.report.model.content import Report
 
 __all__ = ["FORMATS", "build", "render", "write"]
 
@@ -45,7 +45,7 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
         throughput: training metric that counts work, whatever its name.
         checks: limits a person set, and what became of them.
     """
-    from gpureport.report import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
+    from gpureport.report.sections import builder  # noqa: PLC0415 - loads NumPy and pyarrow, which a caller may not need
 
     return builder.build(
         runs,

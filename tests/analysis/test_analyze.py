@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.base import Context, Rule
-from gpureport.analysis.ordering import ordered
+from gpureport.analysis.engine.ordering import ordered
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import Finding, NotJudged, Severity
 from tests.builders import recording, steps, unjudged
 

@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 import gpureport
 from gpureport.analysis import analyze
-from gpureport.analysis.idle_gap import IdleGap
+from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.results import Analysis
 from gpureport.findings import Finding, Severity
 from gpureport.recording import Recording
 from tests import builders
 from tests.analysis.transformations import every_second, reordered, without
-from tests.importers.logs import stamp
+from tests.importers.written_logs import stamp
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 FOLDERS = sorted(path.parent.relative_to(SAMPLES).as_posix() for path in SAMPLES.rglob("nvidia-smi.csv"))

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpureport.analysis import RULES, analyze
 from gpureport.columns import FloatArray
-from gpureport.comparison.batch_means import batch_means
+from gpureport.comparison.statistics.batch_means import batch_means
 from gpureport.importers import IMPORTER_VERSION
 from gpureport.recording import Recording
 from gpureport.store import Store

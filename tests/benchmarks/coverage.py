@@ -11,15 +11,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpureport.comparison.batch_means import batch_means
-from gpureport.comparison.contrasts import between_runs, within_runs
-from gpureport.comparison.evidence import evidence
-from gpureport.comparison.figures import BY_METRIC, POWER
-from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
-from gpureport.comparison.measures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK
-from gpureport.comparison.sampled_run import SampledRun
-from gpureport.comparison.steps import steps_of
-from gpureport.comparison.throughput import Throughput
+from gpureport.comparison.statistics.batch_means import batch_means
+from gpureport.comparison.statistics.contrasts import between_runs, within_runs
+from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
+from gpureport.comparison.steps.compared_figures import BY_METRIC, POWER
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK
+from gpureport.comparison.steps.steps import steps_of
+from gpureport.comparison.steps.throughput import Throughput
+from gpureport.comparison.verdicts.evidence import evidence
 from tests.comparison.processes import Process, autoregressive, processes
 from tests.comparison.runs import sampled
 

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 import polars as pl
 
-from gpureport.analysis import idle_runs, intervals
-from gpureport.analysis.cells import cells_of
-from gpureport.analysis.idle_gap import IdleGap
+from gpureport.analysis.detectors.idle.idle_gap import IdleGap
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import cells_of
+from gpureport.analysis.signals import idle_runs
 from gpureport.findings import Interval
 from tests import builders
 

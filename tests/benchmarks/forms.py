@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 from gpureport.importers import Labels, Placement, Reading, find
 from tests.benchmarks import log
-from tests.importers.nvidia_smi.forms import outputs
+from tests.importers.logs.nvidia_smi.forms import outputs
 
 CSV = "query CSV"
 GOALS = {"dmon": 3.0, "tables": 3.0, "-q": 6.0, "-q -x": 6.0}

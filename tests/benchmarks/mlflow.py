@@ -16,7 +16,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from tests.benchmarks import cost
-from tests.importers.mlflow import real
+from tests.importers.trackers.mlflow import real
 
 _KEYS = [
     *(f"system/gpu_{gpu}_{what}" for gpu in range(3) for what in (

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 def gpureport(uri: str) -> Callable[[], int]:
     """Return what reads as gpureport does."""
-    from gpureport.importers.mlflow.locators import opened  # noqa: PLC0415 - each way imports its own
+    from gpureport.importers.trackers.mlflow.locators import opened  # noqa: PLC0415 - each way imports its own
 
     def read() -> int:
         store, _ = opened(f"mlflow:{uri}")

@@ -20,7 +20,7 @@ from pyarrow import parquet
 
 from tests.benchmarks import cost
 from tests.benchmarks.cost import Cost
-from tests.importers.neptune.dumps import SCHEMA
+from tests.importers.trackers.neptune.dumps import SCHEMA
 
 _TIME, _MEMORY = 0.15, 0.35
 _GPUS, _TICKS = 8, 8640

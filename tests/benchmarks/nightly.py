@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.nightly.change import FEWEST, changes, fresh
-from gpureport.nightly.figures import BY_NAME
-from gpureport.nightly.history import History
+from gpureport.nightly.changes.change import FEWEST, changes, fresh
+from gpureport.nightly.history.figures import BY_NAME
+from gpureport.nightly.history.history import History
 from tests.benchmarks.report_cpu import cpu_seconds, large_log
 from tests.nightly.made import USUAL, course, year
 

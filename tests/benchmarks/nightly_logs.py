@@ -17,13 +17,13 @@ import numpy as np
 
 from gpureport import read
 from gpureport.analysis import analyze
-from gpureport.cli.measuring import measured
+from gpureport.cli.runs.measuring import measured
 from gpureport.columns import FloatArray
-from gpureport.nightly.change import FEWEST
-from gpureport.nightly.history import History
-from gpureport.nightly.night import Night, Part
-from gpureport.nightly.tonight import measured as kept
-from gpureport.nightly.trend import trends
+from gpureport.nightly.changes.change import FEWEST
+from gpureport.nightly.changes.trend import trends
+from gpureport.nightly.history.history import History
+from gpureport.nightly.history.night import Night, Part
+from gpureport.nightly.history.tonight import measured as kept
 from tests.nightly.made import FIRST, day
 from tests.truth import suite
 from tests.truth.cards import A100

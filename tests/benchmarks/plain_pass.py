@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from gpureport.analysis import intervals, statistics
-from gpureport.analysis.cells import Cells, cells_by_device
-from gpureport.analysis.intervals import Spans
+from gpureport.analysis.series import intervals, statistics
+from gpureport.analysis.series.device_series import Cells, cells_by_device
+from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray
-from gpureport.comparison.batch_means import BatchMeans, batch_means
+from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
 from gpureport.importers import IMPORTER_VERSION
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording

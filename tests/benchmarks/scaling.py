@@ -21,16 +21,16 @@ import numpy as np
 import gpureport
 from gpureport.columns import strings
 from gpureport.errors import SourceError
-from gpureport.importers.assembly import Values
-from gpureport.importers.classify import classify
-from gpureport.importers.delimited import stamps
-from gpureport.importers.devices import Devices
-from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
-from gpureport.nightly import site
-from gpureport.nightly.trend import trends
+from gpureport.importers.devices.identification import Devices
+from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.ordering.backward_clocks import classify
+from gpureport.importers.values import stamps
+from gpureport.nightly.changes.trend import trends
+from gpureport.nightly.site import site
 from tests.importers import neighbours
-from tests.importers.logs import HEADER
-from tests.importers.test_classify import track
+from tests.importers.ordering.test_backward_clocks import track
+from tests.importers.written_logs import HEADER
 from tests.nightly.made import year
 
 Work = Callable[[], object]

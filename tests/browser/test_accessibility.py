@@ -47,7 +47,8 @@ def samples_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the pages of forty nights, one figure of which changes for good."""
-    from gpureport.nightly import site, trend  # noqa: PLC0415 - only when a browser is there
+    from gpureport.nightly.changes import trend  # noqa: PLC0415 - only when a browser is there
+    from gpureport.nightly.site import site  # noqa: PLC0415 - only when a browser is there
     from tests.nightly import made  # noqa: PLC0415 - as above
 
     nights = made.year(40)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpureport.findings import Check, CheckOutcome
-from gpureport.nightly import site
-from gpureport.nightly.night import Night
-from gpureport.nightly.tonight import without
-from gpureport.nightly.trend import trends
+from gpureport.nightly.changes.trend import trends
+from gpureport.nightly.history.night import Night
+from gpureport.nightly.history.tonight import without
+from gpureport.nightly.site import site
 from tests.nightly.made import year
-from tests.nightly.test_site import changed
+from tests.nightly.site.test_site import changed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

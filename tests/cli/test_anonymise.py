@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import log
+from tests.importers.written_logs import log
 
 
 @pytest.mark.parametrize("command", ["analyze", "report"])

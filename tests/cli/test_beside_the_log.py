@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import log
+from tests.importers.written_logs import log
 
 SAMPLE = Path(__file__).parents[2] / "sample_logs" / "no_progress"
 

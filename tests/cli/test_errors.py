@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import HEADER, log
+from tests.importers.written_logs import HEADER, log
 
 
 def prepare(folder: Path) -> None:

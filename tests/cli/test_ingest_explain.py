@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import HEADER, log, row, series, stamp
-from tests.importers.nvidia_smi.forms.monitors import dmon, process_list
+from tests.importers.logs.nvidia_smi.forms.monitor_logs import dmon, process_list
 from tests.importers.two_writers import interleaved
+from tests.importers.written_logs import HEADER, log, row, series, stamp
 
 
 def dirty() -> str:

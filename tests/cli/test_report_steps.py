@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import log
+from tests.importers.written_logs import log
 
 NAMES = ("old-1", "old-2", "new-1", "new-2")
 FILES = tuple(f"{name}.csv" for name in NAMES)

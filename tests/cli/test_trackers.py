@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import Program
-from tests.importers.logs import log
-from tests.importers.mlflow.stores import START, Made, database, folder, monitored, run_id
-from tests.importers.neptune import dumps
-from tests.importers.neptune.schedule import Schedule
+from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
+from tests.importers.trackers.neptune import dumps
+from tests.importers.trackers.neptune.schedule import Schedule
+from tests.importers.written_logs import log
 from tests.test_startup import loaded
 
 _TICKS = [10_050 * (place + 1) for place in range(60)]

@@ -9,10 +9,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from gpureport.analysis import analyze
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.noise import Noise
-from gpureport.comparison.sampled_run import SampledRun, sampled_run
-from gpureport.comparison.steps import Comparison, Delta
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.steps import Comparison, Delta
+from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.recording import TRAINING_SCHEMA, Device, Work
 from tests import builders
 

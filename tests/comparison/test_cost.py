@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpureport.comparison.groups import groups
-from gpureport.comparison.measures import COST_PER_WORK, PER_WORK
-from gpureport.comparison.sampled_run import SampledRun
-from gpureport.comparison.steps import Verdict, steps_of
-from gpureport.comparison.told import NO_PRICE
+from gpureport.comparison.chain.step_groups import groups
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
+from gpureport.comparison.steps.steps import Verdict, steps_of
+from gpureport.comparison.verdicts.figure_evidence import NO_PRICE
 from gpureport.recording import Device, Work
 from tests.comparison.runs import compared, delta, level, sampled
-from tests.comparison.test_throughput import rates
+from tests.comparison.steps.test_throughput import rates
 
 ENERGY_PER_WORK = "energy_joules_per_1000_work"
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.comparison import dependence
-from gpureport.comparison.batch_means import BatchMeans, batch_means
-from gpureport.comparison.contrasts import within_runs
-from gpureport.comparison.gap_count import GapCount, gap_lengths
-from gpureport.comparison.mean_estimate import MeanEstimate, mean_estimate
-from gpureport.comparison.steady import settled
+from gpureport.comparison.statistics import dependence
+from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
+from gpureport.comparison.statistics.contrasts import within_runs
+from gpureport.comparison.statistics.gap_count import GapCount, gap_lengths
+from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
+from gpureport.comparison.steps.steady_state import settled
 from tests.comparison.processes import Process, autoregressive, processes
 
 IDLE = 5.0

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.comparison.comparability import Comparability, comparability
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.links import links
-from gpureport.comparison.sampled_run import SampledRun, sampled_run
-from gpureport.comparison.steps import Verdict
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.chain.step_pairs import links
+from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.verdicts.comparability import Comparability, comparability
 from gpureport.recording import Device, Recording, Source
 from tests.comparison.runs import delta, level, sampled
-from tests.importers.mlflow.test_mapping import read
-from tests.importers.neptune.reading import recordings
+from tests.importers.trackers.mlflow.test_mapping import read
+from tests.importers.trackers.neptune.reading import recordings
 
 DATA = Path(os.environ.get("GPUREPORT_TRACKERS", "/nowhere"))
 pytestmark = [

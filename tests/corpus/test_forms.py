@@ -8,13 +8,13 @@ import pytest
 
 from gpureport.errors import SourceError
 from gpureport.importers import Placement
-from gpureport.importers.base import HEAD_BYTES
-from gpureport.importers.delimited.pieces import head, pieces
-from gpureport.importers.nvidia_smi.forms.mixed import TEXT, Mixed
-from gpureport.importers.raw import RawFile
-from gpureport.importers.sources import BESIDE, IMPORTERS
+from gpureport.importers.decoding.pieces import head, pieces
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
+from gpureport.importers.protocol.importer import HEAD_BYTES
+from gpureport.importers.reading.sources import BESIDE, IMPORTERS
 from tests.importers.accounts import column, kept, seconds
-from tests.importers.logs import read
+from tests.importers.written_logs import read
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 FOLDER = CORPUS / "corpus"

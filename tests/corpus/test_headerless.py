@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from gpureport.importers.delimited import stamps
-from gpureport.importers.nvidia_smi import fields
-from gpureport.importers.nvidia_smi.headerless import is_headerless, suggest_columns
-from gpureport.importers.nvidia_smi.ticks import infer
+from gpureport.importers.logs.nvidia_smi.query import fields
+from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import infer
+from gpureport.importers.values import stamps
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent"))
 pytestmark = [

@@ -12,8 +12,8 @@ from gpureport import columns, read
 from gpureport.analysis import analyze
 from gpureport.errors import SourceError
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.nvidia_smi import fields
-from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
+from gpureport.importers.logs.nvidia_smi.query import fields
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.metrics import BY_NAME
 from gpureport.recording import Recording
 

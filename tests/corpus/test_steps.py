@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gpureport import analyze, read
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.sampled_run import SampledRun, sampled_run
-from gpureport.comparison.steps import Verdict
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.steps import Verdict
 
 CORPUS = Path(os.environ.get("GPUREPORT_CORPUS", "/nonexistent")) / "ab_pairs"
 pytestmark = [

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from gpureport.analysis import RULES, selection
-from gpureport.analysis.advice import paths
+from gpureport.analysis import RULES
+from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.advice.step import Step
-from gpureport.analysis.base import Rule
+from gpureport.analysis.engine import selection
+from gpureport.analysis.rules.rule import Rule
 from gpureport.cli.main import gpureport
 from gpureport.findings import Threshold
 from gpureport.metrics import METRICS, Metric, Scope
@@ -124,7 +125,7 @@ def advice_page() -> str:
     made = {kind for rule in RULES for kind in rule.kinds}
     rows = [
         (f"`{path.kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
-        for path in paths.PATHS
+        for path in steps_by_loss.PATHS
         if path.kind in made
     ]
     parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
@@ -132,7 +133,9 @@ def advice_page() -> str:
     for chapter, steps in CHAPTERS:
         parts.append(f"## {chapter}\n")
         for step in steps:
-            kinds = dict.fromkeys(path.kind for path in paths.PATHS if step.name in path.steps and path.kind in made)
+            kinds = dict.fromkeys(
+                path.kind for path in steps_by_loss.PATHS if step.name in path.steps and path.kind in made
+            )
             parts += _step_section(step, list(kinds))
     return "\n".join(parts).rstrip("\n") + "\n"
 

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-from gpureport.nightly.history import History
+from gpureport.nightly.history.history import History
 from tests.docs.test_pages import ROOT, blocks
-from tests.importers.logs import log
+from tests.importers.written_logs import log
 
 RECIPES = ROOT / "docs" / "how-to" / "ci"
 _DAY = 86_400

@@ -10,11 +10,11 @@ import pytest
 
 from gpureport import settings
 from gpureport.analysis import RULES
+from gpureport.checks.limit import parse
+from gpureport.checks.policy_file import stated
 from gpureport.cli.main import COMMANDS
-from gpureport.nightly.limit import parse
-from gpureport.nightly.policy_file import stated
-from gpureport.report.explained_recording import gpu_command
-from gpureport.report.host_logger import PROGRAM
+from gpureport.report.explain.explained_recording import gpu_command
+from gpureport.report.explain.host_logger import PROGRAM
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "sample_logs").rglob("*.md"))]

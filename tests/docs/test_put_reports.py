@@ -11,8 +11,8 @@ from socket import socket
 import pytest
 
 from tests.docs.test_pages import ROOT, blocks
-from tests.importers.logs import log
-from tests.importers.mlflow.stores import Made, database, monitored, run_id
+from tests.importers.trackers.mlflow.stores import Made, database, monitored, run_id
+from tests.importers.written_logs import log
 
 PAGE = ROOT / "docs" / "how-to" / "publish.md"
 RUN = Made(id=run_id(1), name="baseline", series=monitored(range(0, 100_000, 10_000)))

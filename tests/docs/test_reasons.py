@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpureport.importers import reasons
-from gpureport.importers.reasons import REASONS
+from gpureport.importers.protocol import reject_reasons
+from gpureport.importers.protocol.reject_reasons import REASONS
 
 ROOT = Path(__file__).parents[2]
 _TAKERS = {"drop", "reject", "_reject", "_reject_rows", "Rejected", "OddLine"}
@@ -23,7 +23,7 @@ def test_every_reason_is_in_the_table() -> None:
 
 def test_the_list_holds_every_constant() -> None:
     """No reason is left out of the list."""
-    constants = [value for name, value in vars(reasons).items() if name.isupper() and isinstance(value, str)]
+    constants = [value for name, value in vars(reject_reasons).items() if name.isupper() and isinstance(value, str)]
     assert sorted(constants) == sorted(REASONS)
 
 

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import RULES
+from gpureport.analysis.engine.selection import limits, settable
 from gpureport.analysis.results import GPU_TIME_CLASSES, MetricSummary
-from gpureport.analysis.selection import limits, settable
 from gpureport.cli.main import gpureport
-from gpureport.comparison.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
-from gpureport.comparison.groups import Group
-from gpureport.comparison.memory_fit import MemoryFit
-from gpureport.comparison.remaining import Remaining
-from gpureport.comparison.steps import Delta, Verdict
+from gpureport.comparison.across_runs.across_findings import BATCH_SIZE, GPU_KINDS, SCALING
+from gpureport.comparison.across_runs.memory_fit import MemoryFit
+from gpureport.comparison.chain.step_groups import Group
+from gpureport.comparison.steps.remaining_loss import Remaining
+from gpureport.comparison.steps.steps import Delta, Verdict
 from gpureport.findings import Answer, Check, ChecklistEntry, CheckOutcome
 from gpureport.metrics import METRICS
 from gpureport.quality import Quality

@@ -4,15 +4,15 @@ import random
 from functools import cache
 from pathlib import Path
 
-import gpureport.importers.base as importers
+import gpureport.importers.protocol.importer as importers
 from gpureport.errors import GpureportError
-from gpureport.importers.base import Placement
-from gpureport.importers.delimited.pieces import head
-from gpureport.importers.host import HostLog
-from gpureport.importers.raw import RawFile
+from gpureport.importers.decoding.pieces import head
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.logs.host import HostLog
+from gpureport.importers.protocol.importer import Placement
 from tests.fuzz.mutations import LARGEST, MUTATIONS
 
-CAPTURES = Path(__file__).parents[1] / "importers" / "host" / "captures"
+CAPTURES = Path(__file__).parents[1] / "importers" / "logs" / "host" / "captures"
 AROUND = (1_795_280_300_000_000, 1_795_280_420_000_000)
 FORMS: dict[str, tuple[str, ...]] = {
     "sadf -d": ("sadf_utc.csv", "sadf_epoch.csv", "sadf_local.csv"),

@@ -10,8 +10,8 @@ from pathlib import Path
 from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Placement, Reading, find
 from tests.fuzz import snapshots
-from tests.importers.logs import HEADER, log, row, stamp
-from tests.importers.nvidia_smi.forms.monitors import PUCVMET, csv, dmon, process_list
+from tests.importers.logs.nvidia_smi.forms.monitor_logs import PUCVMET, csv, dmon, process_list
+from tests.importers.written_logs import HEADER, log, row, stamp
 
 QUERY = "query"
 """The form of CSV of `--query-gpu`."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpureport.errors import GpureportError
 from gpureport.importers import Labels, Placement, Reading, find
-from gpureport.importers.mapping import MappedColumn, Mapping
+from gpureport.importers.protocol.column_map import MappedColumn, Mapping
 from tests.fuzz.mutations import LARGEST, MUTATIONS
 from tests.importers import neighbours
 

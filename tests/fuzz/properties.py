@@ -10,17 +10,22 @@ from typing import NoReturn
 from xml.etree import ElementTree as ET
 
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.cost import cost
-from gpureport.analysis.prices import Prices
+from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.prices import Prices
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.sampled_run import SampledRun, sampled_run
-from gpureport.comparison.steps import steps_of
+from gpureport.checks import check_json, checking
+from gpureport.checks.policy import Policy
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
+from gpureport.comparison.steps.steps import steps_of
 from gpureport.metrics import BY_NAME
-from gpureport.nightly import check_json, checking, exports, tonight
-from gpureport.nightly.policy import Policy
+from gpureport.nightly.history import tonight
+from gpureport.nightly.site import exports
 from gpureport.recording import Recording
-from gpureport.report import FORMATS, analysis_json, build, comparison_json, comparison_text, comparison_view, render
+from gpureport.report import FORMATS, build, render
+from gpureport.report.formats.json import analysis_json, comparison_json
+from gpureport.report.formats.text import comparison_text
+from gpureport.report.sections.comparison import comparison_view
 from tests.fuzz.recordings import recording
 
 ONE_IN = {".json": 1, ".md": 1, ".prom": 1, ".xml": 1, ".txt": 3, ".svg": 10, ".html": 20, ".png": 200, ".pdf": 200}

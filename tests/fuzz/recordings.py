@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.metrics import BY_NAME, METRICS, Metric, MetricKind
-from gpureport.paces import of as pace_of
 from gpureport.quality import AbsentCells, ClockStep, LogEvent, LogGap, Quality, Rejected, gap_seconds
 from gpureport.recording import (
     METRIC_TYPES,
@@ -25,6 +24,7 @@ from gpureport.recording import (
     arranged,
     no_training,
 )
+from gpureport.sampling_rate import of as pace_of
 
 Floats = npt.NDArray[np.float64]
 Stamps = npt.NDArray[np.int64]

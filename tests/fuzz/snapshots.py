@@ -1,6 +1,6 @@
 """Logs of nvidia-smi's tables, of the text of `-q` and of its XML, and what to damage them with."""
 
-from tests.importers.nvidia_smi.forms.outputs import (
+from tests.importers.logs.nvidia_smi.forms.outputs import (
     INSTANCES,
     OLD,
     asctime,

@@ -23,7 +23,7 @@ device = "gpu:1"
 metric = "host_memory_used_bytes"
 unit = "MiB"
 """
-CAPTURES = tuple(sorted(Path(__file__).parent.glob("*/captures/*")))
+CAPTURES = tuple(sorted(Path(__file__).parent.glob("logs/*/captures/*")))
 """Files that gpustat and nvitop wrote, asked about a stand-in of NVML."""
 
 

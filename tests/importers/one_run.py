@@ -10,9 +10,9 @@ from math import ceil
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from tests.importers.mlflow import stores
-from tests.importers.neptune import dumps, folders
-from tests.importers.neptune.schedule import GIB, Schedule
+from tests.importers.trackers.mlflow import stores
+from tests.importers.trackers.neptune import dumps, folders
+from tests.importers.trackers.neptune.schedule import GIB, Schedule
 
 SECONDS = 1560.0
 """Length of the run; its GPUs work at its end."""

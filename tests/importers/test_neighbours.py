@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
 from gpureport.importers import BESIDE, IMPORTERS, Labels, Placement, Reading, find
-from gpureport.importers.mapping import read as read_map
+from gpureport.importers.protocol.column_map import read as read_map
 from gpureport.recording import Recording
-from tests.importers import logs, neighbours
+from tests.importers import neighbours, written_logs
 from tests.importers.accounts import kept
 
 ROWS: dict[str, tuple[str, Callable[[int], str], int]] = {
@@ -74,7 +74,7 @@ def test_no_form_is_taken_for_two(form: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [logs.log(), "timestamp,cpu_percent\n2026-03-14T09:00:00,5\n", "{}\n", "[1, 2]\n", "a,b\n1,2\n"]
+    "text", [written_logs.log(), "timestamp,cpu_percent\n2026-03-14T09:00:00,5\n", "{}\n", "[1, 2]\n", "a,b\n1,2\n"]
 )
 def test_other_files_are_none_of_them(text: str) -> None:
     """Neither a log of nvidia-smi nor any JSON or table is taken for a neighbour's."""

@@ -25,7 +25,7 @@ from gpureport.findings import Interval
 from gpureport.importers import Placement
 from gpureport.recording import Recording
 from gpureport.report import build, render
-from gpureport.report.terms import KINDS
+from gpureport.report.wording.terms import KINDS
 from tests.importers import one_run
 
 UTILISATION = "gpu_utilization_ratio"

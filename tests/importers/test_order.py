@@ -15,8 +15,8 @@ from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, fi
 from gpureport.quality import Rejected
 from gpureport.recording import Recording
 from gpureport.store import Store
-from tests.importers.logs import HEADER, log, read_text, row
 from tests.importers.two_writers import Line, interleaved, raced
+from tests.importers.written_logs import HEADER, log, read_text, row
 
 UUIDS = [f"GPU-00000000-0000-0000-0000-00000000000{gpu}" for gpu in range(8)]
 BOUNDED = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -123,7 +123,7 @@ def test_a_second_writer_met_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     """Rows handed on before the second writer was met get its name in the end, in memory and in the store."""
     content = interleaved([writer(1, 0, 900), writer(2, 500.37, 400, celsius=9)])
     whole = read_text(tmp_path, content)
-    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (3000,))
+    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (3000,))
     monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 50)
     pieced = read_text(tmp_path, content)
     assert [device.id for device in pieced.run.devices] == ["writer_1/gpu:0", "writer_2/gpu:0"]
@@ -238,7 +238,7 @@ def test_a_clock_set_back_moves_all_gpus(tmp_path: Path, monkeypatch: pytest.Mon
     rows = [row(second - (33 if second >= 250 else 0), gpu) for second in range(500) for gpu in range(2)]
     content = "\n".join([HEADER, *rows, ""])
     whole = read_text(tmp_path, content)
-    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (3000,))
+    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (3000,))
     pieced = read_text(tmp_path, content)
     assert pieced.run == whole.run
     assert pieced.series.equals(whole.series)
@@ -248,7 +248,7 @@ def test_a_clock_set_back_moves_all_gpus(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_clean_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where stamps rise, nothing is surveyed."""
-    monkeypatch.setattr("gpureport.importers.survey.survey", None)
+    monkeypatch.setattr("gpureport.importers.ordering.backward_survey.survey", None)
     assert read_text(tmp_path, log(300, gpus=4)).run.quality.rows_kept == 1200
 
 

@@ -8,12 +8,12 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, together
-from gpureport.importers.continuity import gaps
-from gpureport.importers.reasons import TWICE
+from gpureport.importers.merging.device_gaps import gaps
+from gpureport.importers.protocol.reject_reasons import TWICE
 from gpureport.quality import LogGap, Rejected
 from gpureport.recording import Recording
 from gpureport.store import Store
-from tests.importers.logs import stamp
+from tests.importers.written_logs import stamp
 
 STARTED = 1_773_478_800_000_000
 HEADER = "timestamp, index, utilization.gpu [%], power.draw [W]"

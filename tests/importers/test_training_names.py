@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.importers.tracked_metrics import Metric, table, work
+from gpureport.importers.trackers.tracked_metrics import Metric, table, work
 from gpureport.training_names import Role, evaluation, recognised, throughput
 
 

@@ -8,7 +8,7 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.importers import Labels, Placement, Reading, find
 from gpureport.recording import Recording
-from tests.importers.logs import stamp
+from tests.importers.written_logs import stamp
 
 _HEADER = (
     "timestamp, index, name, utilization.gpu [%], memory.used [MiB], memory.total [MiB], temperature.gpu, "

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.nightly.figures import FIGURES, Figure
-from gpureport.nightly.night import Night, Params, Part
+from gpureport.nightly.history.figures import FIGURES, Figure
+from gpureport.nightly.history.night import Night, Params, Part
 
 FIRST = date(2026, 1, 1)
 USUAL: Mapping[str, tuple[float, float]] = {

@@ -6,16 +6,16 @@ from pathlib import Path
 
 from gpureport import settings
 from gpureport.analysis import RULES, analyze
-from gpureport.analysis.cost import cost
-from gpureport.analysis.prices import Prices, Rate
+from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.noise import Noise
-from gpureport.comparison.sampled_run import SampledRun
+from gpureport.checks.against_baseline import against
+from gpureport.checks.checking import Checked, checks, step_of
+from gpureport.checks.policy import Policy
+from gpureport.checks.policy_file import stated
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
-from gpureport.nightly.against_baseline import against
-from gpureport.nightly.checking import Checked, checks, step_of
-from gpureport.nightly.policy import Policy
-from gpureport.nightly.policy_file import stated
 from gpureport.recording import Recording
 
 TODAY = date(2026, 11, 21)

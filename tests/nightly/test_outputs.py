@@ -6,8 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from gpureport.checks import check_json, junit, result, summary
 from gpureport.findings import Check, CheckOutcome
-from gpureport.nightly import check_json, exports, junit, result, summary
+from gpureport.nightly.site import exports
 from tests.comparison.runs import level, sampled
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred\x00 \u202e\nnext $\\frac{x$"

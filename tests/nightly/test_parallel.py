@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.nightly.history import History
-from gpureport.nightly.night import Night
+from gpureport.nightly.history.history import History
+from gpureport.nightly.history.night import Night
 from gpureport.store import writing
 from tests.nightly.made import night, part
 from tests.store.forking import ROOT
@@ -109,7 +109,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
 @pytest.mark.stress
 def test_a_killed_command(tmp_path: Path) -> None:
     """Killed at any moment, the command leaves a history without this night or with it, and whole pages."""
-    from tests.importers.logs import log  # noqa: PLC0415 - here alone
+    from tests.importers.written_logs import log  # noqa: PLC0415 - here alone
 
     (tmp_path / "gpu.csv").write_text(log(120))
     command = [sys.executable, "-m", "gpureport", "nightly", "gpu.csv", "--site", "site", "--date", "2026-03-01"]

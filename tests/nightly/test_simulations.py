@@ -8,11 +8,11 @@ import pytest
 
 from gpureport import read
 from gpureport.analysis import analyze
-from gpureport.cli.measuring import measured
-from gpureport.nightly.history import History
-from gpureport.nightly.night import Night, Part
-from gpureport.nightly.tonight import measured as kept
-from gpureport.nightly.trend import trends
+from gpureport.cli.runs.measuring import measured
+from gpureport.nightly.changes.trend import trends
+from gpureport.nightly.history.history import History
+from gpureport.nightly.history.night import Night, Part
+from gpureport.nightly.history.tonight import measured as kept
 from tests.benchmarks import nightly
 from tests.nightly.made import day
 from tests.truth import suite

@@ -9,10 +9,10 @@ import pytest
 from gpureport.errors import SourceError
 from gpureport.publishing import publish
 from tests.cli.program import Program, program
-from tests.importers.mlflow.servers import Reply, answering
-from tests.importers.mlflow.stores import Made, database, folder, monitored, run_id
-from tests.importers.mlflow.test_mapping import TICKS, read
-from tests.importers.mlflow.test_safety import state
+from tests.importers.trackers.mlflow.servers import Reply, answering
+from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
+from tests.importers.trackers.mlflow.test_mapping import TICKS, read
+from tests.importers.trackers.mlflow.test_safety import state
 
 RUN = Made(id=run_id(1), name="baseline", series=monitored(TICKS))
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.analysis.results import Analysis, DeviceStatistics, GpuTime, MetricSummary, Phase
 from gpureport.columns import FloatArray
-from gpureport.comparison.sampled_run import SampledRun
+from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.findings import (
     Confidence,
     Evidence,

@@ -6,8 +6,9 @@ from dataclasses import replace
 from gpureport.findings import Finding
 from gpureport.quality import AbsentCells, LogEvent, Rejected
 from gpureport.recording import Work
-from gpureport.report import build, display
-from gpureport.report.model import Report
+from gpureport.report import build
+from gpureport.report.model.content import Report
+from gpureport.report.wording import display
 from tests.report import examples
 
 TEXTS = {

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
-from gpureport.report import display, loss, terms
+from gpureport.report.sections.findings import loss
+from gpureport.report.wording import display, terms
 
 LAST = "last step"
 """Whose a figure of a sentence or a tile is."""

@@ -10,9 +10,12 @@ from gpureport.analysis import RULES, analyze
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Outcome
-from gpureport.report import analysis_json, build, html, markdown, terminal
-from gpureport.report import json as report_json
-from gpureport.report.model import Report
+from gpureport.report import build
+from gpureport.report.formats import html
+from gpureport.report.formats.json import analysis_json
+from gpureport.report.formats.json import json as report_json
+from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.model.content import Report
 from tests.builders import recording, steps
 
 KINDS = [kind for rule in RULES for kind in rule.kinds]

@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 import gpureport
-from gpureport.report import build, display, render, series
-from gpureport.report.model import Report
-from tests.report import samples
+from gpureport.report import build, render
+from gpureport.report.model.content import Report
+from gpureport.report.samples import series
+from gpureport.report.wording import display
+from tests.report import sample_reports
 from tests.report.openmetrics_text import read
 
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:[.:]\d+)*")
@@ -87,10 +89,10 @@ def shown(content: Report, extension: str) -> str:
 
 
 @pytest.mark.parametrize("extension", [".html", ".md", ".txt", ".xml"])
-@pytest.mark.parametrize("name", samples.SETS)
+@pytest.mark.parametrize("name", sample_reports.SETS)
 def test_no_format_has_a_number_of_its_own(name: str, extension: str) -> None:
     """Every number a person reads is one of the content, digit by digit, or counts what is listed."""
-    content = samples.report_on(samples.SETS[name], price=2.0)
+    content = sample_reports.report_on(sample_reports.SETS[name], price=2.0)
     told = set().union(*map(numbers, strings(json.loads(render(content, ".json")))))
     if extension == ".html" and (packed := series.embed(content.timeline)):
         # how many samples the page holds, and how much its charts round them
@@ -101,10 +103,10 @@ def test_no_format_has_a_number_of_its_own(name: str, extension: str) -> None:
 
 
 @pytest.mark.parametrize("extension", [".html", ".md", ".txt"])
-@pytest.mark.parametrize("name", samples.SETS)
+@pytest.mark.parametrize("name", sample_reports.SETS)
 def test_every_format_shows_the_key_figures(name: str, extension: str) -> None:
     """Tiles, shares by class, findings with their loss, and steps stand in each format as the content words them."""
-    content = samples.report_on(samples.SETS[name], price=2.0)
+    content = sample_reports.report_on(sample_reports.SETS[name], price=2.0)
     text = " ".join(plain(shown(content, extension)).split())
     wanted = [tile.value for tile in content.tiles]
     wanted += [part.text for bar in content.gpu_time if bar.whole for part in bar.parts]
@@ -114,10 +116,10 @@ def test_every_format_shows_the_key_figures(name: str, extension: str) -> None:
     assert [entry for entry in wanted if plain(entry) not in text] == []
 
 
-@pytest.mark.parametrize("name", samples.SETS)
+@pytest.mark.parametrize("name", sample_reports.SETS)
 def test_words_are_the_values_rounded(name: str) -> None:
     """Shares by class, losses, figures of GPUs and intervals are worded to within half of the last digit shown."""
-    content = samples.report_on(samples.SETS[name], price=2.0)
+    content = sample_reports.report_on(sample_reports.SETS[name], price=2.0)
     wrong: list[object] = []
     for bar in content.gpu_time:
         total = sum(part.seconds for part in bar.parts)

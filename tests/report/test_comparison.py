@@ -6,16 +6,19 @@ from dataclasses import replace
 import numpy as np
 
 from gpureport.analysis.results import Phase
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.sampled_run import sampled_run
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import sampled_run
 from gpureport.findings import Interval
 from gpureport.recording import Work
-from gpureport.report import comparison_json, comparison_text, comparison_view, difference, step_charts, step_figures
-from gpureport.report.comparison_view import ComparisonView
-from gpureport.report.display import GAP, relative
-from gpureport.report.lines import Page
-from gpureport.report.parts import Cell, Row, Table
-from gpureport.report.text_tables import grid
+from gpureport.report.formats.json import comparison_json
+from gpureport.report.formats.text import comparison_text
+from gpureport.report.formats.text.text_tables import grid
+from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.sections.comparison import comparison_view, step_charts, step_figures
+from gpureport.report.sections.comparison.comparison_view import ComparisonView
+from gpureport.report.wording import difference
+from gpureport.report.wording.display import GAP, relative
+from gpureport.report.wording.text_lines import Page
 from tests.report import examples
 from tests.report.conftest import HOSTILE
 

@@ -10,8 +10,8 @@ from gpureport.findings import NotJudged, Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
 from gpureport.report import FORMATS, build, render
-from gpureport.report.display import GAP
-from gpureport.report.model import Report
+from gpureport.report.model.content import Report
+from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples
 

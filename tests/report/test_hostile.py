@@ -12,8 +12,9 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from gpureport.report import FORMATS, display, render
-from gpureport.report.model import Report
+from gpureport.report import FORMATS, render
+from gpureport.report.model.content import Report
+from gpureport.report.wording import display
 from tests.report import hostile
 from tests.report.hostile import PLAIN, TEXTS, visible
 from tests.report.openmetrics_text import read

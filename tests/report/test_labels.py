@@ -7,17 +7,20 @@ from dataclasses import asdict
 import pytest
 
 import gpureport
-from gpureport.importers.base import Labels
+from gpureport.importers.protocol.importer import Labels
 from gpureport.recording import Work
-from gpureport.report import build, comparison_text, comparison_view, render, terms
-from gpureport.report.display import GAP
-from gpureport.report.explained_classes import KINDS
-from gpureport.report.model import Report
-from tests.report import examples, labelled, samples
+from gpureport.report import build, render
+from gpureport.report.explain.explained_classes import KINDS
+from gpureport.report.formats.text import comparison_text
+from gpureport.report.model.content import Report
+from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.wording import terms
+from gpureport.report.wording.display import GAP
+from tests.report import examples, labelled, sample_reports
 from tests.report.test_agreement import shown
 
 _CHAINS: dict[str, list[tuple[str, str | None, Work]]] = {
-    "three steps": [(folder, None, Work(amount=1000, unit="steps")) for folder in samples.CHAIN],
+    "three steps": [(folder, None, Work(amount=1000, unit="steps")) for folder in sample_reports.CHAIN],
     "three steps of three runs": [
         (f"recorded/training_steps/{step}/{run}", step, Work(amount=32768, unit="images"))
         for step in ("1-starved", "2-more-workers", "3-pinned-memory")
@@ -30,7 +33,7 @@ _CHAINS: dict[str, list[tuple[str, str | None, Work]]] = {
     ],
 }
 _SINGLE = sorted(
-    str(path.parent.relative_to(samples.SAMPLES)) for path in samples.SAMPLES.glob("**/expected.json")
+    str(path.parent.relative_to(sample_reports.SAMPLES)) for path in sample_reports.SAMPLES.glob("**/expected.json")
     if "recorded" not in path.parts
 )  # fmt: skip
 _EXTENSIONS = (".json", ".md", ".html", ".txt")
@@ -40,7 +43,7 @@ def _chain(name: str) -> list[examples.Pair]:
     """Return the runs of a chain of steps, with their work."""
     found = []
     for folder, step, work in _CHAINS[name]:
-        (recording,) = gpureport.read(samples.SAMPLES / folder, labels=Labels(name=folder, step=step, work=work))
+        (recording,) = gpureport.read(sample_reports.SAMPLES / folder, labels=Labels(name=folder, step=step, work=work))
         found.append((recording, gpureport.analyze(recording)))
     return found
 
@@ -63,8 +66,8 @@ def _figures(content: Report, steps: list[str]) -> list[labelled.Labelled]:
 @pytest.mark.parametrize("folder", _SINGLE)
 def test_one_label_has_one_figure_in_a_run(folder: str) -> None:
     """Tiles, headline, bars, tables and sentences of every sample log; no finding lost more than the class it is in."""
-    content = samples.report_on([folder])
-    (recording, _), *others = samples.runs(folder)
+    content = sample_reports.report_on([folder])
+    (recording, _), *others = sample_reports.runs(folder)
     assert others == []
     found = _figures(content, [recording.run.name])
     assert len({each.label for each in found}) >= 4

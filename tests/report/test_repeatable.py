@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from gpureport.report import FORMATS
-from tests.report import samples
+from tests.report import sample_reports
 
 _SEEDS = ("0", "1", "4242")
 
@@ -15,7 +15,7 @@ def written(folder: Path, seed: str) -> dict[str, bytes]:
     """Return every format of one command, made by a process of its own."""
     names = [f"report{extension}" for extension in sorted(FORMATS)] + ["metrics.txt"]
     outputs = [part for name in names for part in ("-o", str(folder / name))]
-    sources = [str(samples.SAMPLES / name) for name in samples.CHAIN]
+    sources = [str(sample_reports.SAMPLES / name) for name in sample_reports.CHAIN]
     environment = {**os.environ, "PYTHONHASHSEED": seed, "SOURCE_DATE_EPOCH": "1700000000", "TZ": f"UTC{seed[0]}"}
     command = [sys.executable, "-m", "gpureport", "report", *sources, *outputs, "--title", "steps"]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

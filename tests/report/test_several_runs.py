@@ -5,9 +5,11 @@ from dataclasses import replace
 from gpureport.analysis.results import Analysis
 from gpureport.findings import Finding
 from gpureport.recording import Recording, Work
-from gpureport.report import build, html, markdown, terminal
-from gpureport.report.display import GAP
-from gpureport.report.model import Report
+from gpureport.report import build
+from gpureport.report.formats import html
+from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.model.content import Report
+from gpureport.report.wording.display import GAP
 from tests.report import examples
 
 GAPS = tuple(examples.idle_gap(f"gpu:{gpu}", at, at + 20) for gpu in (0, 1) for at in (100, 200, 300))

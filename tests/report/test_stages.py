@@ -5,9 +5,9 @@ import json
 from gpureport import report
 from gpureport.analysis import analyze
 from gpureport.recording import Recording
-from gpureport.report import analysis_json
-from gpureport.report.model import Report
-from tests.analysis.test_stages import staged
+from gpureport.report.formats.json import analysis_json
+from gpureport.report.model.content import Report
+from tests.analysis.job.test_stages import staged
 from tests.builders import steps
 
 STAGES = staged(*["preprocessing"] * 6, *["train <b>"] * 12, util=[*steps((0, 6), (90, 12))])

@@ -7,15 +7,18 @@ import pyarrow as pa
 import pytest
 
 from gpureport import columns
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.measures import PER_WORK
-from gpureport.comparison.step_means import per_work_mean
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.chain.step_means import per_work_mean
+from gpureport.comparison.steps.step_figures import PER_WORK
 from gpureport.recording import METRIC_TYPES, Work
-from gpureport.report import build, comparison_view, display, markdown, step_figures, step_table, terminal
-from gpureport.report.comparison_parts import ComparisonPart
-from gpureport.report.display import GAP
-from gpureport.report.model import Report
-from gpureport.report.parts import Table
+from gpureport.report import build
+from gpureport.report.formats.text import markdown, terminal
+from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.content import Report
+from gpureport.report.model.parts import Table
+from gpureport.report.sections.comparison import comparison_view, step_figures, step_table
+from gpureport.report.wording import display
+from gpureport.report.wording.display import GAP
 from tests.comparison.runs import sampled
 from tests.report import examples
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from tests.importers.nvidia_smi.forms.outputs import WIDE, Reading, document, table
+from tests.importers.logs.nvidia_smi.forms.outputs import WIDE, Reading, document, table
 
 _CLOCKS = 4
 """Clocks a document lists; a real one lists a hundred and more."""

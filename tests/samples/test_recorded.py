@@ -17,14 +17,14 @@ import pytest
 import gpureport
 from gpureport import columns
 from gpureport.analysis.results import Analysis
-from gpureport.comparison.comparing import compare
-from gpureport.comparison.sampled_run import sampled_run
-from gpureport.comparison.steps import Verdict
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.steps.sampled_run import sampled_run
+from gpureport.comparison.steps.steps import Verdict
 from gpureport.findings import Finding
 from gpureport.importers import Placement, Selection
 from gpureport.recording import HOST, Recording, Work
-from gpureport.report import comparison_view
-from gpureport.report.display import GAP
+from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.wording.display import GAP
 
 RECORDED = Path(__file__).parents[2] / "sample_logs" / "recorded"
 FORMS = sorted(path for path in (RECORDED / "forms").iterdir() if path.suffix != ".json")

@@ -160,7 +160,7 @@ def _run(orders: Sequence[Order]) -> list[Ended]:
 def serve() -> None:
     """Import everything an ingest needs, then take orders until there are no more."""
     from gpureport import importers  # noqa: PLC0415 - in the forking process alone
-    from gpureport.cli import ingest, runs  # noqa: PLC0415 - as above
+    from gpureport.cli.commands import ingest, runs  # noqa: PLC0415 - as above
     from gpureport.store import parquet  # noqa: PLC0415 - as above
 
     del importers, ingest, runs

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
 from gpureport.recording import Recording
 from gpureport.store import Store
-from tests.importers.logs import HEADER, row
+from tests.importers.written_logs import HEADER, row
 
 SCALE = int(os.environ.get("GPUREPORT_TRIALS", "1"))
 """How many times more trials are made than in an ordinary run of the tests."""

@@ -19,7 +19,7 @@ from gpureport.errors import SourceError, StoreError
 from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
 from gpureport.recording import Work
 from gpureport.store import Entry, Store, run_json
-from tests.importers.logs import HEADER, log, row
+from tests.importers.written_logs import HEADER, log, row
 
 HOST = "timestamp,cpu_percent\n" + "".join(f"2026-03-14T09:00:{second:02d}.500,{second}\n" for second in range(20))
 LABELS = Labels(step="b", params=(("batch", "64"),), tags=(("team", "x"),), work=Work(amount=10, unit="steps"))
@@ -51,7 +51,7 @@ def test_what_went_in_comes_out(tmp_path: Path) -> None:
 
 def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run written in many row groups, in small pieces, is the same; none holds two devices."""
-    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (500,))
+    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
     monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
     store = Store(tmp_path / "store")
     entry = stored(store, tmp_path / "a", log(50, gpus=3))
@@ -65,7 +65,7 @@ def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 def test_a_column_named_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown column that a header in the middle of a long log names is in the file, null before."""
-    monkeypatch.setattr("gpureport.importers.delimited.pieces.pieces.__defaults__", (500,))
+    monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
     monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
     text = log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(second)}, odd" for second in range(40, 60)), ""])
     store = Store(tmp_path / "store")

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.facts import Facts
-from gpureport.analysis.job_params import Setting, has_worker_per_core
+from gpureport.analysis.advice.run_facts import Facts
+from gpureport.analysis.job.job_params import Setting, has_worker_per_core
 
 _IDLE_CPU = 0.50
 """Median use below which most cores do nothing; where it is not known, the step asks for it."""

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis import answering, growing_memory, wording
-from gpureport.analysis.advice.facts import CPU, UTILISATION, Facts
+from gpureport.analysis.advice.run_facts import CPU, UTILISATION, Facts
+from gpureport.analysis.detectors.memory import leak_headroom
 from gpureport.analysis.results import DeviceStatistics
+from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised
@@ -87,7 +88,7 @@ def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
     if run.facts.gpu_memory is None:
         fields = (_USED, "gpu_memory_total_bytes")
         reason = "GPU memory in use, or its size, was not recorded"
-        return _entry(item, Practice.CANNOT_JUDGE, reason, answering.recording(fields))
+        return _entry(item, Practice.CANNOT_JUDGE, reason, missing_metrics.recording(fields))
     if run.facts.preallocated is True:
         return _entry(item, Practice.CANNOT_JUDGE, _PREALLOCATED, _LOG_NEED)
     if run.facts.preallocated is None and (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST:
@@ -103,7 +104,7 @@ def _memory(run: _Run) -> ChecklistEntry:
     if _LEAK in run.found:
         return _entry(MEMORY, Practice.WORTH_TRYING, "memory keeps growing: see what the finding on it advises")
     peak = run.facts.gpu_memory or 0.0
-    filled = f"the fullest GPU reached {wording.percent(peak)} of its memory"
+    filled = f"the fullest GPU reached {phrases.percent(peak)} of its memory"
     if not _roomy(run, peak):
         return _entry(MEMORY, Practice.DONE, filled)
     return _entry(MEMORY, Practice.WORTH_TRYING, f"{filled}: there is room for a larger batch or model")
@@ -139,7 +140,7 @@ def _together(run: _Run) -> ChecklistEntry:
     if absent:
         names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
         reason = f"no use of the {names} was recorded, so nothing tells where a wait comes from"
-        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, answering.recording(absent))
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, missing_metrics.recording(absent))
     thin = next((entry for entry in run.unjudged if entry.kind == "cpu_bound"), None)
     if thin:
         return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.reason, thin.recording)
@@ -166,14 +167,14 @@ def _batch(run: _Run) -> ChecklistEntry:
         return unknown
     if _LEAK in run.found:
         reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, growing_memory.RECORDING)
+        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, leak_headroom.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
-        reason = f"only {wording.percent(1 - peak)} of the memory was never used: no full step to a larger one"
+        reason = f"only {phrases.percent(1 - peak)} of the memory was never used: no full step to a larger one"
         return _entry(BATCH, Practice.DONE, reason)
     low = run.found & {"hollow_util", "underutilised", "low_util_cause_unknown"}
     why = f", and GPUs did little of what they could ({', '.join(sorted(low))})" if low else ""
-    reason = f"{wording.percent(1 - peak)} of the memory was never used{why}"
+    reason = f"{phrases.percent(1 - peak)} of the memory was never used{why}"
     return _entry(BATCH, Practice.WORTH_TRYING, reason)
 
 

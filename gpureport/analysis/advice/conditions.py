@@ -1,6 +1,6 @@
 """Preconditions of the steps, looked up in a recording. Limits are judgement: between two there is no telling."""
 
-from gpureport.analysis.advice.facts import Facts
+from gpureport.analysis.advice.run_facts import Facts
 from gpureport.analysis.advice.step import Condition
 
 _TENSOR_CORES = (7, 0)

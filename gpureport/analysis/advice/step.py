@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpureport.analysis.advice.applied_checks import AppliedCheck
-from gpureport.analysis.advice.facts import Facts
+from gpureport.analysis.advice.run_facts import Facts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

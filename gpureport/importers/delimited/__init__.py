@@ -1,1 +1,5 @@
-"""Delimited text with a header, read in pieces: what the importers of CSV-like logs share."""
+"""Lines of delimited text to typed columns by the layout that a header declares.
+
+Imports `decoding` and `values`.
+What only nvidia-smi writes belongs to its importer, not here.
+"""

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
-from gpureport.importers.delimited.cells import Column, extra_name
+from gpureport.importers.values.cells import Column, extra_name
 
 STAMP = "timestamp"
 """Target of the column that holds the time."""

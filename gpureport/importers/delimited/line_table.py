@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.pieces import Piece
 
 _ASCII = 127
 _IN_HEADERS = re.compile(rb"timestamp")

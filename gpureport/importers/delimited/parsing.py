@@ -12,10 +12,10 @@ from itertools import chain
 
 import numpy as np
 
+from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.lines import Lines
-from gpureport.importers.delimited.parts import Dialect, LineKind, OddLine, Parsed
-from gpureport.importers.delimited.pieces import Piece
+from gpureport.importers.delimited.line_sorting import Lines
+from gpureport.importers.delimited.row_sections import Dialect, LineKind, OddLine, Parsed
 from gpureport.importers.delimited.tables import TableReader
 
 _WORKERS = 4

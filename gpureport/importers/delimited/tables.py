@@ -7,11 +7,11 @@ import pyarrow as pa
 from pyarrow import csv
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.delimited import absolute_stamps, stamps
-from gpureport.importers.delimited.cells import CellReader, Decoded
 from gpureport.importers.delimited.layout import Layout
-from gpureport.importers.delimited.parts import Section
-from gpureport.importers.reasons import MALFORMED, TORN
+from gpureport.importers.delimited.row_sections import Section
+from gpureport.importers.protocol.reject_reasons import MALFORMED, TORN
+from gpureport.importers.values import absolute_stamps, stamps
+from gpureport.importers.values.cells import CellReader, Decoded
 
 _MANY = 0.05
 """Share of distinct texts among the cells of a column above which a dictionary of them costs more than it saves.

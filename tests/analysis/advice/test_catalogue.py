@@ -5,12 +5,12 @@ import re
 import pytest
 
 from gpureport.analysis import RULES
-from gpureport.analysis.advice import paths
+from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
-from gpureport.analysis.advice.facts import Facts
-from gpureport.analysis.advice.paths import PATHS, of_kind
+from gpureport.analysis.advice.run_facts import Facts
 from gpureport.analysis.advice.step import Step
-from gpureport.report import terms
+from gpureport.analysis.advice.steps_by_loss import PATHS, of_kind
+from gpureport.report.wording import terms
 
 KINDS = [kind for rule in RULES for kind in rule.kinds]
 _GENERAL = {"data_parallel", "other_framework"}
@@ -58,7 +58,7 @@ def test_the_cause_decides() -> None:
     assert "find_hung_rank" not in of_kind("hollow_util")
     assert of_kind("hw_throttle", "power brake") == ("power_supply",)
     for kind in {path.kind for path in PATHS}:
-        *first, last = paths.causes(kind)
+        *first, last = steps_by_loss.causes(kind)
         assert last.causes == ()
         assert all(path.causes for path in first)
 

@@ -1,7 +1,7 @@
 """Columns that a header declares, each under a name of its own."""
 
-from gpureport.importers.delimited.cells import Column
 from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.values.cells import Column
 
 
 def declared(*headings: str) -> Layout:

@@ -4,10 +4,10 @@ from itertools import count
 
 import pytest
 
+from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.parsing import Parser
-from gpureport.importers.delimited.pieces import Piece
-from gpureport.importers.nvidia_smi.lines import QueryGpuDialect
-from tests.importers.logs import HEADER, row
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from tests.importers.written_logs import HEADER, row
 
 ROWS = [row(second) for second in range(400)]
 OTHER = "timestamp, index, utilization.gpu [%]"

@@ -1,0 +1,196 @@
+"""What a run tells that decides which advice fits; None is always: the recording does not tell."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gpureport import gpus
+from gpureport.analysis.job import job_params, precision_params
+from gpureport.analysis.job.job_params import JobParams, Setting
+from gpureport.analysis.results import DeviceStatistics, MetricSummary
+from gpureport.findings import Finding
+from gpureport.metrics import Scope
+from gpureport.recording import Run
+
+UTILISATION = "gpu_utilization_ratio"
+CPU = "cpu_utilization_ratio"
+_BUSIEST = "cpu_busiest_core_ratio"
+_IOWAIT = "cpu_iowait_ratio"
+_HOST_MEMORY = "host_memory_used_ratio"
+_LINK, _LIMITED = "pcie_degraded", "power_limited"
+_LANES, _COMMON_GENERATION, _HALF = 16.0, 4.0, 0.5
+"""Lanes of a full link, and the generation above which none of a GPU of unknown model is asked for."""
+_HOST_USED, _HOST_TOTAL = "host_memory_used_bytes", "host_memory_total_bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What preconditions of advice are held against.
+
+    Attributes:
+        gpus: how many GPUs the run had.
+        gpus_a_machine: how many of them one machine had at most.
+        compute_capability: the lowest among the GPUs whose model is known and listed.
+        gpu_used: mean utilisation of the GPUs, as a ratio.
+        gpu_memory: share of the memory that the fullest GPU filled: of what a job can get where a finding says it,
+            else of the memory installed.
+        preallocated: whether a framework took the memory at once, so that its use says nothing.
+        cpu_used: median use of the CPU, as a ratio.
+        busiest_core: median use of the busiest core.
+        host_memory: share of the host's memory in use, 95 % of the time at most.
+        reduced_precision: whether params say that arithmetic is done in 16 bits or fewer.
+        setup: what params and tags say of the loader, the machine and the training loop.
+        reduced_links: GPUs whose PCIe link runs below its highest generation or width under load.
+        full_links: GPUs of which it is known that theirs does not.
+        link_reduced: the same of the GPUs of one finding.
+        power_limit_reached: whether a GPU with a lowered power limit comes near it.
+    """
+
+    gpus: int
+    gpus_a_machine: int = 1
+    compute_capability: tuple[int, int] | None = None
+    gpu_used: float | None = None
+    gpu_memory: float | None = None
+    preallocated: bool | None = None
+    cpu_used: float | None = None
+    busiest_core: float | None = None
+    host_memory: float | None = None
+    reduced_precision: bool | None = None
+    setup: JobParams = job_params.NO_PARAMS
+    reduced_links: frozenset[str] = frozenset()
+    full_links: frozenset[str] = frozenset()
+    link_reduced: bool | None = None
+    power_limit_reached: bool | None = None
+
+
+def facts(
+    run: Run, statistics: Sequence[DeviceStatistics], findings: Sequence[Finding], unjudged: Collection[str]
+) -> Facts:
+    """Return what a run tells.
+
+    Args:
+        run: the run.
+        statistics: the figures of its devices.
+        findings: what was found.
+        unjudged: kinds that could not be judged.
+    """
+    scopes = {device.id: device.scope for device in run.devices}
+    gpus_of = [one for one in statistics if scopes[one.device] is Scope.GPU]
+    hosts = [one for one in statistics if scopes[one.device] is Scope.HOST]
+    kinds = {finding.kind for finding in findings}
+    room = [one.memory_headroom_ratio for one in gpus_of if one.memory_headroom_ratio is not None]
+    unsure = any(finding.kind in {"mem_headroom", "mem_pressure"} and not finding.ruled_out for finding in findings)
+    allocation = "mem_prealloc" in kinds or (None if unsure or "mem_prealloc" in unjudged or not room else False)
+    used = [one.mean for one in _of(gpus_of, UTILISATION)]
+    labels = run.params_and_tags
+    precision = precision_params.said(labels)
+    reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
+    return Facts(
+        gpus=len(run.gpus),
+        gpus_a_machine=max(Counter(gpu.node for gpu in run.gpus).values(), default=1),
+        compute_capability=_capability(run),
+        gpu_used=sum(used) / len(used) if used else None,
+        gpu_memory=_filled(findings, 1 - min(room)) if room else None,
+        preallocated=allocation,
+        cpu_used=max((one.p50 for one in _of(hosts, CPU)), default=None),
+        busiest_core=max((one.p50 for one in _of(hosts, _BUSIEST)), default=None),
+        host_memory=max((share for host in hosts if (share := _host_memory(host)) is not None), default=None),
+        reduced_precision=None if precision is None else not precision[1],
+        setup=replace(job_params.read_params(labels), precision=_precision(precision)),
+        reduced_links=reduced,
+        full_links=frozenset(one.device for one in gpus_of if _at_its_best(run, one, findings)) - reduced,
+    )
+
+
+def _precision(said: tuple[str, bool] | None) -> Setting | None:
+    """Return the param that tells the precision, on where it says less than 32 bits."""
+    return None if said is None else Setting(text=said[0], value=float(not said[1]))
+
+
+def _at_its_best(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -> bool:
+    """Whether a PCIe link reached what it can have: what was logged as the highest, else 16 lanes of the model's.
+
+    Where only the highest was logged, copies that fill more than half of it tell: no lesser link carries them.
+    """
+    names = ("pcie_link_generation", "pcie_link_width")
+    seen, possible = ([_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
+    model = next(device.model for device in run.devices if device.id == gpu.device)
+    known = gpus.find(model)
+    generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
+    wanted = (possible[0] or generation, possible[1] or _LANES)
+    if seen == [None, None] and None not in possible:
+        return any(gpu.device in finding.devices and _carries_most(finding) for finding in findings)
+    return all(value is not None and value >= limit for value, limit in zip(seen, wanted, strict=True))
+
+
+def _carries_most(finding: Finding) -> bool:
+    """Whether copies filled more than half of what a link carries."""
+    return any(one.metric == "PCIe traffic" and one.observed > _HALF for one in finding.evidence)
+
+
+def _filled(findings: Sequence[Finding], installed: float) -> float:
+    """Return the share of the memory in use at the peak, as a finding on it says so that both tell one number."""
+    told = [
+        evidence.observed
+        for finding in findings
+        if finding.kind in {"mem_headroom", "mem_pressure"}
+        for evidence in finding.evidence
+        if evidence.unit == "1"
+    ]
+    return max(told, default=installed)
+
+
+def beside(known: Facts, finding: Finding) -> Facts:
+    """Return the facts with what a finding measured during its own episodes in place of the whole run's.
+
+    Only findings that looked at the CPU beside the GPU did: of a gap the GPU's own mean says nothing new.
+    """
+    known = replace(known, link_reduced=_reduced(known, finding), power_limit_reached=_limit_reached(finding))
+    if not any(evidence.metric in {CPU, _IOWAIT} for evidence in finding.evidence):
+        return known
+    measured = {
+        (evidence.metric, evidence.statistic): evidence.observed
+        for evidence in finding.evidence
+        if evidence.unit == "1"
+    }
+    return replace(
+        known,
+        gpu_used=measured.get((UTILISATION, "mean"), known.gpu_used),
+        cpu_used=measured.get((CPU, "median"), known.cpu_used),
+    )
+
+
+def _highest(gpu: DeviceStatistics, metric: str) -> float | None:
+    found = gpu.metric(metric)
+    return None if found is None else found.max
+
+
+def _reduced(known: Facts, finding: Finding) -> bool | None:
+    """Whether the PCIe link of a GPU of the finding runs below its best."""
+    if known.reduced_links & set(finding.devices):
+        return True
+    return False if finding.devices and known.full_links >= set(finding.devices) else None
+
+
+def _limit_reached(finding: Finding) -> bool | None:
+    """Whether power comes near the limit, as a finding on a lowered one says."""
+    near = (one for one in finding.evidence if finding.kind == _LIMITED and one.metric == "gpu_power_watts")
+    return next((one.relation == ">=" for one in near), None)
+
+
+def _of(statistics: Iterable[DeviceStatistics], metric: str) -> list[MetricSummary]:
+    return [found for one in statistics if (found := one.metric(metric)) is not None]
+
+
+def _host_memory(host: DeviceStatistics) -> float | None:
+    """Return the share of a host's memory in use, 95 % of the time at most."""
+    share, used, total = (host.metric(name) for name in (_HOST_MEMORY, _HOST_USED, _HOST_TOTAL))
+    if share is not None:
+        return share.p95
+    return used.p95 / total.max if used is not None and total is not None and total.max else None
+
+
+def _capability(run: Run) -> tuple[int, int] | None:
+    known = [gpus.find(gpu.model) for gpu in run.gpus]
+    told = [each.compute_capability for each in known if each and each.compute_capability]
+    return min(told) if told and len(told) == len(known) else None

@@ -1,0 +1,1 @@
+"""GPUs of one job that work differently from their peers."""

@@ -1,0 +1,285 @@
+"""One GPU that works differently from its peers, which agree among themselves."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "imbalance"
+_POWER = "gpu_power_watts"
+_SPLIT = (
+    "Where the GPUs were meant to do the same, give each the same batch, sequence length and share of the data, and "
+    "look for work that one rank does alone (logging, evaluation, the optimizer). Stages of a pipeline may differ by "
+    "design: then move layers from the busiest stage to the others."
+)
+_STRAGGLER = (
+    "At equal utilisation a GPU of lower power waits inside collectives for the one that works: compare batch, "
+    "sequence length and layers of each rank, clocks and PCIe links of each GPU. Stages of a pipeline may differ by "
+    "design."
+)
+_ADVICE = {"utilisation": _SPLIT, "power": _STRAGGLER}
+_PAIR = 2
+_COARSE_SECONDS = 5.0
+"""Interval above which no difference is certain: the mean of the few point samples of a stretch is off by 8 to 13
+points (measured at 5 to 30 s on jobs that alternate between work and waits); where in that range to begin is chosen."""
+_ERRORS = 3.0
+"""Standard errors by which the difference of an episode's means keeps clear of the limit, where samples are points."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imbalance:
+    """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
+
+    Or all are above 80 % and its mean power differs by over 25 % from the median of its peers, which agree within
+    20 %. Means are taken over 30 s or eight samples; an episode lasts at least 90 s and three such stretches. Of two
+    GPUs the lower is named. Where samples are points far apart, the means of a whole episode differ by 20 points and
+    three standard errors, and a hole shorter than an episode ends none. Left out: GPUs of other models, those that
+    never worked, and of the others the time in which they were throttled, idle or hollow. Stages of a pipeline differ
+    by design, so it is said that they differ.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = (
+        *("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),
+    )
+    wants: ClassVar[tuple[str, ...]] = (_POWER,)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(_ADVICE.values())),)
+
+    differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
+    agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
+    busy: ClassVar[Threshold] = pragmatic(0.80, "1", "ranks that wait inside a collective keep their utilisation")
+    power_differs: Threshold = pragmatic(0.25, "1", "boards of a model differ by some 10 % at the same work")
+    power_agree: Threshold = pragmatic(0.20, "1", "slots of one machine are cooled differently")
+    over: ClassVar[Threshold] = pragmatic(
+        30.0, "s", "means over many steps; sensors that see a quarter of the time need it"
+    )
+    rows: ClassVar[Threshold] = pragmatic(8.0, "rows", "fewer point samples do not make a mean")
+    shortest: Threshold = pragmatic(90.0, "s", "evaluation or a checkpoint by one rank is shorter")
+    stretches: ClassVar[Threshold] = pragmatic(3.0, "rows", "independent means in a row that must agree")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each GPU and signal, with all its episodes."""
+        if context.window is None:
+            return
+        for peers in _alike(context):
+            bins = grid(context.window, list(peers.values()))
+            length = max(round(self.over.value / bins.width), round(self.rows.value))
+            needed = max(self.shortest.value, self.stretches.value * length * bins.width)
+            if context.whole.seconds < needed:
+                yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
+                continue
+            yield from self._among(context, peers, bins, length, needed)
+
+    def _among(
+        self, context: Context, peers: dict[str, Cells], bins: Grid, length: int, needed: float
+    ) -> Iterator[Finding]:
+        numbers = np.arange(bins.count)
+        starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
+        held = {name: intervals.of_kinds(context.found, name, self.after) for name in peers}
+        aside = {name: intervals.overlap(starts, ends, spans) > 0 for name, spans in held.items()}
+        used = _means(bins, peers, UTILISATION, aside, length)
+        uneven = _uneven(used, self.differs.value, self.agree.value, relative=False)
+        yield from self._named(context, peers, bins, uneven, needed, "utilisation")
+        power = _means(bins, peers, _POWER, aside, length)
+        full = np.all([series >= self.busy.value for series in used.values()], axis=0)
+        even = ~np.any(list(uneven.values()), axis=0)
+        odd = _uneven(power, self.power_differs.value, self.power_agree.value, relative=True)
+        loads = {name: rows & full & even for name, rows in odd.items()}
+        yield from self._named(context, peers, bins, loads, needed, "power")
+
+    def _named(  # noqa: PLR0913, PLR0917 - what a finding is made of
+        self,
+        context: Context,
+        peers: dict[str, Cells],
+        bins: Grid,
+        odd: Mapping[str, BoolArray],
+        needed: float,
+        signal: str,
+    ) -> Iterator[Finding]:
+        for name, rows in odd.items():
+            coarse = bins.width > POINT_SAMPLE_SECONDS
+            held = bins.spans(rows, needed if coarse else self.over.value, needed)
+            held = intervals.intersection(held, context.work)
+            if coarse and signal == "utilisation":
+                sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
+                held = held[np.array(sure, dtype=np.bool_)]
+            held = self._on_longer_side(peers, name, held, signal)
+            if len(held):
+                yield from self._finding(peers, name, held, signal)
+
+    def _on_longer_side(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Spans:
+        """Return the stretches over which the means differ, on the side on which the GPU is for longer.
+
+        A GPU that is ahead for as long as it is behind does the same work in all.
+        """
+        metric, limit = (UTILISATION, self.differs) if signal == "utilisation" else (_POWER, self.power_differs)
+        differences = np.array([_difference(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))])
+        far = spans[np.abs(differences) >= limit.value]
+        above = differences[np.abs(differences) >= limit.value] > 0
+        longer: Spans = far[
+            above if 2 * intervals.total_seconds(far[above]) >= intervals.total_seconds(far) else ~above
+        ]
+        return longer
+
+    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
+        metric = UTILISATION if signal == "utilisation" else _POWER
+        own, others = _peer_means(peers, name, metric, spans)
+        if np.isnan(own) or not others:
+            # means over half a minute reach into stretches in which a GPU has no value of its own
+            return
+        usual = float(np.median(list(others.values())))
+        seconds = intervals.total_seconds(spans)
+        compared = [peers[each] for each in (name, *others)]
+        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in compared)
+        sure = len(compared) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
+        yield Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
+            devices=(name,),
+            intervals=intervals.intervals(spans),
+            evidence=tuple(self._evidence(own, usual, seconds, signal, metric)),
+            lost_gpu_seconds=_lost(own, list(others.values()), seconds) if signal == "utilisation" else None,
+            cause=signal,
+            samples=readings,
+            ruled_out=("idle gaps, throttling and hollow work, left out for the GPU they befell", "a GPU never used"),
+            summary=_summary(name, tuple(others), own, usual, seconds, signal),
+            recommendation=_ADVICE[signal],
+        )
+
+    def _evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
+        unit = "1" if signal == "utilisation" else "W"
+        yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
+        yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
+        relative = signal == "power"
+        yield Evidence(
+            metric=metric,
+            statistic="difference, of its peers" if relative else "difference",
+            observed=abs(own - usual) / (usual if relative else 1.0),
+            unit="1",
+            threshold=self.power_differs if relative else self.differs,
+            relation=">=",
+        )
+        yield Evidence(
+            metric="duration",
+            statistic="sum of episodes",
+            observed=seconds,
+            unit="s",
+            threshold=self.shortest,
+            relation=">=",
+        )
+
+
+def _alike(context: Context) -> Iterator[dict[str, Cells]]:
+    """Yield the GPUs that worked, those of one model together, where there are several."""
+    models: dict[str | None, dict[str, Cells]] = {}
+    for name, cells in context.gpus().items():
+        if name in context.active:
+            models.setdefault(cells.device.model, {})[name] = cells
+    yield from (peers for peers in models.values() if len(peers) >= _PAIR)
+
+
+def _means(
+    bins: Grid, peers: Mapping[str, Cells], metric: str, aside: Mapping[str, BoolArray], length: int
+) -> dict[str, FloatArray]:
+    """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
+    means = {name: np.where(aside[name], np.nan, bins.mean(one, metric)) for name, one in peers.items()}
+    return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+
+
+def _uneven(means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool) -> dict[str, BoolArray]:
+    """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
+    series = list(means.values())
+    lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
+    apart = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
+    near = {name: one[apart] for name, one in means.items()}
+    odd = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
+    for name, rows in odd.items():
+        rows[apart] = _odd(near, name, differs, agree, relative=relative)
+    return odd
+
+
+def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool) -> BoolArray:
+    """Return the bins in which one GPU differs from its peers while they agree; of two, the lower differs."""
+    others = np.stack([series for each, series in means.items() if each != name])
+    usual = middle(list(others))
+    known = ~np.isnan(others)
+    spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
+    scale = usual if relative else np.ones(len(usual))
+    differences = means[name] - usual
+    if len(others) == 1:
+        differences = np.where(differences < 0, differences, 0.0)
+    seen = known.sum(axis=0) * 2 >= len(others)
+    return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
+
+
+def _certain(peers: Mapping[str, Cells], name: str, spans: Spans, differs: float) -> bool:
+    """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
+    own = _inside(peers[name], UTILISATION, spans)
+    others = np.concatenate([_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name])
+    if not len(own) or not len(others):
+        return False
+    error = float(np.sqrt(own.var() / len(own) + others.var() / len(others)))
+    return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
+
+
+def _inside(cells: Cells, metric: str, spans: Spans) -> FloatArray:
+    """Return the values of a metric that speak of moments inside stretches of time."""
+    values = cells.values(metric)
+    return values[intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)]
+
+
+def _mean(cells: Cells, metric: str, spans: Spans) -> float:
+    values = _inside(cells, metric, spans)
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _peer_means(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> tuple[float, dict[str, float]]:
+    """Return the mean of a GPU in stretches of time, and those of its peers by name."""
+    others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
+    return _mean(peers[name], metric, spans), {each: mean for each, mean in others.items() if not np.isnan(mean)}
+
+
+def _difference(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> float:
+    """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
+    own, others = _peer_means(peers, name, metric, spans)
+    usual = float(np.median(list(others.values()))) if others else float("nan")
+    if metric == _POWER:
+        return (own - usual) / usual if usual > 0 else float("nan")
+    return own - usual
+
+
+def _lost(own: float, others: Sequence[float], seconds: float) -> float:
+    """Return what the GPUs below the busiest side were short of it; at most, as stages may differ by design."""
+    usual = float(np.median(others))
+    return (usual - own) * seconds if own < usual else (own - usual) * seconds * len(others)
+
+
+def _summary(  # noqa: PLR0913, PLR0917 - the figures of one sentence
+    name: str, others: Sequence[str], own: float, usual: float, seconds: float, signal: str
+) -> str:
+    whose = phrases.gpu(name)
+    peers = phrases.gpu(others[0]) if len(others) == 1 else "its peers"
+    if signal == "utilisation":
+        return (
+            f"{whose} differs from {peers} for {phrases.duration(seconds)}: it worked {phrases.percent(own)} of the "
+            f"time, {peers} {phrases.percent(usual)}."
+        )
+    straggler = f" {phrases.sentence(peers)} may be waiting for it." if own > usual else ""
+    return (
+        f"{whose} differs from {peers} for {phrases.duration(seconds)}: at full utilisation it drew {own:.0f} W, "
+        f"{peers} {usual:.0f} W.{straggler}"
+    )

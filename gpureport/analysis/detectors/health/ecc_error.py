@@ -1,0 +1,139 @@
+"""Memory errors that were counted while the job ran."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "ecc_error"
+_UNCORRECTED = ("gpu_ecc_uncorrected_total", "gpu_ecc_double_bit_total", "gpu_remapped_rows_uncorrectable_total")
+_CORRECTED = ("gpu_ecc_corrected_total", "gpu_ecc_single_bit_total", "gpu_remapped_rows_correctable_total")
+_PENDING = ("gpu_remapped_rows_pending", "gpu_retired_pages_pending")
+_FAILURE = "gpu_remapped_rows_failure"
+_RETIRED = ("gpu_retired_pages_single_bit_total", "gpu_retired_pages_double_bit_total")
+_REPAIR = (
+    "Drain the GPU and reset it, so that the driver remaps the row or retires the page; where errors come back or a "
+    "remapping failed, run the vendor's field diagnostic and return the board (RMA). Results since the last good "
+    "checkpoint are suspect."
+)
+_WATCH = (
+    "Corrected errors cost nothing and change no result; watch whether they become more, and reset the GPU at the next "
+    "occasion where a remapping is pending."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rise:
+    """How far a counter rose, and between which samples it did so."""
+
+    metric: str
+    by: int
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EccError:
+    """A counter of memory errors, remapped rows or retired pages that rises between two samples of the run.
+
+    Errors that could not be corrected and failed remappings are a problem, corrected ones information. A
+    counter that begins above zero counted before the run, and one that falls was reset: neither is a finding. A
+    remapping or a page that waits for a reset is named beside.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (*_PENDING, _FAILURE)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_REPAIR, _WATCH)),)
+
+    rise: Threshold = pragmatic(1.0, "", "one error in the run is one too many to leave unsaid")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding a GPU for each of the two classes of errors."""
+        for device, cells in context.gpus().items():
+            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if cells.recorded(name)]
+            if not counters:
+                yield missing_metrics.absent(_KIND, device, _UNCORRECTED[0], _CORRECTED[0])
+                continue
+            if all(_readings(cells, name) < certainty.FEW_READINGS for name in counters):
+                yield _lone(device)
+                continue
+            found = [rise for name in counters if (rise := _rise(cells, name)).by >= self.rise.value]
+            fatal = [rise for rise in found if rise.metric in _UNCORRECTED or rise.metric == _RETIRED[1]]
+            mild = [rise for rise in found if rise not in fatal]
+            if fatal or _began(cells, _FAILURE):
+                yield self._finding(cells, fatal, Severity.PROBLEM, "uncorrected")
+            if mild:
+                yield self._finding(cells, mild, Severity.INFO, "corrected")
+
+    def _finding(self, cells: Cells, rises: Sequence[_Rise], severity: Severity, cause: str) -> Finding:
+        device = cells.device.id
+        fatal = severity is Severity.PROBLEM
+        which = "that could not be corrected" if fatal else "that were corrected"
+        said = f"Memory errors {which} were counted on {phrases.gpu(device)} during the run: {_counted(rises)}"
+        if not rises:
+            said = f"{phrases.gpu(device)} failed to remap a row of its memory during the run"
+        waiting = any(cells.values(name)[-1:].sum() > 0 for name in _PENDING)
+        return Finding(
+            kind=_KIND,
+            severity=severity,
+            confidence=Confidence.HIGH,
+            devices=(device,),
+            intervals=tuple(sorted({span for rise in rises for span in rise.intervals})),
+            evidence=tuple(
+                Evidence(
+                    metric=rise.metric,
+                    statistic="rise in the run",
+                    observed=float(rise.by),
+                    unit="",
+                    threshold=self.rise,
+                    relation=">=",
+                )
+                for rise in rises
+            ),
+            lost_gpu_seconds=None,
+            cause=cause,
+            samples=max((_readings(cells, rise.metric) for rise in rises), default=len(cells)),
+            ruled_out=("errors of earlier jobs: only what a counter rose by in the run is counted",),
+            summary=said + (", and a reset is needed to take the memory out of use." if waiting else "."),
+            recommendation=_REPAIR if fatal else _WATCH,
+        )
+
+
+def _rise(cells: Cells, metric: str) -> _Rise:
+    """Return by how much a counter rose from sample to sample; where it falls, it was reset."""
+    rows = np.flatnonzero(~np.isnan(cells.values(metric)))
+    steps = np.diff(cells.values(metric)[rows])
+    up = np.flatnonzero(steps > 0)
+    spans = tuple(Interval(int(cells.times[rows[row]]), int(cells.times[rows[row + 1]])) for row in up.tolist())
+    return _Rise(metric=metric, by=int(steps[up].sum()), intervals=spans)
+
+
+def _readings(cells: Cells, metric: str) -> int:
+    return int((~np.isnan(cells.values(metric))).sum())
+
+
+def _began(cells: Cells, metric: str) -> bool:
+    """Whether a state that was not set at first became so."""
+    values = cells.values(metric)[~np.isnan(cells.values(metric))]
+    return bool(len(values)) and values[0] == 0 and bool((values > 0).any())
+
+
+def _counted(rises: Sequence[_Rise]) -> str:
+    return ", ".join(f"{rise.metric} rose by {rise.by}" for rise in rises)
+
+
+def _lone(device: str) -> NotJudged:
+    return NotJudged(
+        kind=_KIND,
+        device=device,
+        reason="the counters of errors were read once, and only their rise tells what happened in the run",
+        recording=missing_metrics.recording([_UNCORRECTED[0], _CORRECTED[0]]),
+    )

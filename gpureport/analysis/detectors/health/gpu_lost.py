@@ -1,0 +1,180 @@
+"""A GPU that stopped answering, and Xid errors of the driver."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.signals import gpu_loss_times
+from gpureport.analysis.signals.gpu_loss_times import Loss
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "gpu_lost"
+_GONE = 79
+_MILD = frozenset({45, 63})
+"""Xids that only report: channels cleaned up after an application ended, and a row that was remapped."""
+_LOST = (
+    "Drain the node, reset or power-cycle the GPU, and read dmesg around this time for the Xid; where it comes back, "
+    "check power, cables, risers and heat, and return the board. The job has to go on from its last checkpoint."
+)
+_XID = (
+    "Look the number up in NVIDIA's Xid catalogue and read dmesg around this time: 13, 31 and 43 are mostly errors of "
+    "the application, 48, 63, 64, 94 and 95 of memory, 74 of NVLink, 79, 119 and 120 of the board or its driver."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gone:
+    """How long a GPU did not answer, and whether it did again."""
+
+    interval: Interval
+    back: bool
+    empty: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuLost:
+    """The log says that a GPU is lost or an Xid error occurred, or a GPU has no values any more until the log ends.
+
+    Said by messages of the driver, by cells that read "GPU is lost", by lines of the kernel's log between the rows, or
+    by a change of the number of the last Xid. Without any of these: rows of a GPU go on for half a minute, three
+    of them at least, with no value of anything it had values of. The time lost runs until the GPU answers again
+    or the recording ends.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.ANSWERS,)
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (gpu_loss_times.XID,)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_LOST, _XID)),)
+
+    silent: Threshold = pragmatic(30.0, "s", "a driver that answers N/A for a moment is not gone")
+    rows: Threshold = pragmatic(3.0, "rows", "one torn row is no loss")
+    said: Threshold = vendor(1.0, "", "the driver says so once a GPU has fallen off the bus")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield one finding for each GPU that was lost, and one for each that had Xid errors else."""
+        told = list(gpu_loss_times.told(context))
+        gone = {loss.device for loss in told if loss.code in {None, _GONE}}
+        for device in [*context.gpus(), None]:
+            own = [loss for loss in told if loss.device == device]
+            lost = [loss for loss in own if loss.code in {None, _GONE}]
+            codes = [loss for loss in own if loss.code not in {None, _GONE}]
+            if lost:
+                yield self._lost(context, device, lost)
+            if codes:
+                yield self._xid(context, device, codes)
+        if None not in gone:
+            for device in context.gpus():
+                if device not in gone:
+                    yield from self._silent(context, device)
+
+    def _lost(self, context: Context, device: str | None, told: Sequence[Loss]) -> Finding:
+        found = _gone(context, device, told[0].at)
+        name = "A GPU" if device is None else phrases.gpu(device)
+        after = "" if found is None else f"; {_afterwards(found)}"
+        said = "Xid 79, it fell off the bus" if told[0].code else "as the log says"
+        return Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM,
+            confidence=Confidence.HIGH,
+            devices=() if device is None else (device,),
+            intervals=(found.interval,) if found and found.interval.seconds else (),
+            evidence=(self._times(told), *self._empty(found)),
+            lost_gpu_seconds=found.interval.seconds if found else None,
+            cause="lost",
+            samples=len(told),
+            summary=f"{name} was lost ({said}){after}.",
+            recommendation=_LOST,
+        )
+
+    def _xid(self, context: Context, device: str | None, told: Sequence[Loss]) -> Finding:
+        codes = sorted({loss.code for loss in told if loss.code is not None})
+        mild = set(codes) <= _MILD
+        name = "a GPU" if device is None else phrases.gpu(device)
+        listed = ", ".join(f"{code}" for code in codes)
+        end = context.recording.run.ended
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING if mild else Severity.PROBLEM,
+            confidence=Confidence.HIGH,
+            devices=() if device is None else (device,),
+            intervals=(Interval(min(told[0].at, end), end),) if told[0].at < end else (),
+            evidence=(self._times(told),),
+            lost_gpu_seconds=None,
+            cause="xid",
+            samples=len(told),
+            summary=f"The driver reported {'Xid' if len(codes) == 1 else 'the Xids'} {listed} on {name}.",
+            recommendation=_XID,
+        )
+
+    def _silent(self, context: Context, device: str) -> Iterator[Finding]:
+        """Yield a finding where the rows of a GPU go on without any value until the log ends."""
+        cells = context.cells[device]
+        answered = gpu_loss_times.answering(cells)
+        if not len(answered):
+            return
+        found = _gone(context, device, int(answered[-1]))
+        if found is None or found.empty < self.rows.value or found.interval.seconds < self.silent.value:
+            return
+        yield Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM,
+            confidence=Confidence.MEDIUM,
+            devices=(device,),
+            intervals=(found.interval,),
+            evidence=tuple(self._empty(found)),
+            lost_gpu_seconds=found.interval.seconds,
+            cause="no answer",
+            samples=found.empty,
+            ruled_out=("a log that ended: its rows go on",),
+            summary=f"{phrases.gpu(device)} stopped answering; {_afterwards(found)}.",
+            recommendation=_LOST,
+        )
+
+    def _times(self, told: Sequence[Loss]) -> Evidence:
+        return Evidence(
+            metric="messages of the driver",
+            statistic="count",
+            observed=float(len(told)),
+            unit="",
+            threshold=self.said,
+            relation=">=",
+        )
+
+    def _empty(self, found: _Gone | None) -> Iterator[Evidence]:
+        if found is not None and found.empty:
+            limit = self.rows if found.empty >= self.rows.value else None
+            yield Evidence(
+                metric="rows without any value",
+                statistic="count",
+                observed=float(found.empty),
+                unit="rows",
+                threshold=limit,
+                relation=">=" if limit else "",
+            )
+
+
+def _gone(context: Context, device: str | None, at: int) -> _Gone | None:
+    """Return how long a GPU did not answer from a moment on; None where nobody says which GPU."""
+    if device is None:
+        return None
+    cells = context.cells[device]
+    later = gpu_loss_times.answering(cells)
+    later = later[later > at]
+    until = int(later[0]) if len(later) else max(context.whole.end, at)
+    first, stop = np.searchsorted(cells.times, [at, until + (not len(later))])
+    answered = gpu_loss_times.answering(cells)
+    empty = int(stop - first) - int(np.isin(answered, cells.times[first:stop]).sum())
+    return _Gone(interval=Interval(at, until), back=bool(len(later)), empty=empty)
+
+
+def _afterwards(found: _Gone) -> str:
+    length = phrases.duration(found.interval.seconds)
+    if found.back:
+        return f"it answered again {length} later"
+    return f"it did not answer for the {length} until the recording ended" if found.interval.seconds else "the log ends"

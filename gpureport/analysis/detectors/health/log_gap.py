@@ -1,0 +1,130 @@
+"""Stretches without samples."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpureport.analysis.job import observed_time
+from gpureport.analysis.results import Pauses
+from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Evidence, Finding, NotJudged, Severity
+from gpureport.quality import GAP_INTERVALS, gap_seconds
+
+_ADVICE = (
+    "Find out why the logger stopped (a full disk, a killed process, a suspended machine) and run it beside the job "
+    "for its whole length; the time without samples counts neither as work nor as idle."
+)
+
+_UNTIMED = NotJudged(
+    kind="log_gap",
+    device=None,
+    reason="the log has no time stamps, and times counted from an interval have no gaps",
+    recording="a log with time stamps: timestamp among the fields of --query-gpu",
+)
+
+_SHORTEST_SECONDS = 1.0
+"""What other GPUs leave of a gap and is shorter is jitter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogGap:
+    """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
+
+    Not judged where the log has no time stamps and times were counted from an interval.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("log_gap",)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("log_gap", (_ADVICE,)),)
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""
+        if context.recording.run.quality.synthetic_time:
+            yield _UNTIMED
+            return
+        gaps = {device: intervals.spans(cells.gaps) for device, cells in context.gpus().items()}
+        if not gaps:
+            return
+        shared, *rest = gaps.values()
+        for other in rest:
+            shared = intervals.intersection(shared, other)
+        if len(shared):
+            yield self._finding(context, (), shared)
+        for device, own in gaps.items():
+            left = intervals.at_least(intervals.difference(own, shared), _SHORTEST_SECONDS)
+            if len(left):
+                yield self._finding(context, (device,), left)
+
+    def _finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
+        run = context.recording.run
+        seconds = intervals.total_seconds(gaps)
+        step = max(cells.interval for cells in context.gpus().values())
+        limit = pragmatic(gap_seconds(step), "s", _reason(step))
+        pauses = observed_time.pauses([context.gpus()[device] for device in devices] or context.gpus().values())
+        share = seconds * 1e6 / max(run.ended - run.started, 1)
+        whose = phrases.gpu(devices[0]) if devices else "every GPU"
+        return Finding(
+            kind="log_gap",
+            severity=Severity.INFO,
+            # what is far for two samples is told by how far apart the others lie
+            confidence=certainty.by_readings(min(len(cells) for cells in context.gpus().values())),
+            devices=devices,
+            intervals=intervals.intervals(gaps),
+            evidence=(
+                Evidence(
+                    metric="distance between samples",
+                    statistic="max",
+                    observed=float((gaps[:, 1] - gaps[:, 0]).max()) / 1e6,
+                    unit="s",
+                    threshold=limit,
+                    relation=">",
+                ),
+                Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
+                *_pauses(pauses),
+            ),
+            lost_gpu_seconds=None,
+            samples=len(gaps) + 1,
+            summary=(
+                f"The log of {whose} has {phrases.times(len(gaps), 'gap')}, {phrases.duration(seconds)} in all "
+                f"({phrases.percent(share)} of the recording), about which nothing is known."
+                f"{_beside(pauses)}"
+            ),
+            recommendation=_ADVICE,
+        )
+
+
+def _reason(step: float) -> str:
+    """Say which of the two limits held: 3.5 intervals, or the seconds a collector may be late."""
+    intervals_long = GAP_INTERVALS * step
+    if gap_seconds(step) > intervals_long:
+        return (
+            f"5 s, more than {GAP_INTERVALS:g} intervals of {phrases.duration(step)}; below 2 s of interval a "
+            "collector's hiccup of some seconds is normal"
+        )
+    return (
+        f"{GAP_INTERVALS:g} intervals of {phrases.duration(step)}; collectors are late by up to 2.6 without losing "
+        "samples"
+    )
+
+
+def _pauses(pauses: Pauses | None) -> Iterator[Evidence]:
+    if pauses is not None:
+        yield Evidence(
+            metric="time in shorter pauses that no sample owns", statistic="sum", observed=pauses.seconds, unit="s"
+        )
+
+
+def _beside(pauses: Pauses | None) -> str:
+    """Return what else no sample owns, in a sentence; empty where there is nothing."""
+    if pauses is None:
+        return ""
+    return (
+        f" Besides, {phrases.times(pauses.count, 'shorter pause')} of up to {phrases.duration(pauses.longest_seconds)} "
+        f"between samples leave {phrases.duration(pauses.seconds)} of which no sample speaks."
+    )

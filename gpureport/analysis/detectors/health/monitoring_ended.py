@@ -1,0 +1,158 @@
+"""Samples of a GPU that end while something else was still recorded."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.signals import gpu_loss_times
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import IntArray
+from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "monitoring_ended"
+_ADVICE = (
+    "Run the recorder for the whole job (start it with the job and stop it after, let the system restart it), and see "
+    "why it stopped: a full disk, a time limit of its own, a session that was closed. Nothing is judged after its end."
+)
+_GONE = (
+    "The other GPUs were recorded on: see whether this one fell off the bus (Xid 79 in dmesg), was taken away, or had "
+    "a recorder of its own that stopped. Nothing is judged after its end."
+)
+_COMPARED = "a host log (--host) or training metrics (--training) beside, whose end tells"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Series:
+    """Something that was recorded beside the samples of a GPU: its name for a sentence, and when, in microseconds."""
+
+    name: str
+    times: IntArray
+    gpu: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitoringEnded:
+    """The samples of a GPU end a minute or more, and ten intervals, before another GPU, the host or training metrics.
+
+    At least two values must lie after that minute. A series that also begins later by as much is
+    one whose clock differs, and no end is told by it. A GPU that was lost is none whose recorder stopped.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.ANSWERS,)
+    after: ClassVar[tuple[str, ...]] = ("gpu_lost",)
+    wants: ClassVar[tuple[str, ...]] = ("cpu_utilization_ratio",)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _GONE)),)
+
+    early: Threshold = pragmatic(60.0, "s", "recorders of one job are not stopped in the same second")
+    steps: Threshold = pragmatic(10.0, "rows", "intervals; a late row is no end")
+    shifted: Threshold = pragmatic(0.2, "1", "of the difference; clocks that differ shift beginning and end alike")
+    warning: Threshold = pragmatic(0.05, "1", "share of the run that nobody watched")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield one finding for all GPUs that end together before the rest, else one a GPU."""
+        if context.recording.run.quality.synthetic_time:
+            yield NotJudged(
+                kind=_KIND,
+                device=None,
+                reason="the log has no time stamps to set against those of others",
+                recording="a log with time stamps: timestamp among the fields of --query-gpu",
+            )
+            return
+        lost = {device for finding in context.findings("gpu_lost") for device in finding.devices}
+        ends = {name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.answering(cells))}
+        beside = [*_hosts(context), *_training(context)]
+        if len(ends) + len(beside) <= 1:
+            yield NotJudged(
+                kind=_KIND, device=None, reason="nothing else was recorded whose end could tell", recording=_COMPARED
+            )
+            return
+        found = {}
+        for device, own in ends.items():
+            others = [
+                _Series(name=phrases.gpu(name), times=one, gpu=True) for name, one in ends.items() if name != device
+            ]
+            later = self._later(own, [*beside, *others], context.cells[device].interval)
+            if later is not None and device not in lost:
+                found[device] = later
+        yield from self._said(context, ends, found)
+
+    def _later(self, own: IntArray, others: list[_Series], interval: float) -> _Series | None:
+        """Return the series that goes on longest after the samples of a GPU, None where none does."""
+        limit = round(max(self.early.value, self.steps.value * interval) * 1e6)
+        late = [one for one in others if self._goes_on(own, one.times, limit)]
+        return max(late, key=lambda one: int(one.times[-1]), default=None)
+
+    def _goes_on(self, own: IntArray, other: IntArray, limit: int) -> bool:
+        after = int(other[-1] - own[-1])
+        if int((other > own[-1] + limit).sum()) < certainty.FEW_READINGS or other[0] > own[-1]:
+            return False
+        return abs(int(other[0] - own[0]) - after) > self.shifted.value * after
+
+    def _said(self, context: Context, ends: dict[str, IntArray], found: dict[str, _Series]) -> Iterator[Finding]:
+        if not found:
+            return
+        last = {device: int(ends[device][-1]) for device in found}
+        together = len(found) == len(ends) and max(last.values()) - min(last.values()) <= self.early.value * 1e6
+        groups = [tuple(found)] if together else [(device,) for device in found]
+        for devices in groups:
+            begin = min(last[device] for device in devices)
+            yield self._finding(context, devices, begin, found[devices[0]])
+
+    def _finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _Series) -> Finding:
+        missing = Interval(begin, int(later.times[-1]))
+        everything = (max(context.whole.end, missing.end) - context.whole.start) / 1e6
+        share = missing.seconds / max(everything, 1e-9)
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING if share >= self.warning.value else Severity.INFO,
+            confidence=certainty.by_readings(int((later.times > begin).sum())),
+            devices=devices,
+            intervals=(missing,),
+            evidence=(
+                Evidence(
+                    metric="time without samples at the end",
+                    statistic="length",
+                    observed=missing.seconds,
+                    unit="s",
+                    threshold=self.early,
+                    relation=">=",
+                ),
+                Evidence(
+                    metric="time without samples at the end",
+                    statistic="share of the run",
+                    observed=share,
+                    unit="1",
+                    threshold=self.warning,
+                    relation=">=" if share >= self.warning.value else "<",
+                ),
+            ),
+            lost_gpu_seconds=None,
+            samples=int((later.times > begin).sum()),
+            ruled_out=("clocks that differ: the other series does not begin later by as much",),
+            summary=(
+                f"The samples of {phrases.gpus(devices, tuple(context.gpus()))} end "
+                f"{phrases.duration(missing.seconds)} before {later.name} "
+                f"({phrases.percent(share)} of the run): no other kind is judged for that time."
+            ),
+            recommendation=_GONE if later.gpu else _ADVICE,
+        )
+
+
+def _hosts(context: Context) -> Iterator[_Series]:
+    for cells in context.hosts().values():
+        if len(cells):
+            name = "the host log" + (f" of {cells.device.node}" if cells.device.node else "")
+            yield _Series(name=name, times=cells.times)
+
+
+def _training(context: Context) -> Iterator[_Series]:
+    column = context.recording.training.column("timestamp")
+    times = np.sort(columns.integers(column)[columns.valid(column)])
+    if len(times):
+        yield _Series(name="the training metrics", times=times)

@@ -1,0 +1,161 @@
+"""A PCIe link that runs below what card and slot allow."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.columns import BoolArray
+from gpureport.findings import Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "pcie_degraded"
+_GENERATION = ("pcie_link_generation", "pcie_link_generation_max")
+_WIDTH = ("pcie_link_width", "pcie_link_width_max")
+_ADVICE = (
+    "Reseat the card, check risers and cables, the slot (another one, its number of lanes) and the settings of the "
+    "firmware (link speed, bifurcation); nvidia-smi -q shows what card and slot allow, lspci -vv what was negotiated."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """What a GPU's link has at best while busy, and what it could have; NaN where not recorded."""
+
+    generation: float
+    generation_max: float
+    width: float
+    width_max: float
+    samples: int
+
+    @property
+    def ratio(self) -> float:
+        """Data rate, of the highest: lanes, and a doubling with every generation."""
+        lanes = self.width / self.width_max if self.width < self.width_max else 1.0
+        steps = self.generation_max - self.generation if self.generation < self.generation_max else 0.0
+        return float(lanes / 2**steps)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PcieDegraded:
+    """A PCIe generation or width that stays below its maximum in every busy sample, of which there are at least five.
+
+    A link slows down when the GPU rests, by design: only samples at a utilisation above 20 % count, and the best of
+    them. The maximum is what the driver says card and slot allow together; in virtual machines it does not always know
+    the slot, so half of the data rate is information, less a warning, an eighth a problem.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = (
+        (UTILISATION,),
+        (_GENERATION[0], _WIDTH[0]),
+        (_GENERATION[1], _WIDTH[1]),
+    )
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    busy: Threshold = vendor(0.2, "1", "NVML: the link generation may be reduced when the GPU is not in use")
+    fewest: Threshold = pragmatic(5.0, "rows", "a link takes a moment to speed up")
+    common: Threshold = pragmatic(
+        0.5, "1", "of the data rate; cloud instances with T4 and L4 are built with half the lanes"
+    )
+    problem: Threshold = pragmatic(0.125, "1", "of the data rate; what is left slows most jobs that load data")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding a GPU."""
+        for device, cells in context.gpus().items():
+            if not cells.recorded(UTILISATION):
+                yield missing_metrics.absent(_KIND, device, UTILISATION)
+                continue
+            if not any(cells.recorded(now) and cells.recorded(most) for now, most in (_GENERATION, _WIDTH)):
+                yield missing_metrics.absent(_KIND, device, *_GENERATION, *_WIDTH)
+                continue
+            busy = cells.values(UTILISATION) > self.busy.value
+            link = _link(cells, busy)
+            if link.samples < self.fewest.value:
+                yield _rested(device, link.samples)
+            elif link.ratio < 1:
+                yield self._finding(device, link)
+
+    def _finding(self, device: str, link: _Link) -> Finding:
+        mild = link.ratio >= self.common.value
+        return Finding(
+            kind=_KIND,
+            severity=(
+                Severity.INFO if mild else Severity.PROBLEM if link.ratio <= self.problem.value else Severity.WARNING
+            ),
+            confidence=certainty.by_readings(link.samples),
+            devices=(device,),
+            intervals=(),
+            evidence=(
+                *_measured(_GENERATION[0], link.generation, link.generation_max),
+                *_measured(_WIDTH[0], link.width, link.width_max),
+                Evidence(
+                    metric="data rate of the link",
+                    statistic="of the highest",
+                    observed=link.ratio,
+                    unit="1",
+                    threshold=self.common,
+                    relation=">=" if mild else "<",
+                ),
+            ),
+            lost_gpu_seconds=None,
+            samples=link.samples,
+            ruled_out=("the rest of an idle GPU: only busy samples count, and the best of them",),
+            summary=(
+                f"The PCIe link of {phrases.gpu(device)} ran at {_named(link.generation, link.width)} while busy, "
+                f"where {_named(link.generation_max, link.width_max)} is possible: "
+                f"{phrases.percent(link.ratio)} of the data rate."
+            ),
+            recommendation=_ADVICE,
+        )
+
+
+def _link(cells: Cells, busy: BoolArray) -> _Link:
+    known = np.zeros(len(cells), dtype=np.bool_)
+    for now, most in (_GENERATION, _WIDTH):
+        if cells.recorded(most):
+            known |= ~np.isnan(cells.values(now))
+    return _Link(
+        generation=_best(cells, _GENERATION[0], busy),
+        generation_max=_best(cells, _GENERATION[1], np.ones(len(cells), dtype=np.bool_)),
+        width=_best(cells, _WIDTH[0], busy),
+        width_max=_best(cells, _WIDTH[1], np.ones(len(cells), dtype=np.bool_)),
+        samples=int((busy & known).sum()),
+    )
+
+
+def _best(cells: Cells, metric: str, rows: BoolArray) -> float:
+    values = cells.values(metric)[rows]
+    known = values[~np.isnan(values)]
+    return float(known.max()) if len(known) else float("nan")
+
+
+def _measured(metric: str, best: float, most: float) -> Iterator[Evidence]:
+    if not np.isnan(best) and not np.isnan(most):
+        limit = pragmatic(most, "", "the most that card and slot allow, as logged")
+        relation = "<" if best < most else ">="
+        yield Evidence(
+            metric=metric, statistic="max while busy", observed=best, unit="", threshold=limit, relation=relation
+        )
+
+
+def _named(generation: float, width: float) -> str:
+    """Return a link in words: `generation 4 x16`, without what is not known."""
+    parts = [f"generation {generation:.0f}"] if not np.isnan(generation) else []
+    return " ".join([*parts, f"x{width:.0f}"] if not np.isnan(width) else parts)
+
+
+def _rested(device: str, samples: int) -> NotJudged:
+    return NotJudged(
+        kind=_KIND,
+        device=device,
+        reason=f"{phrases.times(samples, 'sample')} of the link while the GPU was busy; it slows down at rest",
+        recording="a log of the job at work, with at least 5 samples",
+    )

@@ -1,0 +1,135 @@
+"""In which bins of a grid a GPU reports to be busy and hardly does anything."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, grid, rolling_mean
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.clock_signals import clocks, event
+from gpureport.analysis.signals.power_scale import PowerScale
+from gpureport.columns import BoolArray, FloatArray
+
+SM = "gpu_sm_active_ratio"
+DRAM = "gpu_dram_active_ratio"
+EXPLAINED = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle", "tail_idle")
+"""Kinds that account for low power, or for no work, on their own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When work counts as hollow: ratios, seconds and rows.
+
+    Attributes:
+        busy: utilisation from which a sample claims work.
+        busy_share: share of the samples that must.
+        power: power above idle, of what the limit leaves, below which little is done.
+        still: the same below which nothing is, whatever the multiprocessors claim.
+        active: activity of the multiprocessors below which most stand still.
+        dram: memory activity from which low power is that of work bound by memory.
+        clock: clock, of the highest, below which low power is that of the clock.
+        at_idle: power above idle, of what the limit leaves, that no clock explains with kernels at work.
+        over: seconds the means are taken over, at least.
+        rows: samples they are taken over, at least.
+        shortest: seconds an episode lasts, at least.
+        shortest_rows: sampling intervals it lasts, at least.
+    """
+
+    busy: float
+    busy_share: float
+    power: float
+    still: float
+    active: float
+    dram: float
+    clock: float
+    at_idle: float
+    over: float
+    rows: float
+    shortest: float
+    shortest_rows: float
+
+    def shortest_seconds(self, cells: Cells) -> float:
+        """Return how long an episode of a GPU lasts, at least."""
+        return max(self.shortest, self.shortest_rows * cells.interval)
+
+
+def within(context: Context, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
+    """Return the episodes of one GPU inside the job, without those in which its utilisation was never read.
+
+    The end of the job may cut an episode short, and utilisation may be absent for longer than one lasts.
+    """
+    if context.window is None:
+        return intervals.NONE
+    found = episodes(context, grid(context.window, [cells]), cells, scale, limits)
+    found = intervals.intersection(found, context.work)
+    claims = (cells.times - cells.shift)[cells.known(UTILISATION)]
+    claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
+    return intervals.at_least(found[claimed], limits.shortest_seconds(cells))
+
+
+def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
+    """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
+    used = bins.mean(cells, UTILISATION)
+    explained = _explained(cells, scale, limits)
+    if explained.any():
+        used = np.where(bins.average(cells, explained.astype(np.float64)) > 0, 0.0, used)
+    length = max(round(limits.over / bins.width), round(limits.rows))
+    full = used >= limits.busy
+    if np.isnan(used).any():
+        full = np.where(np.isnan(used), np.nan, full)
+    claimed = rolling_mean(full, length) >= limits.busy_share
+    if not claimed.any():
+        return intervals.NONE
+    share, active, dram = _series(bins, cells, scale)
+    low = _low(_at_most(share, length), _at_most(active, length), rolling_mean(dram, length), limits)
+    if not (claimed & low).any():
+        return intervals.NONE
+    near = rolling_mean(claimed & low, length) > 0
+    own = near & ~(used < limits.busy) & (_low(share, active, dram, limits) | np.isnan(used))
+    shortest = limits.shortest_seconds(cells)
+    held = bins.spans(own, max(limits.over, 2 * bins.width), shortest)
+    device = cells.device.id
+    held = intervals.difference(held, intervals.of_kinds(context.found, device, EXPLAINED))
+    return intervals.at_least(intervals.difference(held, intervals.spans(cells.gaps)), shortest)
+
+
+def _series(bins: Grid, cells: Cells, scale: PowerScale | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    share = np.full(bins.count, np.nan) if scale is None else bins.average(cells, scale.share)
+    return share, bins.mean(cells, SM), bins.mean(cells, DRAM)
+
+
+def _at_most(values: FloatArray, length: int) -> FloatArray:
+    """Return rolling means with twice their error added.
+
+    Where a sensor sees a moment of each step, power comes in two levels, and a few samples of them make no mean.
+    """
+    known = ~np.isnan(values)
+    if not known.any():
+        return values
+    mean = rolling_mean(values, length)
+    spread = np.maximum(rolling_mean(np.square(values), length) - np.square(mean), 0.0)
+    number = rolling_mean(known, length) * length
+    return np.asarray(mean + 2 * np.sqrt(spread / np.maximum(number - 1, 1)), dtype=np.float64)
+
+
+def _low(share: FloatArray, active: FloatArray, dram: FloatArray, limits: Limits) -> BoolArray:
+    """Return where little is done; the multiprocessors decide where DCGM counted them, else power.
+
+    Multiprocessors that all spin are active and draw next to nothing.
+    """
+    idling = share < np.where(np.isnan(active), limits.power, limits.still)
+    return np.asarray((active < limits.active) | (idling & ~(dram >= limits.dram)), dtype=np.bool_)
+
+
+def _explained(cells: Cells, scale: PowerScale | None, limits: Limits) -> BoolArray:
+    """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
+    clock, highest = clocks(cells)
+    capped = event(cells, "sw_power_cap")
+    if scale is None:
+        return capped
+    slow = clock < limits.clock * highest
+    return capped | (slow & (scale.share >= limits.at_idle))

@@ -1,0 +1,133 @@
+"""What lies behind hollow work: a hung collective, a wait for a slower peer, or kernels too small to fill the GPU."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.detectors.hollow.hollow_bins import DRAM, SM
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.power_scale import PowerScale
+from gpureport.columns import BoolArray, FloatArray
+
+CONTROLLER = "gpu_memory_controller_ratio"
+TENSOR = "gpu_tensor_active_ratio"
+CORE = "cpu_busiest_core_ratio"
+HANG, STRAGGLER, LAUNCH = "hang", "straggler", "launch-bound"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CauseLimits:
+    """When a cause is named, all ratios.
+
+    Attributes:
+        still: power above idle, of what the limit leaves, below which kernels only wait.
+        moved: memory traffic up to which nothing is computed on data.
+        pegged: load of the busiest core from which a rank spins.
+        dead: utilisation up to which a peer does nothing.
+        hard: power above idle, of what the limit leaves, from which a peer works for the others to wait for.
+        together: share of the time in which others are hollow as well.
+    """
+
+    still: float
+    moved: float
+    pegged: float
+    dead: float
+    hard: float
+    together: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signs:
+    """Means of one GPU over its episodes, NaN where not recorded, and who stands out beside it.
+
+    Attributes:
+        share: power above idle, of what the limit leaves.
+        active: activity of the multiprocessors.
+        tensor: activity of the tensor cores.
+        moved: memory traffic: DRAM activity, else the share of time memory was accessed.
+        core: load of the busiest core of its node, the median.
+        odd: GPUs of the job that did nothing at the time.
+        workers: GPUs of the job that worked hard at the time.
+        alike: whether other GPUs of the job were hollow at the time.
+    """
+
+    share: float
+    active: float
+    tensor: float
+    moved: float
+    core: float
+    odd: tuple[str, ...]
+    workers: tuple[str, ...]
+    alike: bool
+
+    def done(self) -> float:
+        """Return the share of what the GPU could do that was done: its activity where counted, else its power."""
+        return min(max(self.share if np.isnan(self.active) else self.active, 0.0), 1.0)
+
+
+def signs(
+    context: Context,
+    device: str,
+    episodes: Mapping[str, Spans],
+    scales: Mapping[str, PowerScale | None],
+    limits: CauseLimits,
+) -> Signs:
+    """Return what the series say about the episodes of one GPU, those of its peers beside it."""
+    cells, spans = context.cells[device], episodes[device]
+    dram = _mean(cells, cells.values(DRAM), spans)
+    others = [context.cells[name] for name in context.active if name != device]
+    covered = [intervals.total_seconds(intervals.intersection(spans, episodes[each.device.id])) for each in others]
+    return Signs(
+        share=_share(cells, scales[device], spans),
+        active=_mean(cells, cells.values(SM), spans),
+        tensor=_mean(cells, cells.values(TENSOR), spans),
+        moved=_mean(cells, cells.values(CONTROLLER), spans) if np.isnan(dram) else dram,
+        core=_core(context, cells, spans),
+        odd=tuple(each.device.id for each in others if _mean(each, each.values(UTILISATION), spans) <= limits.dead),
+        workers=tuple(each.device.id for each in others if _share(each, scales[each.device.id], spans) >= limits.hard),
+        alike=max(covered, default=0.0) >= limits.together * intervals.total_seconds(spans),
+    )
+
+
+def cause(found: Signs, limits: CauseLimits) -> str | None:
+    """Return the cause in a word, None where a hang and kernels that do next to nothing cannot be told apart."""
+    if found.odd:
+        return HANG
+    if found.workers:
+        return STRAGGLER
+    computing = found.moved > limits.moved or found.tensor > limits.moved
+    waiting = found.share < limits.still or found.moved <= limits.moved
+    if computing or not waiting:
+        return LAUNCH
+    if np.isnan(found.core):
+        return HANG if found.alike else None
+    return HANG if found.core >= limits.pegged else None
+
+
+def inside(cells: Cells, spans: Spans) -> BoolArray:
+    """Return the rows whose values speak of moments inside the stretches."""
+    return intervals.contains(spans, cells.times - cells.shift)
+
+
+def _mean(cells: Cells, values: FloatArray, spans: Spans) -> float:
+    rows = inside(cells, spans) & ~np.isnan(values)
+    return float(values[rows].mean()) if rows.any() else float("nan")
+
+
+def _share(cells: Cells, scale: PowerScale | None, spans: Spans) -> float:
+    return float("nan") if scale is None else _mean(cells, scale.share, spans)
+
+
+def _core(context: Context, cells: Cells, spans: Spans) -> float:
+    """Return the median load of the busiest core of the node, NaN where it was not recorded."""
+    for host in context.hosts().values():
+        if host.device.node in {None, cells.device.node}:
+            values = host.values(CORE)[inside(host, spans)]
+            if len(values) and not np.isnan(values).all():
+                return float(np.nanmedian(values))
+    return float("nan")

@@ -1,0 +1,72 @@
+"""What is said of hollow work: who did it, why it counts, what to do."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpureport.analysis.detectors.hollow.hollow_causes import HANG, LAUNCH, STRAGGLER, Signs
+from gpureport.analysis.rules import phrases
+
+ADVICE: dict[str | None, str] = {
+    HANG: (
+        "Kernels wait that nobody answers: look at the log and the stack (py-spy dump) of the rank that does not take "
+        "part, set a timeout for collectives (TORCH_NCCL_ASYNC_ERROR_HANDLING, NCCL_DEBUG=INFO) so that the job ends "
+        "instead of waiting, and restart from the last checkpoint."
+    ),
+    STRAGGLER: (
+        "The others wait inside a collective for the GPU that works: give all ranks the same amount of work (batch, "
+        "sequence length, shards, pipeline stages), or repair what slows that one down."
+    ),
+    LAUNCH: (
+        "Give each kernel more to do: a larger batch, fused operations (torch.compile, XLA), CUDA graphs instead of "
+        "launching kernels one by one, fewer synchronising calls (.item(), printing a loss) in the loop. In a job of "
+        "several GPUs, a wait for data ends inside a collective and looks the same: look at the input pipeline too."
+    ),
+    None: (
+        "Tell a hang from kernels that are too small: see whether the job still makes steps; if not, look at the stack "
+        "of each rank (py-spy dump); if so, use a larger batch, fused operations or CUDA graphs."
+    ),
+}
+"""What to do, by cause."""
+
+
+def summary(devices: Sequence[str], everybody: Sequence[str], seconds: float, signs: Signs, cause: str | None) -> str:
+    """Return who was busy in name only, for how long, at what power or activity, and what lies behind it."""
+    whose = phrases.sentence(phrases.gpus(devices, everybody))
+    verb = "was" if len(devices) == 1 else "were"
+    return (
+        f"{whose} {verb} busy in name only for {phrases.duration(seconds)}: {_measured(signs)}; "
+        f"{_because(signs, cause, everybody)}."
+    )
+
+
+def _measured(signs: Signs) -> str:
+    said = []
+    if not np.isnan(signs.active):
+        said.append(f"{phrases.percent(signs.active)} of the multiprocessors were active")
+    if not np.isnan(signs.share):
+        said.append(f"power rose above idle by {phrases.percent(max(signs.share, 0))} of what the limit leaves")
+    return " and ".join(said)
+
+
+def _because(signs: Signs, cause: str | None, everybody: Sequence[str]) -> str:
+    if cause == HANG and signs.odd:
+        odd = phrases.gpus(signs.odd, everybody)
+        return f"{odd} did nothing meanwhile, as in a collective that one rank never joined"
+    if cause == HANG:
+        return "so little happens where ranks wait for each other in a collective"
+    if cause == STRAGGLER:
+        return f"{phrases.gpus(signs.workers, everybody)} worked meanwhile, as a rank does that the others wait for"
+    if cause == LAUNCH:
+        return "kernels follow each other, and each does little"
+    return "whether a collective hangs or kernels do next to nothing cannot be told"
+
+
+def ruled_out(signs: Signs, *, clock_known: bool) -> tuple[str, ...]:
+    """Return which other explanations were excluded."""
+    said = ["heat, hardware and the power cap, which lower clock and power"]
+    if clock_known:
+        said.append("a low clock: it was at 75 % of the highest or above, or power no higher than idle")
+    if not np.isnan(signs.moved) and not np.isnan(signs.share):
+        said.append("work bound by memory, where DCGM counted its activity")
+    return tuple(said)

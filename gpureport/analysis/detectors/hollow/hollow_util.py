@@ -1,0 +1,272 @@
+"""GPUs that report to be busy and hardly do anything: a hung collective, or kernels too small to fill them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.detectors.hollow import hollow_bins, hollow_causes, hollow_texts
+from gpureport.analysis.detectors.hollow.hollow_causes import HANG, CauseLimits, Signs
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.clock_signals import CLOCKS, clocks, events_of
+from gpureport.analysis.signals.power_scale import POWER, PowerScale, power_scale
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "hollow_util"
+_SURE_READINGS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HollowUtil:
+    """Utilisation of at least 80 % in 85 % of the samples, and next to no work, over 15 s or eleven samples.
+
+    Next to no work: mean power above idle below 36 % of what the limit in force leaves, unless DCGM saw memory busy;
+    where DCGM counted the activity of multiprocessors, less than half of it, or all of them spinning at less than
+    15 % of that power. Within the job, for at least 30 s and five intervals. Not while heat, hardware or the power cap
+    hold the clock down, nor at a clock below 75 % of the highest, which accounts for low power by itself.
+    Causes: hang (a GPU of the job did nothing meanwhile; or no memory traffic, nearly no power where that was not
+    recorded, and the busiest core pegged or, with that unknown, other GPUs alike), straggler (another GPU worked hard
+    meanwhile), else launch-bound; none is named where a hang and kernels that only wait look the same.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (POWER, hollow_bins.SM))
+    after: ClassVar[tuple[str, ...]] = hollow_bins.EXPLAINED
+    wants: ClassVar[tuple[str, ...]] = (
+        "gpu_power_limit_watts",
+        "gpu_power_limit_default_watts",
+        hollow_bins.SM,
+        hollow_bins.DRAM,
+        hollow_causes.TENSOR,
+        hollow_causes.CONTROLLER,
+        hollow_causes.CORE,
+        CLOCKS[0],
+        "gpu_sm_clock_max_hertz",
+        *events_of("sw_power_cap"),
+    )
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(hollow_texts.ADVICE.values())),)
+
+    busy: Threshold = pragmatic(0.80, "1", "kernels that spin or follow each other closely keep it above")
+    busy_share: Threshold = pragmatic(0.85, "1", "share of the samples; a pause now and then is no other state")
+    power: Threshold = pragmatic(
+        0.36, "1", "training that fills a GPU draws more than half of what the limit leaves, spinning kernels a tenth"
+    )
+    still: ClassVar[Threshold] = literature(
+        0.15, "1", "hung collectives reported at full utilisation and 18 to 70 W (NVIDIA/nccl issues 968 and 2213)"
+    )
+    active: ClassVar[Threshold] = literature(
+        0.5, "1", "NVIDIA DCGM: multiprocessor activity below 0.5 likely means that the GPU is not used well"
+    )
+    dram: ClassVar[Threshold] = pragmatic(0.4, "1", "half of what memory can do; such work draws little power")
+    clock: ClassVar[Threshold] = pragmatic(0.75, "1", "of the highest clock; power falls with its square and faster")
+    at_idle: ClassVar[Threshold] = pragmatic(0.05, "1", "kernels at work draw more at any clock")
+    over: ClassVar[Threshold] = pragmatic(
+        15.0, "s", "averages over training steps, and over sensors that see part of the time"
+    )
+    rows: ClassVar[Threshold] = pragmatic(11.0, "rows", "fewer samples of power do not make a mean")
+    shortest: Threshold = pragmatic(30.0, "s", "a shorter stretch is a phase of the job")
+    shortest_rows: ClassVar[Threshold] = pragmatic(5.0, "rows", "fewer samples do not show a state")
+    moved: ClassVar[Threshold] = pragmatic(0.02, "1", "kernels that compute read and write more")
+    pegged: ClassVar[Threshold] = pragmatic(0.96, "1", "a rank that polls keeps a core full")
+    dead: ClassVar[Threshold] = pragmatic(0.05, "1", "a GPU at this utilisation does not take part")
+    hard: ClassVar[Threshold] = pragmatic(0.5, "1", "power of a GPU that the others may be waiting for")
+    together: ClassVar[Threshold] = pragmatic(0.8, "1", "share of an episode; ranks enter a collective seconds apart")
+    problem: Threshold = pragmatic(0.05, "1", "share of the job lost in a hang that decides its cost")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
+        if context.window is None:
+            return
+        scales = {device: power_scale(cells) for device, cells in context.gpus().items()}
+        yield from self._unjudged(context, scales)
+        needed = max(self.shortest.value, self.shortest_rows.value * max(c.interval for c in context.gpus().values()))
+        if context.whole.seconds < needed:
+            yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
+            return
+        for group in _groups(self._episodes(context, scales), self.together.value):
+            yield self._finding(context, group, scales)
+
+    def _unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
+        for device, cells in context.gpus().items():
+            if scales[device] is not None or cells.recorded(hollow_bins.SM):
+                continue
+            if cells.doubt(POWER):
+                yield missing_metrics.implausible(_KIND, device, POWER)
+            elif not cells.recorded(POWER):
+                yield missing_metrics.absent(_KIND, device, POWER)
+            else:
+                yield NotJudged(
+                    kind=_KIND,
+                    device=device,
+                    reason=f"no power limit was recorded, and none is known for {cells.device.model or 'this GPU'}",
+                    recording=missing_metrics.recording(["gpu_power_limit_watts"]),
+                )
+
+    def _rows(self) -> hollow_bins.Limits:
+        return hollow_bins.Limits(
+            busy=self.busy.value,
+            busy_share=self.busy_share.value,
+            power=self.power.value,
+            still=self.still.value,
+            active=self.active.value,
+            dram=self.dram.value,
+            clock=self.clock.value,
+            at_idle=self.at_idle.value,
+            over=self.over.value,
+            rows=self.rows.value,
+            shortest=self.shortest.value,
+            shortest_rows=self.shortest_rows.value,
+        )
+
+    def _causes(self) -> CauseLimits:
+        return CauseLimits(
+            still=self.still.value,
+            moved=self.moved.value,
+            pegged=self.pegged.value,
+            dead=self.dead.value,
+            hard=self.hard.value,
+            together=self.together.value,
+        )
+
+    def _episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_Group]":
+        """Return each episode of each GPU by itself, with what it rests on."""
+        rows = self._rows()
+        held = {name: hollow_bins.within(context, one, scales[name], rows) for name, one in context.gpus().items()}
+        limits = self._causes()
+        found = []
+        for name, spans in held.items():
+            for one in np.split(spans, len(spans)) if len(spans) else ():
+                seen = hollow_causes.signs(context, name, {**held, name: one}, scales, limits)
+                cause = hollow_causes.cause(seen, limits)
+                found.append(_Group(devices=(name,), spans=one, signs=(seen,), cause=cause))
+        return found
+
+    def _finding(self, context: Context, group: "_Group", scales: Mapping[str, PowerScale | None]) -> Finding:
+        seconds = intervals.total_seconds(group.spans)
+        whole = max((context.window or context.whole).seconds, 1e-6)
+        everybody = tuple(context.gpus())
+        hung = group.cause == HANG
+        signs = group.middle()
+        lost = seconds * len(group.devices) * (1.0 if hung else 1.0 - signs.done())
+        cells = [context.cells[name] for name in group.devices]
+        readings = [one.readings(POWER, hollow_causes.inside(one, group.spans)) for one in cells]
+        return Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM if hung and seconds / whole >= self.problem.value else Severity.WARNING,
+            confidence=_confidence(signs, [scales[name] for name in group.devices], min(readings)),
+            devices=group.devices,
+            intervals=intervals.intervals(group.spans),
+            evidence=tuple(self._evidence(context, group, signs, seconds)),
+            lost_gpu_seconds=lost,
+            cause=group.cause,
+            samples=sum(readings),
+            ruled_out=hollow_texts.ruled_out(signs, clock_known=all(_clock_known(one) for one in cells)),
+            summary=hollow_texts.summary(group.devices, everybody, seconds, signs, group.cause),
+            recommendation=hollow_texts.ADVICE[group.cause],
+        )
+
+    def _evidence(self, context: Context, group: "_Group", signs: Signs, seconds: float) -> Iterator[Evidence]:
+        used = [
+            float(np.nanmean(one.values(UTILISATION)[hollow_causes.inside(one, group.spans)]))
+            for one in (context.cells[name] for name in group.devices)
+        ]
+        yield _mean(UTILISATION, "mean", min(used), self.busy, ">=")
+        if not np.isnan(signs.share):
+            direct = np.isnan(signs.active)
+            yield _mean(
+                "gpu_power_watts",
+                "mean above idle, of what the limit leaves",
+                signs.share,
+                self.power if direct else None,
+                "<" if direct else "",
+            )
+        if not np.isnan(signs.active):
+            low = signs.active < self.active.value
+            yield _mean(hollow_bins.SM, "mean", signs.active, self.active if low else None, "<" if low else "")
+        for metric, value in (
+            (hollow_causes.TENSOR, signs.tensor),
+            ("memory traffic", signs.moved),
+            (hollow_causes.CORE, signs.core),
+        ):
+            if not np.isnan(value):
+                yield _mean(metric, "mean", value, None, "")
+        yield Evidence(
+            metric="duration",
+            statistic="sum of episodes",
+            observed=seconds,
+            unit="s",
+            threshold=self.shortest,
+            relation=">=",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Group:
+    """GPUs that were hollow at the same time for the same reason, with what each rests on."""
+
+    devices: tuple[str, ...]
+    spans: Spans
+    signs: tuple[Signs, ...]
+    cause: str | None
+
+    def middle(self) -> Signs:
+        """Return the signs of the GPU and episode in the middle by what was done."""
+        return sorted(self.signs, key=lambda each: each.done())[len(self.signs) // 2]
+
+
+def _groups(found: Sequence[_Group], together: float) -> list[_Group]:
+    """Join what happened to several GPUs at once, then what happened to the same GPUs for the same reason."""
+    joined: list[_Group] = []
+    for one in found:
+        # by its place: groups hold arrays, and cannot be looked up by what they are equal to
+        alike = (each.cause == one.cause and _alike(each, one, together) for each in joined)
+        place = next((place for place, near in enumerate(alike) if near), None)
+        if place is None:
+            joined.append(one)
+        else:
+            joined[place] = _both(joined[place], one)
+    whole: dict[tuple[tuple[str, ...], str | None], _Group] = {}
+    for one in joined:
+        key = (one.devices, one.cause)
+        whole[key] = _both(whole[key], one) if key in whole else one
+    return list(whole.values())
+
+
+def _alike(one: _Group, other: _Group, together: float) -> bool:
+    shared = intervals.total_seconds(intervals.intersection(one.spans, other.spans))
+    either = intervals.total_seconds(intervals.union(np.concatenate([one.spans, other.spans])))
+    return not set(one.devices) & set(other.devices) and shared >= together * either
+
+
+def _both(one: _Group, other: _Group) -> _Group:
+    return _Group(
+        devices=tuple(dict.fromkeys((*one.devices, *other.devices))),
+        spans=intervals.union(np.concatenate([one.spans, other.spans])),
+        signs=(*one.signs, *other.signs),
+        cause=one.cause,
+    )
+
+
+def _confidence(signs: Signs, scales: Sequence[PowerScale | None], readings: int) -> Confidence:
+    """Return low where only a table or a default tells the limit, high with a logged one and enough readings."""
+    if not np.isnan(signs.active):
+        return Confidence.HIGH
+    if any(scale is None or scale.source for scale in scales):
+        return Confidence.LOW
+    return Confidence.HIGH if readings >= _SURE_READINGS else Confidence.MEDIUM
+
+
+def _clock_known(cells: Cells) -> bool:
+    clock, highest = clocks(cells)
+    return highest > 0 and not bool(np.isnan(clock).all())
+
+
+def _mean(metric: str, statistic: str, observed: float, limit: Threshold | None, relation: str) -> Evidence:
+    return Evidence(metric=metric, statistic=statistic, observed=observed, unit="1", threshold=limit, relation=relation)

@@ -1,0 +1,239 @@
+"""What lies behind an idle gap, by what else was recorded at its time: other GPUs, the run's own words, the host."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job import jobs
+from gpureport.analysis.job.checkpoint_times import Moments
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals.power_scale import draws_as_at_work
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.findings import Evidence, Interval, Threshold
+
+POWER = "gpu_power_watts"
+IOWAIT = "cpu_iowait_ratio"
+READS = "host_disk_read_bytes_per_second"
+WRITES = "host_disk_write_bytes_per_second"
+NO_PROCESS = "no process"
+"""Cause of gaps in which the memory of the GPU is empty."""
+_NEAR_SECONDS = 2.0
+"""How far from a gap its moment may be stamped: a metric is written when its work is done."""
+
+
+HANG = pragmatic(60.0, "s", "ranks of one job do not wait this long for each other")
+PEERS = pragmatic(0.9, "1", "share of the gap in which another GPU worked, with room for its own pauses")
+SPINNING = pragmatic(0.99, "1", "a rank that waits in a collective keeps a kernel running all the time")
+COLLECTIVE = pragmatic(0.9, "1", "waiting ranks draw less than working ones")
+LONG_IOWAIT = literature(0.15, "1", "SageMaker Debugger asks for 50 % of one core's time; over all cores it is diluted")
+DISK = pragmatic(10e6, "By/s", "less than a slow disk gives")
+RISE = pragmatic(3.0, "1", "times the median rate of the job")
+COINCIDE = pragmatic(0.5, "1", "share of a metric's moments in gaps; fewer are chance")
+FREED = pragmatic(0.5, "1", "share of the gap; a process takes memory long before its first work")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cause:
+    """A cause in one or two words, and what was measured of it."""
+
+    name: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Host:
+    """A host beside the GPU, and the median rates of its disks over the job; 0 where not recorded."""
+
+    cells: Cells
+    reads: float
+    writes: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Around:
+    """What else was recorded: other GPUs that work in the job, hosts, and how near a moment must be."""
+
+    others: tuple[Cells, ...]
+    hosts: tuple[_Host, ...]
+    near: int
+
+
+def of_gaps(
+    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[Moments], still: float
+) -> list[Cause]:
+    """Return the cause of each gap of a GPU: `unknown` where nothing tells.
+
+    Args:
+        context: the recording.
+        device: the GPU.
+        gaps: its gaps.
+        said: when the run said that it saved or ended an epoch.
+        still: utilisation up to which a GPU rests.
+    """
+    if device not in context.active and not draws_as_at_work(context.cells[device]):
+        return [Cause(name="unused")] * len(gaps)
+    around = _around(context, device)
+    near = [each for each in said if _coincides(each, gaps, around.near)]
+    went_on = _went_on(around.others, gaps, still)
+    freed = [_freed(context.cells[device], gap) for gap in gaps]
+    return [
+        _cause(gap, near, around, freed=free, others=others)
+        for gap, free, others in zip(gaps, freed, went_on, strict=True)
+    ]
+
+
+def _around(context: Context, device: str) -> _Around:
+    own, job = context.cells[device], context.window or context.whole
+    return _Around(
+        others=tuple(one for name, one in context.gpus().items() if name != device and name in context.active),
+        hosts=tuple(
+            _Host(cells=one, reads=_usual(one, READS, job), writes=_usual(one, WRITES, job))
+            for one in context.hosts().values()
+            if one.device.node in {None, own.device.node}
+        ),
+        near=round(max(_NEAR_SECONDS, own.interval / 2) * 1e6),
+    )
+
+
+def _usual(host: Cells, metric: str, job: Interval) -> float:
+    values = host.values(metric)[host.rows(job.start, job.end)]
+    known = values[~np.isnan(values)]
+    return float(np.median(known)) if len(known) else 0.0
+
+
+def _freed(cells: Cells, gap: Interval) -> Cause | None:
+    """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
+    empty = cells.kept("empty", lambda: jobs.empty_rows(cells))[_rows(cells, gap)]
+    if not len(empty) or (share := float(empty.mean())) < FREED.value:
+        return None
+    measured = Evidence(
+        metric="time with no memory in use",
+        statistic="share of the gap",
+        observed=share,
+        unit="1",
+        threshold=FREED,
+        relation=">=",
+    )
+    return Cause(name=NO_PROCESS, evidence=(measured,))
+
+
+def _cause(gap: Interval, said: Sequence[Moments], around: _Around, *, freed: Cause | None, others: bool) -> Cause:
+    found = _peers(around.others, gap) if others else None
+    told = next((each for each in said if len(each.times[_inside(each, gap, around.near)])), None)
+    if found is None and told is not None:
+        what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
+        return Cause(name=told.cause, evidence=(what,))
+    return found or freed or _host(gap, around.hosts) or Cause(name="unknown")
+
+
+def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], still: float) -> list[bool]:
+    """Return which gaps are long and had another GPU at work."""
+    start = np.array([gap.start for gap in gaps], dtype=np.int64)
+    end = np.array([gap.end for gap in gaps], dtype=np.int64)
+    busy = [intervals.overlap(start, end, _busy(one, still)) for one in others]
+    seconds = np.array([gap.seconds for gap in gaps])
+    worked = np.max(busy, axis=0, initial=-1.0) if busy else np.full(len(gaps), -1.0)
+    found: list[bool] = ((seconds >= HANG.value) & (worked >= PEERS.value * seconds)).tolist()
+    return found
+
+
+def _busy(cells: Cells, still: float) -> intervals.Spans:
+    """Return when a GPU worked."""
+
+    def find() -> intervals.Spans:
+        rows = cells.values(UTILISATION) > still
+        return intervals.of_rows(cells.start, cells.end, rows) - cells.shift
+
+    return cells.kept(("busy", still), find)
+
+
+def _peers(others: Sequence[Cells], gap: Interval) -> Cause:
+    """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
+    means = [_mean(one, UTILISATION, gap) for one in others]
+    used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
+    # one whose power is not known leaves open what it did
+    drawn = float(np.max([_power_ratio(one, gap) for one in others]))
+    measured = Evidence(
+        metric=UTILISATION,
+        statistic="mean of the other GPUs, the lowest",
+        observed=used,
+        unit="1",
+        threshold=SPINNING,
+        relation=">=" if used >= SPINNING.value else "<",
+    )
+    if np.isnan(drawn):
+        return Cause(name="hang" if used >= SPINNING.value else "peers busy", evidence=(measured,))
+    waiting = drawn < COLLECTIVE.value
+    power = Evidence(
+        metric=POWER,
+        statistic="of the other GPUs in the gap, of what they draw at work",
+        observed=drawn,
+        unit="1",
+        threshold=COLLECTIVE,
+        relation="<" if waiting else ">=",
+    )
+    hang = waiting and used >= SPINNING.value
+    return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
+
+
+def _power_ratio(cells: Cells, gap: Interval) -> float:
+    """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
+    power, used = cells.values(POWER), cells.values(UTILISATION)
+    # more at work than not
+    rows = cells.kept("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
+    inside = _rows(cells, gap)
+    first, stop = np.searchsorted(rows, [inside.start, inside.stop]).tolist()
+    working = power[np.concatenate([rows[:first], rows[stop:]])]
+    return _mean(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
+
+
+def _coincides(each: Moments, gaps: Sequence[Interval], near: int) -> bool:
+    """Whether most moments lie in gaps: what is written all the time tells nothing."""
+    inside = np.zeros(len(each.times), dtype=np.bool_)
+    for gap in gaps:
+        inside[_inside(each, gap, near)] = True
+    return bool(inside.mean() >= COINCIDE.value)
+
+
+def _inside(each: Moments, gap: Interval, near: int) -> slice:
+    first, stop = np.searchsorted(each.times, [gap.start - near, gap.end + near])
+    return slice(int(first), int(stop))
+
+
+def _host(gap: Interval, hosts: Sequence[_Host]) -> Cause | None:
+    """Return what the host says: writing is a checkpoint, waiting for storage or reading is input or output."""
+    for host in hosts:
+        read, written = _rate(host.cells, READS, gap), _rate(host.cells, WRITES, gap)
+        if written > read and written >= max(DISK.value, RISE.value * host.writes):
+            return Cause(name="checkpoint", evidence=(_measured(WRITES, written, "By/s", DISK),))
+        waited = _mean(host.cells, IOWAIT, gap)
+        if waited >= LONG_IOWAIT.value:
+            return Cause(name="io", evidence=(_measured(IOWAIT, waited, "1", LONG_IOWAIT),))
+        if read >= max(DISK.value, RISE.value * host.reads):
+            return Cause(name="io", evidence=(_measured(READS, read, "By/s", DISK),))
+    return None
+
+
+def _rate(host: Cells, metric: str, gap: Interval) -> float:
+    """Return the mean rate of the disks, 0 where it is not known: what is not recorded is no reason."""
+    rate = _mean(host, metric, gap)
+    return 0.0 if np.isnan(rate) else rate
+
+
+def _measured(metric: str, observed: float, unit: str, limit: Threshold) -> Evidence:
+    return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
+
+
+def _rows(cells: Cells, gap: Interval) -> slice:
+    """Return the rows whose values speak of times within a gap."""
+    return cells.rows(gap.start + cells.shift, gap.end + cells.shift)
+
+
+def _mean(cells: Cells, metric: str, gap: Interval) -> float:
+    values = cells.values(metric)[_rows(cells, gap)]
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")

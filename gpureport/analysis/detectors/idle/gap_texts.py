@@ -1,0 +1,116 @@
+"""What is said of idle gaps: what to do about each cause, what was ruled out, and what is too fine to be seen."""
+
+from collections.abc import Iterator
+
+from gpureport.analysis.detectors.idle.gap_causes import NO_PROCESS
+from gpureport.analysis.job import jobs, training_signs
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.findings import Interval, NotJudged
+
+_DATA = (
+    "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
+)
+_UNKNOWN = (
+    "See what the job does at this time: write checkpoints asynchronously and less often, keep loader workers "
+    "alive between epochs, prefetch, and overlap evaluation and logging with training."
+)
+_PERIODIC = (
+    "See what the job does at this pace (checkpoints, ends of epochs, evaluation, logging): write checkpoints "
+    "asynchronously and less often, keep loader workers alive, and log the stage or the metric that would tell."
+)
+_CHECKPOINT = (
+    "Write checkpoints asynchronously (copy to host memory, write in the background), to local disk first, sharded "
+    "over the ranks, or less often."
+)
+_EPOCH = (
+    "Keep loader workers alive between epochs (persistent workers), prefetch the first batches of the next one, and "
+    "overlap or thin out evaluation."
+)
+_IO = (
+    "Storage holds the job up: cache the data on a local SSD, pack it into larger files (TFRecord, Parquet), prefetch "
+    "further ahead."
+)
+_PEERS = (
+    "The other GPUs went on: look for a dead or waiting rank on this one (its process, its log, the collective it "
+    "waits in)."
+)
+_HANG = (
+    "The other GPUs spin, as ranks do that wait in a collective: look for the rank of this GPU (its process, a stack "
+    "by py-spy, NCCL_DEBUG=INFO) and set a timeout for collectives so that the job ends instead of holding the GPUs."
+)
+_UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
+_NO_PROCESS = (
+    "No process held the GPU for most of this time: start the next one sooner, or let one process do the work of both."
+)
+BY_CAUSE = {
+    NO_PROCESS: _NO_PROCESS,
+    training_signs.REQUESTS: training_signs.REQUESTS_ADVICE,
+    "data": _DATA,
+    "io": _IO,
+    "checkpoint": _CHECKPOINT,
+    "epoch": _EPOCH,
+    "periodic": _PERIODIC,
+    "hang": _HANG,
+    "peers busy": _PEERS,
+    "unused": _UNUSED,
+    "unknown": _UNKNOWN,
+}
+"""Advice on an idle gap of each cause."""
+
+RECURRING = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
+"""All that may be recommended against what recurs."""
+
+
+def finer(cells: Cells, shortest: float) -> Iterator[NotJudged]:
+    """Say where the driver gives new values too seldom for the gaps asked for.
+
+    Args:
+        cells: a GPU.
+        shortest: seconds of the shortest gap asked for.
+    """
+    period = cells.period(UTILISATION) or 0.0
+    if shortest < period:
+        yield NotJudged(
+            kind="idle_gap",
+            device=cells.device.id,
+            reason=(
+                f"the driver gives a new utilisation every {phrases.duration(period)}, so gaps between "
+                f"{phrases.duration(shortest)} and that cannot be seen, however fast the log is written"
+            ),
+            recording="a trace of the job (nsys profile, or the profiler of the framework)",
+        )
+
+
+def summary(cells: Cells, gap: Interval, cause: str, mean: float) -> str:
+    """Return what a gap is in a sentence: that of a running job only where something tells that one held the GPU.
+
+    Args:
+        cells: the GPU.
+        gap: when.
+        cause: what lies behind it.
+        mean: mean utilisation.
+    """
+    idle = f"{phrases.gpu(cells.device.id)} was idle for {phrases.duration(gap.seconds)}"
+    low = f"(mean utilisation {phrases.percent(mean)})"
+    if cause == NO_PROCESS:
+        return f"{idle}, most of it with no memory in use, as between two processes {low}."
+    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.tells(cells):
+        return f"{idle} between two stretches of work {low}; whether a job held it was not recorded."
+    return f"{idle} while the job was running {low}."
+
+
+def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
+    """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
+    said = ["missing samples: a stretch without samples is a log gap"]
+    if run.samples < run.needed:
+        said.append(
+            "chance: power was that of a GPU at rest at every sample, and it also covers the time between samples"
+        )
+    elif run.needed > 1:
+        said.append(f"chance: {run.samples} low samples in a row, {run.needed} would already surprise")
+    if several:
+        said.append("start-up and tail of the job, which are counted over all GPUs")
+    return tuple(said)

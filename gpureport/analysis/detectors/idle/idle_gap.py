@@ -1,0 +1,338 @@
+"""Stretches in which a GPU did nothing while the job was running, and those among them that recur."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.detectors.idle import gap_causes, gap_texts, input_wait_overlap, periodic_stall, periodicity
+from gpureport.analysis.detectors.idle.gap_causes import Cause
+from gpureport.analysis.job import checkpoint_times, training_signs
+from gpureport.analysis.job.checkpoint_times import Moments
+from gpureport.analysis.job.phases import LATE, STRAY_KERNEL, UTILISATION
+from gpureport.analysis.results import Job
+from gpureport.analysis.rules import certainty, missing_metrics
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals, power_at_rest
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals import gpus_and_host, idle_runs
+from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_UNUSED = "unused"
+_UNEXPLAINED = ("unknown", "periodic", training_signs.REQUESTS)
+"""Causes that leave open whether the job had anything to do."""
+_NEARLY_ALL = 0.9
+"""Share of the bursts of a service that are short. Chosen, not measured: one in ten may be a busy spell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gap:
+    """An idle run of one GPU within the job, and what lies behind it."""
+
+    device: str
+    interval: Interval
+    run: IdleRun
+    cause: Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Share:
+    """What the gaps of one GPU take of the job, how much that matters, and what else tells so."""
+
+    ratio: float
+    severity: Severity
+    evidence: tuple[Evidence, ...]
+
+
+def _after_startup(job: Job, device: str) -> Interval:
+    """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
+    own = job.active.get(device, job.window)
+    late = own.start - job.window.start <= LATE.value * 1e6
+    return Interval(max(job.window.start, own.start) if late else job.window.start, job.window.end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleGap:
+    """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
+
+    A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are further
+    apart than what a value covers, so many low samples in a row must be unlikely to come from the texture of the
+    samples around them, and no beat of steps about as long as the distance of samples; and low samples within an
+    episode of waiting for input are part of it. Rows that repeat a reading of the driver count once, and no gap is
+    shorter than the time from one reading to the next. Causes: data (within an episode of waiting for input), unused
+    (this GPU never worked while another did), hang (at least a minute in which the other GPUs are at 99 % and draw
+    less than 90 % of what they do at work, or draw an unknown power), peers busy (a minute in which another GPU works
+    otherwise), checkpoint and epoch (a stage or training metric of that name, or an evaluation, whose moments lie in
+    gaps for the most part; a checkpoint also where the disks write far more than else), no process (memory is empty
+    for half of the gap or more), io (the CPU waits for storage, or the disks read far more than else), periodic
+    (nothing of these tells, but it recurs), requests or input (at least ten gaps, all of unknown cause, nine of ten
+    with a minute of work or less between them, or at work less than half of the time between them, and no sign of
+    training; those that recur only where they take half of the job), else unknown. Gaps of a fifth of the job are a
+    problem, unless the GPU never worked, or waited for requests or input, or nothing tells a cause and it works less
+    than half of the time between them. Signs of training are checkpoints, epochs, and params, metrics and stages that
+    only training has.
+
+    periodic_stall: at least four gaps of a GPU, those with the causes data, hang, peers busy and unused left out, whose
+    starts lie one period or a multiple apart in three of four cases, in nine of ten with fewer than ten gaps. Its gaps
+    are its consequences.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("idle_gap", "periodic_stall")
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = gpus_and_host.KINDS
+    wants: ClassVar[tuple[str, ...]] = (
+        gap_causes.POWER,
+        gap_causes.IOWAIT,
+        gap_causes.READS,
+        gap_causes.WRITES,
+    )
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("idle_gap", tuple(gap_texts.BY_CAUSE.values())),
+        ("periodic_stall", gap_texts.RECURRING),
+    )
+
+    idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
+    still: Threshold = pragmatic(0.12, "1", "one stray kernel of 0.1 s in a 1-s window stays below it")
+    shortest: Threshold = idle_runs.SHORTEST
+    bridge: ClassVar[Threshold] = pragmatic(1.6, "s", "one sample at 1 s, with jitter")
+    bridge_busy: ClassVar[Threshold] = pragmatic(0.2, "s", "a stray kernel, not a training step")
+    bridge_ratio: ClassVar[Threshold] = STRAY_KERNEL
+    null: ClassVar[Threshold] = pragmatic(10.0, "s", "a driver that answers N/A for a moment")
+    chance: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "the usual level of significance, over all places a run could be"
+    )
+    neighbours: ClassVar[Threshold] = pragmatic(30.0, "rows", "enough to know the texture around a run")
+    resting: ClassVar[Threshold] = power_at_rest.RESTING
+    coarse: ClassVar[Threshold] = vendor(
+        2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
+    )
+    hang: ClassVar[Threshold] = gap_causes.HANG
+    peers: ClassVar[Threshold] = gap_causes.PEERS
+    spinning: ClassVar[Threshold] = gap_causes.SPINNING
+    collective: ClassVar[Threshold] = gap_causes.COLLECTIVE
+    iowait: ClassVar[Threshold] = gap_causes.LONG_IOWAIT
+    disk: ClassVar[Threshold] = gap_causes.DISK
+    rise: ClassVar[Threshold] = gap_causes.RISE
+    coincide: ClassVar[Threshold] = gap_causes.COINCIDE
+    freed: ClassVar[Threshold] = gap_causes.FREED
+    mostly: ClassVar[Threshold] = pragmatic(
+        0.50, "1", "share of the job; checkpoints and ends of epochs take less time than the work between them"
+    )
+    starts: ClassVar[Threshold] = periodicity.STARTS
+    strict: ClassVar[Threshold] = periodicity.STRICT
+    loose: ClassVar[Threshold] = periodicity.LOOSE
+    many: ClassVar[Threshold] = periodicity.MANY
+    agree: ClassVar[Threshold] = periodicity.AGREE
+    few: ClassVar[Threshold] = periodicity.FEW
+    agree_few: ClassVar[Threshold] = periodicity.AGREE_FEW
+    warning: Threshold = pragmatic(0.02, "1", "share of the job above which gaps are worth a change")
+    problem: Threshold = pragmatic(0.20, "1", "share of the job above which gaps decide its cost")
+    many_bursts: ClassVar[Threshold] = pragmatic(10.0, "rows", "fewer gaps do not show how work comes")
+    burst: ClassVar[Threshold] = pragmatic(
+        60.0, "s", "training works for minutes between two pauses, a service for its requests"
+    )
+    sparse: ClassVar[Threshold] = pragmatic(
+        0.50, "1", "a GPU that has less to do waits for work, as a service does in quiet hours"
+    )
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield one finding a gap and GPU, in time order, one a period, and the GPUs without utilisation."""
+        if context.whole.seconds < self.shortest.value:
+            yield from (
+                missing_metrics.too_short(kind, context.whole.seconds, self.shortest.value) for kind in self.kinds
+            )
+            return
+        if context.window is None:
+            return
+        found: list[Finding] = []
+        said = checkpoint_times.of(context.recording)
+        for device, cells in context.gpus().items():
+            if cells.recorded(UTILISATION):
+                yield from gap_texts.finer(cells, self.shortest.value)
+                found.extend(self._of(context, context.window, said, device))
+            else:
+                yield from (missing_metrics.absent(kind, device, UTILISATION) for kind in self.kinds)
+        yield from found
+        for stall in periodic_stall.stalls(context, found):
+            share = stall.lost / (intervals.total_seconds(context.work) * len(stall.devices))
+            severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
+            agree = self.agree_few if stall.starts < self.few.value else self.agree
+            yield periodic_stall.finding(context, stall, share, severity, agree)
+
+    def _limits(self, shortest: float) -> idle_runs.Limits:
+        return idle_runs.Limits(
+            idle=self.idle.value + 1e-6,
+            still=self.still.value + 1e-6,
+            bridge_seconds=self.bridge.value,
+            bridge_busy=self.bridge_busy.value,
+            bridge_ratio=self.bridge_ratio.value,
+            null_seconds=self.null.value,
+            shortest_seconds=shortest,
+            chance=self.chance.value,
+            neighbours=round(self.neighbours.value),
+            resting=self.resting.value,
+        )
+
+    def _of(self, context: Context, window: Interval, said: tuple[Moments, ...], device: str) -> Iterator[Finding]:
+        cells = context.cells[device]
+        shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
+        runs = idle_runs.find(cells, self._limits(shortest), window)
+        kept = [
+            part
+            for job in context.jobs
+            for part in input_wait_overlap.within(
+                context,
+                cells,
+                runs,
+                _after_startup(job, device),
+                shortest=shortest,
+                resting=self.resting.value,
+                coarse=cells.interval > self.coarse.value,
+            )
+        ]
+        spans = [part.interval for part in kept]
+        told = gap_causes.of_gaps(context, device, spans, said, self.still.value)
+        told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
+        causes = self._recurring(spans, told)
+        lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
+        outside = intervals.intervals(intervals.difference(intervals.spans([window]), context.work))
+        between = input_wait_overlap.between(cells, [*spans, *outside], window)
+        if not training_signs.trains(context.recording, said):
+            causes = self._with_requests(spans, causes, lost, between)
+        gaps = [
+            _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
+            for part, cause in zip(kept, causes, strict=True)
+        ]
+        several = len(context.gpus()) > 1
+        for gap in gaps:
+            yield self._finding(gap, cells, self._share(gap, lost, between), several=several)
+
+    def _share(self, gap: _Gap, lost: float, between: float) -> _Share:
+        """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
+        little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
+        # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
+        mild = little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
+        severity = self._severity(lost)
+        severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
+        evidence = () if not little else (self._sparse(between),)
+        return _Share(ratio=lost, severity=severity, evidence=evidence)
+
+    def _sparse(self, between: float) -> Evidence:
+        return Evidence(
+            metric=UTILISATION,
+            statistic="mean between the gaps of this GPU",
+            observed=between,
+            unit="1",
+            threshold=self.sparse,
+            relation="<",
+        )
+
+    def _recurring(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+        """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
+        places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.APART]
+        period = periodicity.find(np.array([gaps[place].start for place in places], dtype=np.int64))
+        if period is None:
+            return causes
+        members = {place for place, member in zip(places, period.members, strict=True) if member}
+        return [
+            Cause(name="periodic") if place in members and cause.name == "unknown" else cause
+            for place, cause in enumerate(causes)
+        ]
+
+    def _with_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
+        """Return the causes, that of requests where of no gap anything is known and there is little work between them.
+
+        What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
+
+        Args:
+            gaps: the gaps of a GPU.
+            causes: what is known of each.
+            lost: share of the job they take.
+            between: mean utilisation between them.
+        """
+        open_ = {"unknown", "periodic"} if lost >= self.mostly.value else {"unknown"}
+        if len(gaps) < self.many_bursts.value or any(cause.name not in open_ for cause in causes):
+            return causes
+        work = [(after.start - before.end) / 1e6 for before, after in pairwise(gaps)]
+        long = float(np.quantile(work, _NEARLY_ALL))
+        if long > self.burst.value:
+            return [Cause(name=training_signs.REQUESTS)] * len(causes) if between < self.sparse.value else causes
+        apart = Evidence(
+            metric="work between two gaps",
+            statistic="90 % quantile",
+            observed=long,
+            unit="s",
+            threshold=self.burst,
+            relation="<=",
+        )
+        return [Cause(name=training_signs.REQUESTS, evidence=(apart,))] * len(causes)
+
+    def _level(self, mean: float) -> Evidence:
+        """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
+        low = mean <= self.still.value
+        return Evidence(
+            metric=UTILISATION,
+            statistic="mean" if low else "mean, short kernels included",
+            observed=mean,
+            unit="1",
+            threshold=self.still if low else None,
+            relation="<=" if low else "",
+        )
+
+    def _power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
+        """Return the power of a gap that only its power tells from an accident of sampling."""
+        if run.highest_power is None or run.samples >= run.needed:
+            return ()
+        drawn = Evidence(
+            metric=gap_causes.POWER,
+            statistic="highest of the gap, from rest (0) to work (1)",
+            observed=run.highest_power,
+            unit="1",
+            threshold=self.resting,
+            relation="<=",
+        )
+        return (drawn,)
+
+    def _severity(self, lost: float) -> Severity:
+        if lost >= self.problem.value:
+            return Severity.PROBLEM
+        return Severity.WARNING if lost >= self.warning.value else Severity.INFO
+
+    def _finding(self, gap: _Gap, cells: Cells, share: _Share, *, several: bool) -> Finding:
+        interval, run = gap.interval, gap.run
+        long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
+        sure = certainty.by_readings(run.samples, cells.interval)
+        return Finding(
+            kind="idle_gap",
+            severity=share.severity,
+            confidence=sure if long else certainty.weakest(sure, Confidence.MEDIUM),
+            devices=(gap.device,),
+            intervals=(interval,),
+            evidence=(
+                self._level(run.mean),
+                Evidence(
+                    metric="duration",
+                    statistic="length",
+                    observed=interval.seconds,
+                    unit="s",
+                    threshold=self.shortest,
+                    relation=">=",
+                ),
+                Evidence(
+                    metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
+                ),
+                *self._power_evidence(run),
+                *share.evidence,
+                *gap.cause.evidence,
+            ),
+            lost_gpu_seconds=interval.seconds,
+            cause=gap.cause.name,
+            samples=run.samples,
+            ruled_out=gap_texts.ruled_out(run, several=several),
+            summary=gap_texts.summary(cells, interval, gap.cause.name, run.mean),
+            recommendation=gap_texts.BY_CAUSE[gap.cause.name],
+        )

@@ -1,0 +1,106 @@
+"""Idle runs beside episodes of waiting for input: which are part of one, and what of a run lies behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals.idle_runs import IdleRun
+from gpureport.findings import Interval
+
+_LONE = 1.5
+"""Intervals a single sample may speak for, with jitter."""
+_PROVEN = 4
+"""Readings of a run that is a gap of its own within an episode: fewer are its texture. Chosen, not measured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What of an idle run lies within the job.
+
+    Attributes:
+        interval: when.
+        run: what lies behind it.
+        waits: whether it is part of an episode of waiting for input.
+    """
+
+    interval: Interval
+    run: IdleRun
+    waits: bool
+
+
+def within(  # noqa: PLR0913 - where runs lie, and what a gap is
+    context: Context,
+    cells: Cells,
+    runs: Sequence[IdleRun],
+    job: Interval,
+    *,
+    shortest: float,
+    resting: float,
+    coarse: bool,
+) -> list[Part]:
+    """Return the parts of idle runs that are gaps of their own, or waits where samples tell both apart.
+
+    Args:
+        context: the recording, with the findings of waiting for input.
+        cells: the GPU.
+        runs: its idle runs.
+        job: when it belonged to the job.
+        shortest: seconds of a gap at least.
+        resting: power up to which a run is at rest, from rest (0) to work (1).
+        coarse: whether samples are points, so that low ones within a wait are that wait.
+    """
+    waits = _waits(context)
+    spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
+    found = [
+        Part(interval=span, run=run, waits=held)
+        for span, run, held in zip(spans, runs, _held(waits, spans), strict=True)
+    ]
+    if coarse:
+        least = max(shortest, _LONE * cells.interval)
+        found = [_behind(cells, waits, part, least) if _is_texture(part, resting) else part for part in found]
+    return [part for part in found if part.interval.seconds >= shortest]
+
+
+def _waits(context: Context) -> Spans:
+    found = (finding for kind in gpus_and_host.KINDS for finding in context.findings(kind))
+    return intervals.spans(part for finding in found for part in finding.intervals)
+
+
+def _held(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
+    """Return which stretches lie in episodes for at least half of their length."""
+    edges = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
+    shared = intervals.overlap(edges[:, 0], edges[:, 1], episodes)
+    return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]
+
+
+def _is_texture(part: Part, resting: float) -> bool:
+    """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
+    run = part.run
+    busy = run.highest_power is not None and run.highest_power > resting
+    return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
+
+
+def _behind(cells: Cells, episodes: Spans, part: Part, least: float) -> Part:
+    """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
+    left = intervals.difference(intervals.spans([part.interval]), episodes)
+    outside = [span for span in intervals.intervals(left) if span.seconds >= least]
+    begin = part.interval.start
+    span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
+    rows = cells.rows(span.start + cells.shift, span.end + cells.shift)
+    return Part(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)
+
+
+def between(cells: Cells, gaps: Sequence[Interval], job: Interval) -> float:
+    """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
+    start, end = cells.tiles(job)
+    used = cells.values(UTILISATION)
+    held = (end - start) / 1e6 - intervals.overlap(start, end, intervals.spans(gaps))
+    held[np.isnan(used)] = 0.0
+    return float(np.nansum(used * held) / held.sum()) if held.sum() > 0 else 1.0

@@ -1,0 +1,158 @@
+"""Idle gaps that recur at one period, as one finding with the gaps as its consequences."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.detectors.idle import gap_texts, periodicity
+from gpureport.analysis.job import training_signs
+from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
+
+APART = ("data", "hang", "peers busy", "unused", training_signs.REQUESTS)
+"""Causes of gaps that are no part of a period."""
+_SAME = 0.04
+"""How far the periods of two GPUs may differ and still be one."""
+_NAMED = {"checkpoint": "checkpoints", "epoch": "ends of epochs or evaluations", "io": "waiting for storage"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """What recurs: the gaps of one or several GPUs at one period.
+
+    Attributes:
+        devices: the GPUs.
+        gaps: findings of their gaps.
+        seconds: the period.
+        agreeing: share of the distances between starts that agree with it, the lowest of the GPUs.
+        starts: how many gaps that GPU has, those beside the period included.
+        times: how often it was seen, on the GPU that shows it most often.
+    """
+
+    devices: tuple[str, ...]
+    gaps: tuple[Finding, ...]
+    seconds: float
+    agreeing: float
+    starts: int
+    times: int
+
+    @property
+    def lost(self) -> float:
+        """GPU-seconds of its gaps."""
+        return sum(gap.lost_gpu_seconds or 0.0 for gap in self.gaps)
+
+    @property
+    def each(self) -> float:
+        """Mean length of a gap in seconds."""
+        return self.lost / len(self.gaps)
+
+    @property
+    def cause(self) -> str:
+        """What lies behind most of its gaps."""
+        return Counter(gap.cause or "periodic" for gap in self.gaps).most_common(1)[0][0]
+
+
+def stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
+    """Return what recurs, GPUs of one period together, in the order of the GPUs."""
+    found: list[Stall] = []
+    for device in context.gpus():
+        one = _of(device, gaps)
+        if one is None:
+            continue
+        same = next((old for old in found if abs(old.seconds - one.seconds) <= _SAME * old.seconds), None)
+        if same is None:
+            found.append(one)
+        else:
+            found[found.index(same)] = _joined(same, one)
+    return found
+
+
+def _of(device: str, gaps: Sequence[Finding]) -> Stall | None:
+    own = sorted(
+        (gap for gap in gaps if gap.devices == (device,) and gap.cause not in APART), key=lambda gap: gap.intervals
+    )
+    period = periodicity.find(np.array([gap.intervals[0].start for gap in own], dtype=np.int64))
+    if period is None:
+        return None
+    members = tuple(gap for gap, member in zip(own, period.members, strict=True) if member)
+    return Stall(
+        devices=(device,),
+        gaps=members,
+        seconds=period.seconds,
+        agreeing=period.agreeing,
+        starts=len(own),
+        times=len(members),
+    )
+
+
+def _joined(one: Stall, other: Stall) -> Stall:
+    shares = len(one.devices), len(other.devices)
+    least = min(one, other, key=lambda each: each.agreeing)
+    return Stall(
+        devices=one.devices + other.devices,
+        gaps=one.gaps + other.gaps,
+        seconds=float(np.average([one.seconds, other.seconds], weights=shares)),
+        agreeing=least.agreeing,
+        starts=least.starts,
+        times=max(one.times, other.times),
+    )
+
+
+def finding(context: Context, stall: Stall, share: float, severity: Severity, agree: Threshold) -> Finding:
+    """Return the finding of what recurs.
+
+    Args:
+        context: the recording.
+        stall: what recurs.
+        share: share of the job that its gaps take of each GPU.
+        severity: by that share.
+        agree: share of distances that must agree.
+    """
+    named = _NAMED.get(stall.cause)
+    step = max(context.cells[device].interval for device in stall.devices)
+    sure = certainty.by_readings(stall.times - 1, step)
+    whose = phrases.gpus(stall.devices, tuple(context.gpus()))
+    return Finding(
+        kind="periodic_stall",
+        severity=severity,
+        confidence=sure if named else certainty.weakest(sure, Confidence.MEDIUM),
+        devices=stall.devices,
+        intervals=_intervals(stall),
+        evidence=_evidence(stall, share, agree),
+        lost_gpu_seconds=stall.lost,
+        cause=stall.cause if named else None,
+        consequences=tuple(dict.fromkeys(gap.fingerprint for gap in stall.gaps)),
+        samples=sum(gap.samples for gap in stall.gaps),
+        ruled_out=("chance: the distances between starts are multiples of one period",),
+        period_seconds=stall.seconds,
+        summary=(
+            f"About every {phrases.duration(stall.seconds)}, {stall.times} times, {whose} stood idle for "
+            f"{phrases.duration(stall.each)} on average: {phrases.percent(share)} of the job"
+            + (f", at {named}." if named else "; what happens at these times was not recorded.")
+        ),
+        recommendation=gap_texts.BY_CAUSE[stall.cause if named else "periodic"],
+    )
+
+
+def _intervals(stall: Stall) -> tuple[Interval, ...]:
+    return intervals.intervals(intervals.spans(gap.intervals[0] for gap in stall.gaps))
+
+
+def _evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evidence, ...]:
+    return (
+        Evidence(metric="period", statistic="mean distance of starts", observed=stall.seconds, unit="s"),
+        Evidence(
+            metric="distances of starts",
+            statistic="share that are multiples of the period",
+            observed=stall.agreeing,
+            unit="1",
+            threshold=agree,
+            relation=">=",
+        ),
+        Evidence(metric="idle time", statistic="mean of one period", observed=stall.each, unit="s"),
+        Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
+    )

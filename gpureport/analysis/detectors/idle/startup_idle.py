@@ -1,0 +1,307 @@
+"""Time before the job's first sustained GPU work and after its last."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
+from gpureport.analysis.results import Job
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.thresholds import literature, pragmatic, vendor
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_STARTUP = (
+    "Shorten the way to the first step: cache compiled kernels and preprocessed data, import lazily, load weights "
+    "and build the input pipeline at the same time, and reserve the GPU only when the job can use it."
+)
+_TAIL = "Release the GPU as soon as training ends; export, evaluate on the CPU and upload without holding it."
+_NO_JOB = "Nothing is lost: the job had released its GPUs. Stop the recorder when the job ends."
+_NEVER = (
+    "Check that the job uses the GPU at all (device selection, CUDA_VISIBLE_DEVICES, the installed framework build)."
+)
+_LITTLE = (
+    "The GPU does a little all along: see which part of the work runs on the CPU, and whether the model or the batch "
+    "is too small for a GPU. Log the CPU beside it, and profile some steps."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartupIdle:
+    """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
+
+    The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
+    Time at the end of the log in which no job holds a GPU is reported, but not lost. Both belong to the job: a GPU that
+    rests while another works has an idle gap. A GPU that begins up to a minute after the first is still starting
+    up. Lost is the time at a utilisation of at most 12 %. A job in which no GPU ever has sustained work above 12 % is
+    named as such: what it lost is its time at 5 % and less, and the unused share of the rest. The length is known to
+    the readings on either side of its edge: where these are far apart both limits are said, confidence is low with
+    samples a minute or more apart, and a single reading more than 2 s from the next is no finding. Fewer than five
+    readings of a GPU, or less than 10 s with samples, do not tell that a job never worked.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("startup_idle", "tail_idle")
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
+        ("tail_idle", (_TAIL, _NO_JOB)),
+    )
+
+    shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
+    long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
+    share: Threshold = pragmatic(0.05, "1", "share of the recording that is worth a change")
+    bursts: ClassVar[Threshold] = pragmatic(0.05, "1", "more work than a few autotuning kernels")
+    light: Threshold = pragmatic(0.2, "1", "share of time above 5 %; a display or a monitor shows less")
+    lone: ClassVar[Threshold] = vendor(
+        2.0, "s", "NVML: a utilisation value covers at most 1 s; one alone proves no longer rest"
+    )
+    unused: Threshold = pragmatic(0.9, "1", "share of time at 5 % and less; with less of it the job does use the GPU")
+    blurred: ClassVar[Threshold] = pragmatic(
+        0.1, "1", "share of the length; an edge less sure than that is said with its limits"
+    )
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield start-up, late starts of single GPUs, and tail, each at most once."""
+        whole, window = context.whole, context.window
+        if whole.seconds < self.shortest.value:
+            yield from (missing_metrics.too_short(kind, whole.seconds, self.shortest.value) for kind in self.kinds)
+            return
+        if window is None:
+            yield from self._never(context)
+            return
+        for job in context.jobs:
+            yield from self._of(context, job)
+
+    def _of(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
+        window, last = job.window, job is context.jobs[-1]
+        yield from self._finding(context, "startup_idle", Interval(job.interval.start, window.start), ())
+        for device, own in job.active.items():
+            if own.start - window.start <= LATE.value * 1e6:
+                yield from self._finding(context, "startup_idle", Interval(window.start, own.start), (device,))
+        # the end of the log is told whoever held the GPUs then
+        end = context.whole.end if last else job.interval.end
+        yield from self._finding(context, "tail_idle", Interval(window.end, end), ())
+
+    def _finding(
+        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
+    ) -> Iterator[Finding | NotJudged]:
+        step = context.recording.run.interval or 0.0
+        late = kind == "tail_idle" and interval.seconds < self.shortest.value
+        beyond = min(step, interval.seconds, self.shortest.value) if late else 0.0
+        if interval.seconds + beyond < self.shortest.value:
+            return
+        resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
+        free = _no_job_seconds(context, interval, devices or context.gpus())
+        if resting + free < self.shortest.value / 2:
+            # nearly all of it lies in a gap of the log, about which nothing is known
+            return
+        log = context.whole_log
+        readings = _readings(log, interval, devices)
+        if readings < certainty.FEW_READINGS and step > self.lone.value:
+            # the start of the job is judged all the same where one GPU may have begun a reading later
+            if not devices:
+                yield _lone(kind, step)
+            return
+        sampled = _resting(log, interval, devices or context.gpus(), 1.0)
+        if not sampled:
+            # memory tells that no job held a GPU, and nothing what the GPU did
+            return
+        held = interval.seconds * (resting / (resting + free))
+        share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
+        light = 1 - _resting(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
+        sure = certainty.by_readings(readings, step)
+        freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
+        long = held > self.long.value or share > self.share.value
+        yield Finding(
+            kind=kind,
+            severity=Severity.WARNING if long else Severity.INFO,
+            confidence=sure if bursts <= self.bursts.value and light <= self.light.value else Confidence.LOW,
+            devices=devices,
+            intervals=(interval,),
+            evidence=(
+                _length(interval.seconds, beyond, self.shortest),
+                _share(share, self.share, freed=free > 0),
+                *_limits(self._range(log, kind, interval, devices)),
+            ),
+            lost_gpu_seconds=resting,
+            cause=NO_JOB if freed else None,
+            samples=_samples(log, interval, devices),
+            summary=self._said(log, kind, interval, devices)
+            + _no_job_sentence(context, free)
+            + self._besides(bursts, light),
+            recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if freed else _TAIL,
+        )
+
+    def _besides(self, bursts: float, light: float) -> str:
+        """Return what else was seen at this time, which may have been work."""
+        if bursts > self.bursts.value:
+            return f" Short bursts fill {phrases.percent(bursts)} of it."
+        if light > self.light.value:
+            above = f"above {phrases.percent(IDLE_RATIO)}"
+            return f" It may have been light work: utilisation was {above} for {phrases.percent(light)} of it."
+        return ""
+
+    def _range(
+        self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
+    ) -> tuple[float, float] | None:
+        """Return the shortest and the longest time it may have been, None where its edge is well known."""
+        edge = interval.end if kind == "startup_idle" else interval.start
+        times = np.concatenate([context.cells[name].times for name in devices or context.gpus()])
+        before, after = times[times < edge], times[times >= edge]
+        if not len(before) or not len(after):
+            return None
+        near, far = int(before.max()), int(after.min())
+        inner, outer = (near, far) if kind == "startup_idle" else (far, near)
+        anchor = interval.start if kind == "startup_idle" else interval.end
+        shortest, longest = abs(inner - anchor) / 1e6, abs(outer - anchor) / 1e6
+        step = context.recording.run.interval or 0.0
+        blurred = longest - shortest > self.blurred.value * interval.seconds
+        return (shortest, longest) if step > self.lone.value and blurred else None
+
+    def _said(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
+        """Return the sentence of a finding; where its edge is not well known, with both limits."""
+        known = self._range(context, kind, interval, devices)
+        length = phrases.duration(interval.seconds)
+        if known is not None:
+            length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
+        whose = phrases.gpu(devices[0]) if devices else "the GPUs"
+        when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
+        share = phrases.percent(interval.seconds / context.whole.seconds)
+        return (
+            f"{length} passed {when} {whose} (utilisation above {phrases.percent(ACTIVE.value)}), "
+            f"{'about ' if known else ''}{share} of the recording."
+        )
+
+    def _never(self, context: Context) -> Iterator[Finding | NotJudged]:
+        whole, gpus = context.whole, context.gpus()
+        readings, seen = _readings(context, whole, ()), _resting(context, whole, gpus, np.inf)
+        if readings < certainty.SURE_READINGS:
+            yield from (missing_metrics.too_few(kind, readings) for kind in self.kinds)
+            return
+        seen_each = seen / max(len(gpus), 1)
+        if seen_each < self.shortest.value:
+            yield from (
+                missing_metrics.too_short(kind, seen_each, self.shortest.value, "samples cover") for kind in self.kinds
+            )
+            return
+        idle = _resting(context, whole, gpus, IDLE_RATIO)
+        share = idle / max(seen, 1e-9)
+        yield Finding(
+            kind="startup_idle",
+            severity=Severity.WARNING,
+            confidence=certainty.by_readings(readings, context.recording.run.interval or 0.0),
+            devices=(),
+            intervals=(whole,),
+            evidence=(
+                _length(whole.seconds, 0.0, self.shortest),
+                Evidence(metric=UTILISATION, statistic="share of time at 5 % and less", observed=share, unit="1"),
+            ),
+            lost_gpu_seconds=_unused(context),
+            cause=NO_WORK,
+            samples=_samples(context, whole, ()),
+            summary=(
+                f"No sustained work above {phrases.percent(ACTIVE.value)} in the {phrases.duration(whole.seconds)} of "
+                f"this recording; utilisation was at most 5 % for {phrases.percent(share)} of it."
+            ),
+            recommendation=_NEVER if share >= self.unused.value else _LITTLE,
+        )
+
+
+def _lone(kind: str, step: float) -> NotJudged:
+    edge = "before the first work" if kind == "startup_idle" else "after the last work"
+    return NotJudged(
+        kind=kind,
+        device=None,
+        reason=f"there is only one reading {edge}, and samples are {phrases.duration(step)} apart",
+        recording="a log with samples 5 s apart or less",
+    )
+
+
+def _resting(context: Context, interval: Interval, devices: Iterable[str], limit: float) -> float:
+    """Return the GPU time within an interval that was sampled at a utilisation of at most `limit`."""
+    seconds = 0.0
+    for device in devices:
+        cells = context.cells[device]
+        start, end = cells.tiles(context.whole)
+        inside = intervals.overlap(start, end, intervals.spans([interval]))
+        seconds += float(inside[cells.values(UTILISATION) <= limit + 1e-6].sum())
+    return seconds
+
+
+def _no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
+    """Return the GPU time within an interval in which no job held a GPU."""
+    when = intervals.spans([interval])
+    free = (context.no_job.get(device, intervals.NONE) for device in devices)
+    return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
+
+
+def _no_job_sentence(context: Context, free: float) -> str:
+    """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
+    if not free:
+        return ""
+    if len(context.gpus()) > 1:
+        return f" For {phrases.duration(free)} of this GPU time no job held a GPU: that is not lost."
+    return f" For {phrases.duration(free)} of it no job held the GPU: that is not lost."
+
+
+def _unused(context: Context) -> float:
+    """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
+    seconds = 0.0
+    for cells in context.gpus().values():
+        start, end = cells.tiles(context.whole)
+        used = cells.values(UTILISATION)
+        unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
+        seconds += float(np.nansum(unused * intervals.overlap(start, end, intervals.spans([context.whole]))))
+    return seconds
+
+
+def _length(seconds: float, beyond: float, limit: Threshold) -> Evidence:
+    return Evidence(
+        metric="duration",
+        statistic="length, at most (the log may end an interval late)" if beyond else "length",
+        observed=seconds + beyond,
+        unit="s",
+        threshold=limit,
+        relation=">=",
+    )
+
+
+def _share(share: float, limit: Threshold, *, freed: bool) -> Evidence:
+    relation = ">" if share > limit.value else "<="
+    return Evidence(
+        metric="duration",
+        statistic="share of the recording, while a job held GPUs" if freed else "share of the recording",
+        observed=share,
+        unit="1",
+        threshold=limit,
+        relation=relation,
+    )
+
+
+def _limits(known: tuple[float, float] | None) -> Iterator[Evidence]:
+    if known is not None:
+        for name, seconds in zip(("at least, by its readings", "at most, by its readings"), known, strict=True):
+            yield Evidence(metric="duration", statistic=name, observed=seconds, unit="s")
+
+
+def _each(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
+    """Yield the readings of each GPU concerned within an interval."""
+    for name in devices or context.gpus():
+        cells = context.cells[name]
+        # the last sample of a log lies at the end of the run
+        yield cells.readings(UTILISATION, cells.rows(interval.start, interval.end + 1))
+
+
+def _samples(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    return sum(_each(context, interval, devices))
+
+
+def _readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    """Return the readings of the GPU that has most of them; several GPUs at a time are no proof of how long."""
+    return max(_each(context, interval, devices), default=0)

@@ -1,0 +1,1 @@
+"""GPUs that work only part of the time, or never."""

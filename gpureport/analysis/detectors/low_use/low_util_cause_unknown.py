@@ -1,0 +1,81 @@
+"""GPUs that work only part of the time, with nothing recorded that would tell why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpureport.analysis.job import training_signs
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import certainty, missing_metrics
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.signals import partial_use
+from gpureport.analysis.signals.partial_use import Figures, LowUse
+from gpureport.analysis.thresholds import limits
+from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "low_util_cause_unknown"
+_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording([partial_use.CPU])}."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowUtilCauseUnknown:
+    """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
+
+    An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
+    samples are points far apart, the mean of a whole episode lies below 70 % by three standard errors. A job too
+    short for an episode is judged by the mean of all its work, from 30 s on, with low confidence; with fewer than 30
+    samples that mean, too, must lie below 70 % by three standard errors.
+    Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
+    after: ClassVar[tuple[str, ...]] = partial_use.EXPLAINED
+    wants: ClassVar[tuple[str, ...]] = (partial_use.CPU,)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, training_signs.REQUESTS_ADVICE)),)
+
+    enter: Threshold = partial_use.ENTER
+    leave: Threshold = partial_use.LEAVE
+    gpu: Threshold = partial_use.BELOW
+    idle: Threshold = partial_use.IDLE
+    over: ClassVar[Threshold] = partial_use.OVER
+    rows: ClassVar[Threshold] = partial_use.ROWS
+    shortest: Threshold = partial_use.SHORTEST
+    fewest: ClassVar[Threshold] = partial_use.FEWEST
+    watched: ClassVar[Threshold] = partial_use.WATCHED
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, over all GPUs whose CPU was not recorded."""
+        wanted = limits(self, partial_use.Limits)
+        if (short := partial_use.too_short(_KIND, context, wanted)) is not None:
+            yield short
+            return
+        low = partial_use.find(context, wanted)
+        alone = [name for name in low.spans if not partial_use.watched(context, wanted, name, low.spans[name])]
+        if alone:
+            yield self._finding(context, low, partial_use.figures(context, low, alone))
+
+    def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
+        cause = partial_use.cause(context, found.devices)
+        interval = max(context.cells[name].interval for name in found.devices)
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=certainty.weakest(
+                Confidence.LOW if low.is_short_job else Confidence.MEDIUM,
+                certainty.by_readings(found.samples // len(found.devices), interval),
+            ),
+            devices=found.devices,
+            intervals=intervals.intervals(found.spans),
+            evidence=(
+                *partial_use.use_evidence(context, low, found, self.enter),
+                partial_use.length(low, found, self.over, self.shortest),
+            ),
+            lost_gpu_seconds=found.lost,
+            cause=cause,
+            samples=found.samples,
+            ruled_out=("idle gaps and log gaps, which are counted on their own",),
+            summary=f"{found.worked(context.gpus())}; why cannot be told, since no CPU series was recorded.",
+            recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
+        )

@@ -1,0 +1,137 @@
+"""GPUs that work only part of the time, though nothing that was recorded of the machine holds them back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpus_and_host, partial_use
+from gpureport.analysis.signals.partial_use import CPU, Figures, LowUse
+from gpureport.analysis.thresholds import limits
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "underutilised"
+_CORE, _IOWAIT = "cpu_busiest_core_ratio", "cpu_iowait_ratio"
+_CAUSES = {_CORE: "busiest core", _IOWAIT: "waiting for storage"}
+_ADVICE = (
+    "Neither GPU nor CPU is full: give the GPU more to do at once (larger batch, torch.compile or CUDA "
+    "graphs), overlap what runs in turn (copies, logging, evaluation), avoid synchronising with the GPU in every "
+    "step (.item(), prints), or share the GPU or use a smaller one."
+)
+_SERVING = (
+    "Neither GPU nor CPU is full. If the GPU serves requests, a smaller or a shared GPU may do; else profile some "
+    "steps to see what it waits for."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Underutilised:
+    """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no wait explains it.
+
+    An episode ends when the mean rises above 72 %. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
+    storage or copies are not part of it, nor a job whose GPUs work unevenly. Where samples are points far apart, the
+    mean of a whole episode lies below 70 % by three standard errors. It takes a CPU series: without one the kind is
+    low_util_cause_unknown. Which causes were looked for is said, since one core and storage take series of their own.
+    A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
+    after: ClassVar[tuple[str, ...]] = (*partial_use.EXPLAINED, "imbalance")
+    wants: ClassVar[tuple[str, ...]] = tuple(_CAUSES)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _SERVING)),)
+
+    enter: Threshold = partial_use.ENTER
+    leave: Threshold = partial_use.LEAVE
+    gpu: Threshold = partial_use.BELOW
+    idle: Threshold = partial_use.IDLE
+    over: ClassVar[Threshold] = partial_use.OVER
+    rows: ClassVar[Threshold] = partial_use.ROWS
+    shortest: Threshold = partial_use.SHORTEST
+    fewest: ClassVar[Threshold] = partial_use.FEWEST
+    watched: ClassVar[Threshold] = partial_use.WATCHED
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, over all GPUs whose CPU was recorded."""
+        wanted = limits(self, partial_use.Limits)
+        if (short := partial_use.too_short(_KIND, context, wanted)) is not None:
+            yield short
+            return
+        low = partial_use.find(context, wanted)
+        chosen = [
+            name
+            for name, spans in low.spans.items()
+            if partial_use.watched(context, wanted, name, spans) and not _uneven(context, spans)
+        ]
+        if chosen:
+            yield self._finding(context, low, partial_use.figures(context, low, chosen))
+
+    def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
+        cause = partial_use.cause(context, found.devices)
+        levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
+        known = {name: level for name, level in levels.items() if not np.isnan(level)}
+        # for less than a minute, one full core is no finding, and so not ruled out either
+        too_brief = [_CORE] if low.is_short_job and found.seconds < gpus_and_host.ONE_CORE.value else []
+        unknown = [name for name in _CAUSES if name not in known or name in too_brief]
+        absent = [name for name in unknown if name not in known]
+        beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
+        open_ = " and ".join({_CORE: "one core", _IOWAIT: "storage"}[name] for name in unknown)
+        untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
+        machine = "beside a CPU" if too_brief else "beside a machine"
+        more = [
+            *([missing_metrics.recording(absent)] if absent else []),
+            *(["a minute or more of the job"] if too_brief else []),
+        ]
+        tell = [f"To tell more, record {'; '.join(more)}."] if more else []
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=Confidence.LOW if unknown or low.is_short_job else Confidence.MEDIUM,
+            devices=found.devices,
+            intervals=intervals.intervals(found.spans),
+            evidence=(
+                *partial_use.use_evidence(context, low, found, self.enter),
+                *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
+                partial_use.length(low, found, self.over, self.shortest),
+            ),
+            lost_gpu_seconds=found.lost,
+            cause=cause,
+            samples=found.samples,
+            ruled_out=(
+                "idle gaps and log gaps, which are counted on their own",
+                "waiting for the CPU as a whole",
+                *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
+            ),
+            summary=f"{found.worked(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
+            recommendation=" ".join([_SERVING if cause else _ADVICE, *tell]),
+        )
+
+
+_RULED_OUT = {_CORE: "waiting for one core", _IOWAIT: "waiting for storage"}
+
+
+def _uneven(context: Context, spans: Spans) -> bool:
+    """Whether GPUs that differ from their peers explain most of the stretches, of the peers that wait for them too."""
+    uneven = (part for found in context.findings("imbalance") for part in found.intervals)
+    differs = intervals.spans(uneven)
+    shared = intervals.total_seconds(intervals.intersection(spans, differs))
+    return 2 * shared >= intervals.total_seconds(spans)
+
+
+def _level(context: Context, metric: str, found: Figures) -> float:
+    """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
+    nodes = {context.cells[name].device.node for name in found.devices}
+    values = [
+        host.values(metric)[intervals.contains(found.spans, host.times - host.shift)]
+        for host in context.hosts().values()
+        if host.device.node is None or host.device.node in nodes
+    ]
+    joined = np.concatenate([np.zeros(0), *values])
+    known = joined[~np.isnan(joined)]
+    return float(known.mean()) if len(known) else float("nan")

@@ -1,0 +1,231 @@
+"""GPU memory that keeps growing while the job runs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.statistics import memory_reserved, memory_total
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import FloatArray, IntArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "mem_leak"
+_USED = "gpu_memory_used_bytes"
+_BLOCKS = 40
+_QUARTERS = 4
+_BESIDE = 1
+"""Blocks on either side of the edge of a quarter that its level is the median of."""
+_ADVICE = (
+    "Look for what is kept from step to step: losses and outputs collected with their graph (detach() them, or take "
+    ".item()), lists of tensors, caches without a bound, hooks; compare torch.cuda.memory_summary() over the steps."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Growth:
+    """How the memory of one GPU grew.
+
+    Attributes:
+        interval: the time judged.
+        rate: bytes a second, the median slope over all pairs of block medians (Theil-Sen).
+        ratio: growth over that time, of the memory installed.
+        slowest: growth a second of the slowest quarter, of the mean of the quarters.
+        left: bytes between its last level and what a job can get.
+        samples: readings judged.
+    """
+
+    interval: Interval
+    rate: float
+    ratio: float
+    slowest: float
+    left: float
+    samples: int
+
+    @property
+    def seconds_left(self) -> float:
+        """Time until memory is full at this rate."""
+        return max(self.left, 0.0) / self.rate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemLeak:
+    """Memory that grows by more than 2 % of what is installed, and in every quarter, after the job has settled.
+
+    Judged is the longest stretch in which memory was held (it never falls by half), its first fifth and what lies
+    outside the job left out, by the medians of 40 blocks: the rate is the median slope between any two of them, and
+    each quarter must grow at 35 % of the mean rate or more. An allocator that warms up, and the running maximum of
+    varying lengths, grow at first and then rest. Not judged where memory was preallocated.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
+    after: ClassVar[tuple[str, ...]] = ("mem_prealloc",)
+    wants: ClassVar[tuple[str, ...]] = (
+        "gpu_utilization_ratio",
+        "gpu_memory_total_bytes",
+        "gpu_memory_reserved_bytes",
+    )
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
+    growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")
+    quarter: Threshold = pragmatic(0.35, "1", "of the mean rate; what fills up grows slower and slower")
+    fewest: ClassVar[Threshold] = pragmatic(20.0, "rows", "five samples a quarter, for a median each")
+    released: Threshold = pragmatic(0.5, "1", "of what was held; another process or a restart begins below it")
+    soon: Threshold = pragmatic(86_400.0, "s", "a job that goes on for a day runs out of memory")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding a GPU."""
+        for device, cells in context.gpus().items():
+            if not cells.recorded(_USED):
+                yield missing_metrics.absent(_KIND, device, _USED)
+            elif not memory_total(cells):
+                yield missing_metrics.absent(_KIND, device, "gpu_memory_total_bytes")
+            elif context.findings("mem_prealloc", device):
+                yield _preallocated(device)
+            else:
+                yield from self._of(context, cells)
+
+    def _of(self, context: Context, cells: Cells) -> Iterator[Finding | NotJudged]:
+        times, used = self._held(context, cells)
+        readings = len(times)
+        if readings < self.fewest.value:
+            yield NotJudged(
+                kind=_KIND,
+                device=cells.device.id,
+                reason=(
+                    f"{phrases.times(readings, 'sample')} of the memory of the settled job, fewer than "
+                    f"{self.fewest.value:g}"
+                ),
+                recording="a log of the whole job, at an interval that gives 25 samples and more",
+            )
+            return
+        found = _growth(times, used, cells)
+        if found.ratio > self.growth.value and found.slowest >= self.quarter.value:
+            yield self._finding(cells.device.id, found)
+
+    def _held(self, context: Context, cells: Cells) -> tuple[IntArray, FloatArray]:
+        """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
+        job = context.window or context.whole
+        rows = cells.rows(job.start, job.end + 1)
+        known = ~np.isnan(cells.values(_USED)[rows])
+        times, used = cells.times[rows][known], cells.values(_USED)[rows][known]
+        if len(times) == 0:
+            return times, used
+        falls = np.flatnonzero(used[1:] < self.released.value * used[:-1]) + 1
+        edges = [0, *falls.tolist(), len(used)]
+        first, stop = max(pairwise(edges), key=lambda part: int(times[part[1] - 1] - times[part[0]]))
+        times, used = times[first:stop], used[first:stop]
+        begin = times[0] + self.settled.value * (times[-1] - times[0])
+        return times[times >= begin], used[times >= begin]
+
+    def _finding(self, device: str, found: _Growth) -> Finding:
+        left = found.seconds_left
+        sure = Confidence.HIGH if found.samples >= _BLOCKS else Confidence.MEDIUM
+        per_minute = phrases.size(60 * found.rate)
+        return Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM if left <= self.soon.value else Severity.WARNING,
+            confidence=certainty.weakest(sure, certainty.by_readings(found.samples)),
+            devices=(device,),
+            intervals=(found.interval,),
+            evidence=self._evidence(found),
+            lost_gpu_seconds=None,
+            samples=found.samples,
+            ruled_out=(
+                "an allocator that warms up: the first fifth of the job is left out",
+                "a running maximum: every quarter grows",
+                "preallocation: memory did not rise in one step and stay",
+            ),
+            summary=(
+                f"Memory of {phrases.gpu(device)} grew by {per_minute} a minute, "
+                f"{phrases.percent(found.ratio)} of it in {phrases.duration(found.interval.seconds)}; "
+                + (
+                    f"at this rate it is full {phrases.duration(left)} after the end of the recording."
+                    if left > 0
+                    else "nothing of it is left."
+                )
+            ),
+            recommendation=_ADVICE,
+        )
+
+    def _evidence(self, found: _Growth) -> tuple[Evidence, ...]:
+        return (
+            Evidence(
+                metric=_USED,
+                statistic="growth, of the memory",
+                observed=found.ratio,
+                unit="1",
+                threshold=self.growth,
+                relation=">",
+            ),
+            Evidence(
+                metric=_USED,
+                statistic="rate of the slowest quarter, of the mean",
+                observed=found.slowest,
+                unit="1",
+                threshold=self.quarter,
+                relation=">=",
+            ),
+            Evidence(metric=_USED, statistic="growth a second", observed=found.rate, unit="By/s"),
+            Evidence(
+                metric="time until memory is full",
+                statistic="at this rate",
+                observed=found.seconds_left,
+                unit="s",
+                threshold=self.soon,
+                relation="<=" if found.seconds_left <= self.soon.value else ">",
+            ),
+        )
+
+
+def _growth(times: IntArray, used: FloatArray, cells: Cells) -> _Growth:
+    """Return how memory grew over samples, of which there must be some for each block of a quarter."""
+    count = min(_BLOCKS, len(times))
+    places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
+    seconds = (times - times[0]) / 1e6
+    # of times in order the median is the middle one
+    when = (seconds[(places[:-1] + places[1:] - 1) // 2] + seconds[(places[:-1] + places[1:]) // 2]) / 2
+    level = np.array([columns.median(used[a:b]) for a, b in pairwise(places.tolist())])
+    one, other = np.triu_indices(count, k=1)
+    rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
+    span = Interval(int(times[0]), int(times[-1]))
+    quarters = _quarters(when, level)
+    mean = float(quarters.mean())
+    total = memory_total(cells) or 1
+    return _Growth(
+        interval=span,
+        rate=rate,
+        ratio=rate * span.seconds / total,
+        slowest=float(quarters.min()) / mean if mean > 0 else 0.0,
+        left=total - memory_reserved(cells) - float(level[-1]),
+        samples=cells.readings(_USED, cells.rows(span.start, span.end + 1)),
+    )
+
+
+def _quarters(when: FloatArray, level: FloatArray) -> FloatArray:
+    """Return the growth a second of each quarter, from the level at its edges: the median of the blocks beside them."""
+    edges = np.linspace(0, len(level) - 1, _QUARTERS + 1).round().astype(np.int64)
+    beside = [slice(max(edge - _BESIDE, 0), edge + _BESIDE + 1) for edge in edges.tolist()]
+    levels = np.array([np.median(level[part]) for part in beside])
+    middles = np.array([np.median(when[part]) for part in beside])
+    return np.asarray(np.diff(levels) / np.maximum(np.diff(middles), 1e-6), dtype=np.float64)
+
+
+def _preallocated(device: str) -> NotJudged:
+    return NotJudged(
+        kind=_KIND,
+        device=device,
+        reason="memory was preallocated, and what the job uses of it cannot be seen",
+        recording=(
+            "a run without preallocation (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, TensorFlow: "
+            "TF_FORCE_GPU_ALLOW_GROWTH=true)"
+        ),
+    )

@@ -1,0 +1,269 @@
+"""How full GPU memory was: room for a larger batch, nearness to running out, and preallocation that hides both."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job import jobs
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_USED = "gpu_memory_used_bytes"
+_STEP_SAMPLES = 2
+_ROOM = (
+    "There is room for a larger batch: raise it in steps, scale the learning rate, and watch the loss curve and the "
+    "work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
+)
+_TIGHT = (
+    "A longer sequence or a fragmented allocator can run out of memory: lower the batch and keep its effective size "
+    "by gradient accumulation, use mixed precision or activation checkpointing, and clear what the job no longer needs."
+)
+_HIDDEN = (
+    "Turn preallocation off for one run to learn what the job needs (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, "
+    "TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true); until then memory says nothing about batch size."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Use:
+    """Memory of one GPU: peak in use, what a job can get (installed less reserved), largest step, range after it.
+
+    Constant is memory that stayed at its first value: a step before the log began cannot be excluded.
+    """
+
+    device: str
+    peak: int
+    capacity: int
+    samples: int
+    step_ratio: float
+    range_ratio: float
+    constant: bool
+    interval: float
+
+    @property
+    def ratio(self) -> float:
+        return self.peak / self.capacity
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """The peak below 70 % of what a job can get (headroom), or at 95 % and more (pressure), unless preallocated.
+
+    Preallocated: one step takes at least 60 % of the memory, which then stays within 1.2 % until it is released.
+    Memory that keeps its first value may have been preallocated before the log began; confidence is low then, and
+    medium where fewer than five readings tell of the fullest GPU. Of samples a minute or more apart nobody can say
+    that memory was taken in one step, and confidence in preallocation is low.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("mem_headroom", "mem_pressure", "mem_prealloc")
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("mem_headroom", (_ROOM,)),
+        ("mem_pressure", (_TIGHT,)),
+        ("mem_prealloc", (_HIDDEN,)),
+    )
+
+    roomy: Threshold = pragmatic(
+        0.70, "1", "published advice raises the batch where memory is low; less is no full step"
+    )
+    used: Threshold = pragmatic(0.05, "1", "a context alone takes less; such a GPU is unused")
+    full: Threshold = pragmatic(0.95, "1", "what is left is less than a workspace or a longer sequence takes")
+    step: Threshold = literature(
+        0.60, "1", "JAX documentation: 75 % is taken at once by default; TensorFlow takes nearly all"
+    )
+    steady: ClassVar[Threshold] = pragmatic(0.012, "1", "contexts of libraries still grow after the step")
+    trim: ClassVar[Threshold] = pragmatic(2.0, "s", "the allocation itself takes a moment")
+    shortest: Threshold = pragmatic(60.0, "s", "shorter holding is no policy of an allocator")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding a kind; the fullest GPU decides, all that meet the condition are named."""
+        uses = []
+        for device, cells in context.gpus().items():
+            peak, total = memory_peak(cells), memory_total(cells)
+            if peak is None or not total:
+                missing = _USED if peak is None else "gpu_memory_total_bytes"
+                yield from (missing_metrics.absent(kind, device, missing) for kind in self.kinds)
+                continue
+            if len(cells) < _STEP_SAMPLES:
+                yield from (missing_metrics.too_short(kind, 0.0, self.shortest.value) for kind in self.kinds)
+                continue
+            if context.whole.seconds < self.shortest.value:
+                yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
+            step, spread = self._preallocation(cells, total)
+            capacity = total - memory_reserved(cells)
+            use = _Use(
+                device=device,
+                peak=peak,
+                capacity=capacity,
+                samples=cells.readings(_USED, ~np.isnan(cells.values(_USED))),
+                step_ratio=step,
+                range_ratio=spread,
+                constant=_constant(cells, self.steady.value * total),
+                interval=cells.interval,
+            )
+            uses.append(use)
+        held = [use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value]
+        free = [use for use in uses if use not in held and use.ratio >= self.used.value]
+        tight = [use for use in free if use.ratio >= self.full.value]
+        everybody = tuple(context.gpus())
+        if held:
+            yield self._prealloc(held, everybody)
+        if tight:
+            yield self._pressure(tight, everybody)
+        elif free and not held and max(use.ratio for use in free) < self.roomy.value:
+            yield self._headroom(free)
+
+    def preallocated(self, cells: Cells) -> bool | None:
+        """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
+
+        It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
+        a minute.
+        """
+        peak, total = memory_peak(cells), memory_total(cells)
+        if peak is None or not total or cells.times[-1] - cells.times[0] < self.shortest.value * 1e6:
+            return None
+        if peak < self.used.value * total:
+            return False
+        step, spread = self._preallocation(cells, total)
+        if step >= self.step.value and spread < self.steady.value:
+            return True
+        return None if _constant(cells, self.steady.value * total) else False
+
+    def _preallocation(self, cells: Cells, total: int) -> tuple[float, float]:
+        """Return the largest step and the range that memory kept to after it, both of the memory installed."""
+        known = ~np.isnan(cells.values(_USED))
+        used, times = cells.values(_USED)[known], cells.times[known]
+        if len(used) < _STEP_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
+            # no step can be larger than the range, and a smaller one is not looked at
+            return 0.0, 1.0
+        before = np.minimum(
+            np.searchsorted(times, times - 1_000_000, side="left"), np.maximum(np.arange(len(times)) - 1, 0)
+        )
+        rise = used - used[before]
+        at = int(np.argmax(rise))
+        level = used[at]
+        held = np.flatnonzero(used[at:] < level / 2)
+        end = at + (int(held[0]) if len(held) else len(used) - at)
+        trim = max(self.trim.value, cells.interval * 1.01) * 1e6
+        if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value).any():
+            # given back by a process that goes on
+            return float(rise[at]) / total, 1.0
+        kept = used[at:end][(times[at:end] >= times[at] + trim) & (times[at:end] <= times[end - 1] - trim)]
+        long = times[end - 1] - times[at] >= self.shortest.value * 1e6
+        spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0
+        return float(rise[at]) / total, spread
+
+    def _prealloc(self, held: list[_Use], everybody: Sequence[str]) -> Finding:
+        most = max(held, key=lambda use: use.step_ratio)
+        coarse = most.interval >= certainty.COARSE_SECONDS
+        within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
+        return _finding(
+            "mem_prealloc",
+            held,
+            Severity.INFO,
+            (
+                Evidence(
+                    metric=_USED,
+                    statistic="largest step, of the memory",
+                    observed=most.step_ratio,
+                    unit="1",
+                    threshold=self.step,
+                    relation=">=",
+                ),
+                Evidence(
+                    metric=_USED,
+                    statistic="range after it, of the memory",
+                    observed=most.range_ratio,
+                    unit="1",
+                    threshold=self.steady,
+                    relation="<",
+                ),
+            ),
+            f"{phrases.sentence(_names(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
+            f"{within} and kept it, as a framework that preallocates does, or a job that allocates everything at once; "
+            "what the job needs cannot be read from this log.",
+            _HIDDEN,
+        )
+
+    def _pressure(self, tight: list[_Use], everybody: Sequence[str]) -> Finding:
+        worst = max(tight, key=lambda use: use.ratio)
+        left = phrases.size(worst.capacity - worst.peak)
+        return _finding(
+            "mem_pressure",
+            tight,
+            Severity.WARNING,
+            (_peak(worst, self.full, ">="),),
+            f"Memory of {_names(tight, everybody)} was filled to {phrases.percent(worst.ratio)}: "
+            f"{phrases.size(worst.peak)} of {phrases.size(worst.capacity)}, {left} short of running out.",
+            _TIGHT,
+        )
+
+    def _headroom(self, free: list[_Use]) -> Finding:
+        worst = max(free, key=lambda use: use.ratio)
+        left = worst.capacity - worst.peak
+        return _finding(
+            "mem_headroom",
+            free,
+            Severity.INFO,
+            (_peak(worst, self.roomy, "<"),),
+            f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
+            f"(fullest: {phrases.gpu(worst.device)}, peak {phrases.percent(worst.ratio)}).",
+            _ROOM,
+        )
+
+
+def _finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
+    kind: str, uses: list[_Use], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
+) -> Finding:
+    constant = kind != "mem_prealloc" and any(use.constant for use in uses)
+    told = kind != "mem_prealloc" and not constant
+    sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
+    # what is taken at once is told by how fast; how full memory was is not
+    step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
+    sure = certainty.weakest(sure, certainty.by_readings(max(use.samples for use in uses), step))
+    if constant:
+        summary += " It was so from the first row on, which cannot be told from preallocation."
+    return Finding(
+        kind=kind,
+        severity=severity,
+        confidence=sure,
+        devices=tuple(use.device for use in uses),
+        intervals=(),
+        evidence=evidence,
+        lost_gpu_seconds=None,
+        samples=sum(use.samples for use in uses),
+        ruled_out=("preallocation: memory did not rise in one step and stay",) if told else (),
+        summary=summary,
+        recommendation=advice,
+    )
+
+
+def _peak(use: _Use, limit: Threshold, relation: str) -> Evidence:
+    return Evidence(
+        metric=_USED,
+        statistic="max, of installed less reserved memory",
+        observed=use.ratio,
+        unit="1",
+        threshold=limit,
+        relation=relation,
+    )
+
+
+def _names(uses: list[_Use], everybody: Sequence[str]) -> str:
+    return phrases.gpus([use.device for use in uses], everybody)
+
+
+def _constant(cells: Cells, slack: float) -> bool:
+    """Whether memory kept its first value until it was released, if it was."""
+    used = cells.values(_USED)[~np.isnan(cells.values(_USED))]
+    released = np.flatnonzero(used < used[0] / 2)
+    kept = used[: released[0]] if len(released) else used
+    return bool(len(kept) and kept.max() - kept.min() < slack and used.max() == kept.max())

@@ -1,0 +1,133 @@
+"""Memory that is still held after the work has ended."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "zombie_memory"
+_USED = "gpu_memory_used_bytes"
+_CORE = "cpu_busiest_core_ratio"
+_CPU = "cpu_utilization_ratio"
+_ADVICE = (
+    "See who holds it (nvidia-smi, fuser -v /dev/nvidia*) and end what is left of the job; a notebook frees it when "
+    "its kernel is shut down. While it is held, nobody else can use the GPU."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZombieMemory:
+    """A GPU that worked holds over half of its peak memory at the last sample, two minutes after any GPU worked.
+
+    Not memory that was there before the work began, nor while the CPU still works for the job: its busiest core
+    full, or its mean load at least half of that during the job.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (_USED,))
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (_CPU, _CORE)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    held: Threshold = pragmatic(0.5, "1", "a process that ends gives back all of it; a context alone is far less")
+    idle: Threshold = pragmatic(120.0, "s", "saving results and tearing down takes less")
+    least: Threshold = pragmatic(2.0**30, "By", "less is a context, a display or a monitor")
+    before: ClassVar[Threshold] = pragmatic(10.0, "s", "a log that begins with the job shows it no earlier")
+    core: Threshold = pragmatic(0.9, "1", "one process at work keeps a core full")
+    load: Threshold = pragmatic(0.5, "1", "of the load during the job; what is left of a dead job does not compute")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield one finding for each GPU whose memory stayed."""
+        if context.window is None:
+            return
+        rest = Interval(context.window.end, context.whole.end)
+        if context.whole.seconds < self.idle.value:
+            yield missing_metrics.too_short(_KIND, context.whole.seconds, self.idle.value)
+            return
+        if rest.seconds < self.idle.value:
+            return
+        for device in context.active:
+            cells = context.cells[device]
+            if not cells.recorded(_USED):
+                yield missing_metrics.absent(_KIND, device, _USED)
+            elif self._stayed(cells, context.window, rest) and not self._working(context, cells, rest):
+                yield self._finding(context, cells, rest)
+
+    def _stayed(self, cells: Cells, window: Interval, rest: Interval) -> bool:
+        used = cells.values(_USED)
+        known = np.flatnonzero(~np.isnan(used))
+        peak, last = float(np.nanmax(used)), known[-1]
+        late = cells.times[last] - rest.start >= self.idle.value * 1e6
+        first = known[0]
+        early = window.start - cells.times[first] >= self.before.value * 1e6
+        there = early and used[first] > self.held.value * peak
+        return bool(late and not there and used[last] > self.held.value * peak and peak >= self.least.value)
+
+    def _working(self, context: Context, cells: Cells, rest: Interval) -> bool:
+        """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
+        for host in context.hosts().values():
+            if host.device.node not in {None, cells.device.node} or context.window is None:
+                continue
+            core, after, during = (
+                _middle(host, _CORE, rest),
+                _middle(host, _CPU, rest),
+                _middle(host, _CPU, context.window),
+            )
+            if core >= self.core.value or after >= max(self.load.value * during, 0.1):
+                return True
+        return False
+
+    def _finding(self, context: Context, cells: Cells, rest: Interval) -> Finding:
+        used = cells.values(_USED)
+        known = used[~np.isnan(used)]
+        peak, last = float(known.max()), float(known[-1])
+        watched = any(not np.isnan(_middle(host, _CPU, rest)) for host in context.hosts().values())
+        return Finding(
+            kind=_KIND,
+            severity=Severity.WARNING,
+            confidence=Confidence.HIGH if watched else Confidence.MEDIUM,
+            devices=(cells.device.id,),
+            intervals=(rest,),
+            evidence=(
+                Evidence(
+                    metric=_USED,
+                    statistic="last, of the peak",
+                    observed=last / peak,
+                    unit="1",
+                    threshold=self.held,
+                    relation=">",
+                ),
+                Evidence(
+                    metric="time without work",
+                    statistic="to the last sample",
+                    observed=rest.seconds,
+                    unit="s",
+                    threshold=self.idle,
+                    relation=">=",
+                ),
+                Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
+            ),
+            lost_gpu_seconds=None,
+            samples=cells.readings(_USED, cells.times >= rest.start),
+            ruled_out=("the job's end on the CPU: it was idle as well",) if watched else (),
+            summary=(
+                f"{phrases.gpu(cells.device.id)} still held {phrases.size(last)} of its memory "
+                f"({phrases.percent(last / peak)} of the peak) {phrases.duration(rest.seconds)} after the last work"
+                + ("." if watched else "; whether the job was still busy on the CPU was not recorded.")
+            ),
+            recommendation=_ADVICE,
+        )
+
+
+def _middle(cells: Cells, metric: str, when: Interval) -> float:
+    """Return the median of a metric within an interval, NaN without values."""
+    values = cells.values(metric)[cells.rows(when.start, when.end)]
+    return float(np.nanmedian(values)) if len(values) and not np.isnan(values).all() else float("nan")

@@ -1,0 +1,1 @@
+"""Jobs that another kind of GPU would serve."""

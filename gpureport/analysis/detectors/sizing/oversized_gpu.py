@@ -1,0 +1,183 @@
+"""Jobs that a smaller kind of GPU could hold and finish in the same time."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.statistics import memory_peak, memory_total
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+from gpureport.gpus import Gpu
+
+_KIND = "oversized_gpu"
+_USED = "gpu_memory_used_bytes"
+_ADVICE = (
+    "Compare the cost per unit of work on the smaller GPU before moving: bursts take longer there even where the whole "
+    "fits. Or give this one more to do: a larger batch, several jobs on one GPU (MIG, MPS), a faster input pipeline."
+)
+_AMPERE = (8, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fit:
+    """A smaller model, the busy share it would have, and the share of its memory the peak would take."""
+
+    gpu: Gpu
+    busy: float
+    memory: float
+    slower: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OversizedGpu:
+    """Peak memory and busy time of the job would fit a smaller kind of the GPU table, for the whole run.
+
+    The peak takes less than 60 % of the memory here and at most 80 % of it there, and mean utilisation within the job,
+    times how much slower the smaller kind is by memory bandwidth or by 16-bit matrix arithmetic, whichever falls
+    more, stays at or below 80 %. Smaller: less memory and a lower power limit; for GPUs of compute capability 8.0 and
+    higher, of at least 8.0 as well. The GPU with the highest figures decides. Not from preallocated memory, and not
+    for jobs of less than ten minutes.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (_USED,))
+    after: ClassVar[tuple[str, ...]] = ("mem_prealloc",)
+    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes",)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    roomy: Threshold = pragmatic(0.60, "1", "more may have been preallocated before the log began")
+    fits: Threshold = pragmatic(0.80, "1", "of the smaller memory; a library may take more on another GPU")
+    busy: Threshold = pragmatic(0.80, "1", "busy time there, with room for bursts and for the error of a mean")
+    shortest: Threshold = pragmatic(600.0, "s", "shorter runs are trials, not the job")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each model, or why there is none."""
+        if context.window is None:
+            return
+        for cells in _by_model(context):
+            yield from self._of(context, cells, context.window.seconds)
+
+    def _of(self, context: Context, peers: list[Cells], seconds: float) -> Iterator[Finding | NotJudged]:
+        names = tuple(one.device.id for one in peers)
+        known = gpus.find(peers[0].device.model)
+        peaks = [memory_peak(one) for one in peers]
+        totals = [memory_total(one) for one in peers]
+        if seconds < self.shortest.value:
+            yield missing_metrics.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
+        elif any(context.findings("mem_prealloc", name) for name in names):
+            yield _unjudged("memory was preallocated, which hides what the job needs")
+        elif known is None or _size(known) is None:
+            yield _unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
+        elif any(peak is None for peak in peaks) or not all(totals):
+            yield missing_metrics.absent(_KIND, None, _USED, "gpu_memory_total_bytes")
+        else:
+            peak = max(peak for peak in peaks if peak is not None)
+            total = min(total for total in totals if total)
+            used = max(_used(context, one) for one in peers)
+            fit = None if peak >= self.roomy.value * total else self._fit(known, peak, total, used)
+            if fit:
+                yield self._finding(context, names, fit, peak, used)
+
+    def _fit(self, known: Gpu, peak: int, total: int, used: float) -> _Fit | None:
+        """Return the model of the lowest power limit that would do, None where none does."""
+        own = _size(known)
+        found: list[tuple[float, _Fit]] = []
+        for gpu in gpus.table():
+            size = _size(gpu)
+            if own is None or size is None or size.memory >= total or size.power >= own.power:
+                continue
+            if (known.compute_capability or (0, 0)) >= _AMPERE > (gpu.compute_capability or (0, 0)):
+                continue
+            slower = max(own.bandwidth / size.bandwidth, own.arithmetic / size.arithmetic, 1.0)
+            fit = _Fit(gpu=gpu, busy=used * slower, memory=peak / size.memory, slower=slower)
+            if fit.busy <= self.busy.value and fit.memory <= self.fits.value:
+                found.append((size.power, fit))
+        return min(found, key=lambda each: each[0])[1] if found else None
+
+    def _finding(self, context: Context, names: tuple[str, ...], fit: _Fit, peak: int, used: float) -> Finding:
+        return Finding(
+            kind=_KIND,
+            severity=Severity.INFO,
+            confidence=Confidence.LOW,
+            devices=names,
+            intervals=(),
+            evidence=(
+                Evidence(metric=UTILISATION, statistic="mean within the job, highest GPU", observed=used, unit="1"),
+                Evidence(
+                    metric=UTILISATION,
+                    statistic=f"the same at the speed of {fit.gpu.model}, at most",
+                    observed=fit.busy,
+                    unit="1",
+                    threshold=self.busy,
+                    relation="<=",
+                ),
+                Evidence(
+                    metric=_USED,
+                    statistic=f"max, of the memory of {fit.gpu.model}",
+                    observed=fit.memory,
+                    unit="1",
+                    threshold=self.fits,
+                    relation="<=",
+                ),
+            ),
+            lost_gpu_seconds=None,
+            samples=sum(context.cells[name].readings(UTILISATION, slice(None)) for name in names),
+            ruled_out=("preallocation: memory did not rise in one step and stay",),
+            summary=(
+                f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
+                f"{phrases.gpus(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
+                f"{fit.slower:.1f} times slower that is {phrases.percent(fit.busy)}."
+            ),
+            recommendation=_ADVICE,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Size:
+    """How large a model is: bytes a job can get, bytes a second, operations a second, watts."""
+
+    memory: float
+    bandwidth: float
+    arithmetic: float
+    power: float
+
+
+def _size(gpu: Gpu) -> _Size | None:
+    cells = (
+        gpu.memory_total_bytes,
+        gpu.memory_bandwidth_bytes_per_second,
+        gpu.tensor_operations_per_second,
+        gpu.power_limit_default_watts,
+    )
+    if any(cell is None for cell in cells):
+        return None
+    memory, bandwidth, arithmetic, power = (cell.value for cell in cells if cell)
+    reserved = gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0
+    return _Size(memory=memory - reserved, bandwidth=bandwidth, arithmetic=arithmetic, power=power)
+
+
+def _by_model(context: Context) -> Iterator[list[Cells]]:
+    models: dict[str | None, list[Cells]] = {}
+    for name in context.active:
+        models.setdefault(context.cells[name].device.model, []).append(context.cells[name])
+    yield from models.values()
+
+
+def _used(context: Context, cells: Cells) -> float:
+    """Return the mean utilisation of a GPU within the job window."""
+    window = context.window or context.whole
+    used = cells.values(UTILISATION)[cells.rows(window.start, window.end)]
+    return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0
+
+
+def _unjudged(reason: str) -> NotJudged:
+    return NotJudged(
+        kind=_KIND, device=None, reason=reason, recording=missing_metrics.recording([_USED, "gpu_memory_total_bytes"])
+    )

@@ -1,0 +1,141 @@
+"""What held the clocks of each GPU: every clock event reason with its time, its clock and what that cost."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.results import CounterReading, Effect, ThrottleEntry
+from gpureport.analysis.series import counter_increments
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals.clock_event_time import Held, held, total_name
+from gpureport.analysis.signals.clock_signals import (
+    COUNTED_SHARE,
+    Reference,
+    Signals,
+    Slowed,
+    lost_ratio,
+    reference,
+    signals,
+)
+from gpureport.columns import BoolArray
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+
+_BENIGN = {"gpu_idle", "applications_clocks_setting", "sw_power_cap", "display_clock_setting"}
+_HARMFUL = {"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"}
+_SETTINGS = {"gpu_idle", "applications_clocks_setting", "display_clock_setting"}
+"""Reasons that say at rest, or which clock was asked for: other samples do not show what they cost."""
+_UNKNOWN = "clock_event_unknown_bits"
+_BITS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """One reason on the rows of one GPU: its bit, None where it was not recorded, and what was counted of it."""
+
+    reason: str
+    bit: BoolArray | None
+    held: Held | None
+    counted: CounterReading | None
+
+    @property
+    def never(self) -> bool:
+        """Whether it neither showed nor was counted."""
+        return (self.bit is None or not self.bit.any()) and (self.held is None or self.held.total <= 0)
+
+    @property
+    def lowered(self) -> BoolArray:
+        """Rows whose clock is one the reason set."""
+        if self.bit is not None:
+            return self.bit
+        return self.held.at if self.held is not None else np.zeros(0, dtype=np.bool_)
+
+
+def entries(known: Iterable[Cells]) -> Iterator[ThrottleEntry]:
+    """Yield one entry for each GPU and reason that was recorded, in NVML's order, unnamed bits last."""
+    for cells in known:
+        seen = [*_named(cells), *_unnamed(cells)]
+        if seen:
+            yield from _entries(cells, seen)
+
+
+def _named(cells: Cells) -> Iterator[_Seen]:
+    for reason in CLOCK_EVENT_BITS:
+        recorded, total = cells.recorded(f"clock_event_{reason}"), total_name(reason)
+        counted = counter_increments.reading(cells, total, 1.0) if total in BY_NAME else None
+        if recorded or counted is not None:
+            bit = cells.values(f"clock_event_{reason}") > 0 if recorded else None
+            yield _Seen(reason=reason, bit=bit, held=held(cells, reason), counted=counted)
+
+
+def _unnamed(cells: Cells) -> Iterator[_Seen]:
+    """Yield the bits without a name that any row shows."""
+    if not cells.recorded(_UNKNOWN):
+        return
+    masks = columns.integers(cells.series.column(_UNKNOWN)).astype(np.uint64)
+    every = int(np.bitwise_or.reduce(masks))
+    for place in range(_BITS):
+        if every >> place & 1:
+            bit = (masks >> np.uint64(place)) & np.uint64(1) == 1
+            yield _Seen(reason=f"{1 << place:#x}", bit=bit, held=None, counted=None)
+
+
+def _entries(cells: Cells, seen: list[_Seen]) -> Iterator[ThrottleEntry]:
+    found = signals(cells)
+    holding = np.zeros(len(cells), dtype=np.bool_)
+    for each in seen:
+        if each.reason not in _SETTINGS and not each.never:
+            holding |= _share(cells, each) >= COUNTED_SHARE
+    compared = reference(found, holding)
+    busy_seconds = float(cells.seconds[found.busy].sum())
+    for each in seen:
+        if each.never:
+            lost = 0.0 if compared and busy_seconds > 0 and each.reason not in _SETTINGS else None
+            yield _entry(cells, each, compared, lost=lost)
+            continue
+        shown = each.lowered & found.busy & ~np.isnan(found.clock)
+        yield replace(
+            _entry(cells, each, compared, lost=_lost(cells, found, each, holding, busy_seconds)),
+            busy_seconds=None if each.bit is None else float(cells.seconds[each.bit & found.busy].sum()),
+            clock_hertz=columns.median(found.clock[shown]) if shown.any() else None,
+        )
+
+
+def _entry(cells: Cells, seen: _Seen, compared: Reference | None, *, lost: float | None) -> ThrottleEntry:
+    """Return the entry of a reason that held no clock of a busy sample."""
+    return ThrottleEntry(
+        device=cells.device.id,
+        reason=seen.reason,
+        effect=_effect(seen.reason),
+        busy_seconds=None if seen.bit is None else 0.0,
+        counted=seen.counted,
+        clock_hertz=None,
+        reference_hertz=compared.hertz if compared else None,
+        reference=compared.whose if compared else "",
+        lost_ratio=lost,
+    )
+
+
+def _effect(reason: str) -> Effect:
+    if reason in _BENIGN:
+        return Effect.BENIGN
+    return Effect.HARMFUL if reason in _HARMFUL else Effect.UNCLASSIFIED
+
+
+def _share(cells: Cells, seen: _Seen) -> "columns.FloatArray":
+    """Return the share of each row's time in which the reason held the clock."""
+    bit = np.zeros(len(cells)) if seen.bit is None else seen.bit.astype(np.float64)
+    if seen.held is None or seen.held.total <= 0:
+        return bit
+    return np.maximum(np.where(seen.held.beside, 0.0, bit), seen.held.share(cells, seen.held.spans))
+
+
+def _lost(cells: Cells, found: Signals, seen: _Seen, holding: BoolArray, busy_seconds: float) -> float | None:
+    """Return the share of the busy time that the reason cost; None too where all of it lies in log gaps."""
+    share = _share(cells, seen)
+    if seen.reason in _SETTINGS or busy_seconds <= 0 or not share.any():
+        return None
+    slowed = Slowed(rows=share > 0, told=holding, share=share, lowered=seen.lowered)
+    ratio = lost_ratio(cells, found, slowed)
+    return None if ratio is None else float((ratio * cells.seconds).sum()) / busy_seconds

@@ -1,0 +1,181 @@
+"""Clocks that somebody set below the highest."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals.clock_signals import (
+    CLOCKS,
+    SIGNALS,
+    Signals,
+    event,
+    events_of,
+    events_recorded,
+    signals,
+)
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "clocks_locked"
+_SETTINGS = ("applications_clocks_setting", "display_clock_setting")
+_HELD = ("sw_power_cap", "hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown")
+_ADVICE = (
+    "Set clocks are a choice that costs speed for steadiness or power: where nobody made it for this job, give the "
+    "highest back (nvidia-smi -rac for application clocks, -rgc for locked ones), and keep them equal between runs "
+    "that are compared."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Setting:
+    """How the clock of one GPU is set.
+
+    Attributes:
+        device: the GPU.
+        clock: median clock while busy in Hz, NaN when not known.
+        highest: highest clock in Hz, the highest seen where nobody tells; NaN without any.
+        seen: whether it is no more than the highest seen.
+        share: share of the busy time in which a bit says so; None where the clock alone tells.
+        samples: busy readings.
+    """
+
+    device: str
+    clock: float
+    highest: float
+    seen: bool
+    share: float | None
+    samples: int
+
+    @property
+    def ratio(self) -> float:
+        """The clock, of the highest; NaN when either is not known, or the highest is no clock."""
+        return self.clock / self.highest if self.highest > 0 else float("nan")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClocksLocked:
+    """A clock set by application or display clocks for half of the busy time, or one that stays below the highest.
+
+    The bits 0x2 and 0x100 of the clock event reasons say so. Without them, a clock that does not move by more than
+    half a step of 15 MHz in 98 of 100 busy samples, below 90 % of the highest, and held neither by power nor by heat,
+    looks so. Where neither log nor GPU table tells the highest clock, it is the highest of the log: a GPU is seldom
+    faster at rest than at work. It is said once a run, as information: throttling is judged against the clock of the
+    run, and speed compares only between runs with the same setting.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *events_of(*_SETTINGS), *events_of(*_HELD))
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
+    fewest: Threshold = pragmatic(5.0, "rows", "a bit is read at a moment")
+    steady: ClassVar[Threshold] = pragmatic(30.0, "rows", "without a bit: so many busy samples alike are no chance")
+    step: ClassVar[Threshold] = vendor(7.5e6, "Hz", "half a step of NVIDIA's clocks, which are 15 MHz apart")
+    below: Threshold = pragmatic(0.9, "1", "of the highest; many boards never reach that for want of voltage")
+    highest: Threshold = pragmatic(0.98, "1", "of the highest; a setting that costs nothing is none to speak of")
+    power_free: Threshold = pragmatic(0.9, "1", "of the power limit; nearer to it power sets the clock")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, for all GPUs whose clocks are set."""
+        found: list[_Setting] = []
+        for device, cells in context.gpus().items():
+            known = signals(cells)
+            busy = int(known.busy.sum())
+            if not events_recorded(cells, *_SETTINGS) and np.isnan(known.clock).all():
+                yield missing_metrics.absent(_KIND, device, f"clock_event_{_SETTINGS[0]}", CLOCKS[0])
+            elif busy < self.fewest.value:
+                yield NotJudged(
+                    kind=_KIND,
+                    device=device,
+                    reason=f"{phrases.times(busy, 'busy sample')}; the clock of a GPU at rest tells nothing",
+                    recording="a log of the job at work, with at least 5 samples",
+                )
+            else:
+                found += [one for one in [self._setting(cells, known)] if one is not None]
+        if found:
+            yield self._finding(context, found)
+
+    def _setting(self, cells: Cells, known: Signals) -> _Setting | None:
+        busy = known.busy
+        clock = known.clock[busy & ~np.isnan(known.clock)]
+        share = float(cells.seconds[event(cells, *_SETTINGS) & busy].sum() / max(cells.seconds[busy].sum(), 1e-9))
+        told = share >= self.held.value
+        one = _Setting(
+            device=cells.device.id,
+            clock=columns.median(clock) if len(clock) else float("nan"),
+            highest=_highest_seen(known) if np.isnan(known.clock_max) else known.clock_max,
+            seen=bool(np.isnan(known.clock_max)),
+            share=share if told else None,
+            samples=cells.readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
+        )
+        if told:
+            return None if one.ratio >= self.highest.value else one
+        return one if self._looks_set(cells, known, one.ratio) else None
+
+    def _looks_set(self, cells: Cells, known: Signals, ratio: float) -> bool:
+        """Whether the clock of busy samples stands still below the highest, with no other reason for it."""
+        rows = known.busy & ~np.isnan(known.clock) & ~event(cells, *_HELD)
+        limited = known.power >= self.power_free.value * known.power_limit
+        if limited[rows].any() or rows.sum() < max(self.steady.value, self.below.value * known.busy.sum()):
+            return False
+        low, high = np.quantile(known.clock[rows], [0.01, 0.99])
+        return bool(high - low <= self.step.value and ratio < self.below.value)
+
+    def _finding(self, context: Context, found: list[_Setting]) -> Finding:
+        lowest = min(found, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)
+        devices = tuple(one.device for one in found)
+        told = all(one.share is not None for one in found)
+        sure = certainty.by_readings(min(one.samples for one in found))
+        clock = "" if np.isnan(lowest.clock) else f" to {phrases.megahertz(lowest.clock)}"
+        if not np.isnan(lowest.ratio):
+            clock += f" of {phrases.megahertz(lowest.highest)}" + (", the highest seen" if lowest.seen else "")
+        verb = "are set" if told else "seem to be set"
+        return Finding(
+            kind=_KIND,
+            severity=Severity.INFO,
+            confidence=sure if told else certainty.weakest(sure, Confidence.MEDIUM),
+            devices=devices,
+            intervals=(),
+            evidence=tuple(self._evidence(lowest)),
+            lost_gpu_seconds=None,
+            samples=sum(one.samples for one in found),
+            ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
+            summary=(
+                f"The clocks of {phrases.gpus(devices, tuple(context.gpus()))} {verb}{clock}; throttling is judged "
+                "against that, and speed compares only with runs set alike."
+            ),
+            recommendation=_ADVICE,
+        )
+
+    def _evidence(self, one: _Setting) -> Iterator[Evidence]:
+        if one.share is not None:
+            yield Evidence(
+                metric="clock set",
+                statistic="share of busy time",
+                observed=one.share,
+                unit="1",
+                threshold=self.held,
+                relation=">=",
+            )
+        if not np.isnan(one.ratio):
+            yield Evidence(
+                metric=CLOCKS[0],
+                statistic="median while busy, of the highest",
+                observed=one.ratio,
+                unit="1",
+                threshold=self.below if one.share is None else self.highest,
+                relation="<",
+            )
+
+
+def _highest_seen(known: Signals) -> float:
+    clock = known.clock[~np.isnan(known.clock)]
+    return float(clock.max()) if len(clock) else float("nan")

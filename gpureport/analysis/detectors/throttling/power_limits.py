@@ -1,0 +1,316 @@
+"""Clocks set by the power limit: normal at full load, a choice where the limit was lowered."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import columns, gpus
+from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.clock_event_time import Held, held, total_name
+from gpureport.analysis.signals.clock_signals import SIGNALS, Signals, event, events_of, events_recorded, signals
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.columns import BoolArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_NORMAL = (
+    "Power-bound at full load is not a fault; a raised limit (nvidia-smi -pl), where the board allows it, buys clock "
+    "for heat."
+)
+_SLOW = (
+    "The power limit the board ships with holds the clock far below its highest: choose a board with a higher limit "
+    "for this work, raise the limit (nvidia-smi -pl) where the board allows it, or compare the work done per joule."
+)
+_CHOSEN = "The limit that sets the clock was lowered below the default; see the finding on the power limit."
+_LOWERED = (
+    "The limit was set below the default: raise it with nvidia-smi -pl if the power budget and cooling allow it, or "
+    "keep it and compare the work done per joule."
+)
+_NOT_REACHED = (
+    "Leave the limit as it is for this job: it hardly comes near the limit, so that raising it gains nothing. Before a "
+    "job that draws more runs on this GPU, ask who set the limit."
+)
+
+_PAUSES = 0.05
+"""Share of pauses in what is counted from which on a reader must know of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Default:
+    """The power limit a board ships with, and where it is known from."""
+
+    watts: float
+    source: str
+    logged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Capped:
+    """When a GPU was at its limit.
+
+    Attributes:
+        episodes: stretches of the finding.
+        rows: rows that show the clock at the limit.
+        share: share of the busy time.
+        told: stretches at the limit, pauses left out.
+        counted: what the driver counted, None where it did not.
+    """
+
+    episodes: Spans
+    rows: BoolArray
+    share: float
+    told: Spans
+    counted: Held | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerLimits:
+    """The clock is set by the power limit while busy (power_cap), or the limit is below 90 % of the default.
+
+    power_cap: the software power cap bit, or power within 2 % of the limit where bits were not logged, for at least
+    5 % of the busy time, counted by the driver where it does; samples at most 20 s apart are one episode of at least
+    30 s. It is information, since modern
+    GPUs run so by design, and a warning where the default limit holds the median clock below 70 % of the highest,
+    unless NVIDIA's own diagnostics leave such events of the model aside. A lowered limit is a choice: no time is
+    counted lost.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("power_cap", "power_limited")
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *events_of("sw_power_cap"), "gpu_power_limit_default_watts")
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("power_cap", (_NORMAL, _SLOW, _CHOSEN)),
+        ("power_limited", (_LOWERED, _NOT_REACHED)),
+    )
+
+    merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
+    shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")
+    at_limit: Threshold = pragmatic(0.98, "1", "regulation keeps power within 2 % of the limit")
+    lowered: Threshold = pragmatic(0.9, "1", "below it somebody set the limit")
+    least: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "share of busy time; bursts below it do not set the speed of a job"
+    )
+    slow: Threshold = literature(
+        0.70, "1", "measured: data-centre boards keep 76 to 89 % of their rated speed at the default limit"
+    )
+    reached: ClassVar[Threshold] = pragmatic(0.95, "1", "a limit that power never comes near costs nothing")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding of each kind for each GPU."""
+        for device, cells in context.gpus().items():
+            found = signals(cells)
+            limited = tuple(self._limited(device, cells, found))
+            chosen = any(isinstance(said, Finding) for said in limited)
+            yield from self._cap(context.whole, cells, found, chosen=chosen)
+            yield from limited
+
+    def _cap(self, whole: Interval, cells: Cells, found: Signals, *, chosen: bool) -> Iterator[Finding | NotJudged]:
+        device = cells.device.id
+        direct = events_recorded(cells, "sw_power_cap")
+        if not direct and (np.isnan(found.power).all() or np.isnan(found.power_limit).all()):
+            yield NotJudged(
+                kind="power_cap",
+                device=device,
+                reason="neither clock event reasons nor power and its limit were recorded",
+                recording=missing_metrics.recording(["clock_event_sw_power_cap", "gpu_power_limit_watts"]),
+            )
+            return
+        if whole.seconds < self.shortest.value:
+            yield missing_metrics.too_short("power_cap", whole.seconds, self.shortest.value)
+            return
+        rows = event(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
+        rows = rows & found.busy
+        counted = _counted(cells)
+        told = intervals.of_rows(cells.start, cells.end, rows) if counted is None else counted.spans
+        episodes = self._episodes(cells, told, whole)
+        part = np.where(rows, 1.0, 0.0) if counted is None else counted.share(cells, counted.spans)
+        capped = float((part * cells.seconds)[found.busy].sum())
+        share = capped / max(float(cells.seconds[found.busy].sum()), 1e-9)
+        if len(episodes) and share >= self.least.value:
+            rows = rows if counted is None else counted.at & counted.beside & found.busy
+            yield self._capped(cells, found, _Capped(episodes, rows, share, told, counted), chosen=chosen)
+
+    def _episodes(self, cells: Cells, told: Spans, whole: Interval) -> Spans:
+        apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
+        joined = intervals.union(told, within=round(apart * 1e6))
+        joined = intervals.difference(joined, intervals.spans(cells.gaps))
+        long = intervals.at_least(joined, max(self.shortest.value, 1.5 * cells.interval))
+        return intervals.intersection(long, intervals.spans([whole]))
+
+    def _capped(self, cells: Cells, found: Signals, capped: "_Capped", *, chosen: bool) -> Finding:
+        device, ratio = cells.device.id, _clock_ratio(found, capped.rows)
+        slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
+        evidence = [
+            Evidence(
+                metric="power cap",
+                statistic="share of busy time",
+                observed=capped.share,
+                unit="1",
+                threshold=self.least,
+                relation=">=",
+            )
+        ]
+        samples = cells.readings("gpu_power_watts", capped.rows)
+        slow = not chosen and ratio < self.slow.value and not _masked(cells)
+        if not np.isnan(ratio):
+            evidence.append(_clock(ratio, self.slow if slow else None))
+        if capped.counted is not None:
+            evidence.append(_rise(capped.counted))
+        return Finding(
+            kind="power_cap",
+            severity=Severity.WARNING if slow else Severity.INFO,
+            confidence=certainty.weakest(
+                Confidence.HIGH if events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
+                certainty.by_readings(samples, cells.interval),
+            ),
+            devices=(device,),
+            intervals=intervals.intervals(capped.episodes),
+            evidence=tuple(evidence),
+            lost_gpu_seconds=None,
+            samples=samples,
+            summary=(
+                f"{phrases.gpu(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy time"
+                f"{_by_driver(capped)}{slowed}{self._merged(capped)}."
+            ),
+            recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
+        )
+
+    def _merged(self, capped: "_Capped") -> str:
+        """Return what the stretches of a finding count, where they hold more than the time at the limit."""
+        told = intervals.intersection(intervals.union(capped.told), capped.episodes)
+        inside, whole = intervals.total_seconds(told), intervals.total_seconds(capped.episodes)
+        if capped.counted is not None or whole - inside < _PAUSES * whole:
+            return ""
+        return (
+            f"; of the {phrases.duration(whole)} counted, {phrases.duration(inside)} were at the limit, "
+            f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
+        )
+
+    def _limited(self, device: str, cells: Cells, found: Signals) -> Iterator[Finding | NotJudged]:
+        limits = found.power_limit[found.power_limit > 0]
+        default = _default(cells)
+        if len(limits) == 0 or default is None:
+            yield NotJudged(
+                kind="power_limited",
+                device=device,
+                reason="the power limit in force or the default one is not known",
+                recording=missing_metrics.recording(["gpu_power_limit_watts", "gpu_power_limit_default_watts"]),
+            )
+            return
+        limit = float(np.median(limits))
+        if limit >= self.lowered.value * default.watts:
+            return
+        power = found.power[found.busy & ~np.isnan(found.power)]
+        peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
+        yield self._lowered(device, cells, found, limit, default, peak)
+
+    def _near(self, ratio: float, *, binding: bool) -> Evidence:
+        return Evidence(
+            metric="gpu_power_watts",
+            statistic="p95 while busy, of the limit",
+            observed=ratio,
+            unit="1",
+            threshold=self.reached,
+            relation=">=" if binding else "<",
+        )
+
+    def _lowered(  # noqa: PLR0913, PLR0917 - the figures of one sentence
+        self, device: str, cells: Cells, found: Signals, limit: float, default: _Default, peak: float
+    ) -> Finding:
+        binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
+        samples = cells.readings("gpu_power_watts", slice(None))
+        felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
+        felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
+        ratio = _clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
+        return Finding(
+            kind="power_limited",
+            severity=Severity.WARNING if binding else Severity.INFO,
+            # how long the limit held does not matter, so a coarse log tells as surely
+            confidence=certainty.by_readings(samples) if default.logged else Confidence.LOW,
+            devices=(device,),
+            intervals=(),
+            evidence=(
+                Evidence(
+                    metric="gpu_power_limit_watts",
+                    statistic=f"median, of the default ({default.source})",
+                    observed=limit / default.watts,
+                    unit="1",
+                    threshold=self.lowered,
+                    relation="<",
+                ),
+                *([self._near(peak / limit, binding=binding)] if seen else []),
+                *([] if np.isnan(ratio) else [_clock(ratio, None)]),
+            ),
+            lost_gpu_seconds=None,
+            samples=samples,
+            summary=(
+                f"The power limit of {phrases.gpu(device)} is {limit:.0f} W, "
+                f"{phrases.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."
+            ),
+            recommendation=_LOWERED if binding or not seen else _NOT_REACHED,
+        )
+
+
+def _counted(cells: Cells) -> Held | None:
+    """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
+    counted = held(cells, "sw_power_cap")
+    if counted is None or (counted.total <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
+        return None
+    return counted
+
+
+def _by_driver(capped: _Capped) -> str:
+    if capped.counted is None:
+        return ""
+    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total)} counted by the driver"
+    return said + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
+
+
+def _rise(counted: Held) -> Evidence:
+    return Evidence(
+        metric=total_name("sw_power_cap"),
+        statistic="rise over the recording",
+        observed=counted.total,
+        unit="s",
+        threshold=None,
+        relation="",
+    )
+
+
+def _clock_ratio(found: Signals, rows: BoolArray) -> float:
+    """Return the median clock over rows, of the highest; NaN when either is not known."""
+    clock = found.clock[rows & ~np.isnan(found.clock)]
+    return columns.median(clock) / found.clock_max if len(clock) else float("nan")
+
+
+def _clock(ratio: float, limit: Threshold | None) -> Evidence:
+    return Evidence(
+        metric="gpu_sm_clock_hertz",
+        statistic="median at the limit, of the highest",
+        observed=ratio,
+        unit="1",
+        threshold=limit,
+        relation="<" if limit else "",
+    )
+
+
+def _masked(cells: Cells) -> bool:
+    known = gpus.find(cells.device.model)
+    return known is not None and known.clock_events_masked is not None
+
+
+def _default(cells: Cells) -> _Default | None:
+    logged = cells.device.power_limit_default_watts
+    if cells.recorded("gpu_power_limit_default_watts"):
+        logged = float(np.nanmax(cells.values("gpu_power_limit_default_watts")))
+    if logged is not None:
+        return _Default(watts=logged, source="as logged", logged=True)
+    known = gpus.find(cells.device.model)
+    cell = known.power_limit_default_watts if known else None
+    return _Default(watts=cell.value, source=cell.source, logged=False) if cell else None

@@ -1,0 +1,146 @@
+"""What is said of a lowered clock: its cause, in words, and what to do."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, Judged
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.clock_event_time import held
+from gpureport.analysis.signals.clock_signals import Reference, Signals, event, events_recorded
+from gpureport.columns import BoolArray
+
+UNEXPLAINED = "hardware slowdown, reason not recorded"
+"""Cause where only the bit that stands for heat, power brake and others alike was set."""
+
+_HEAT = (
+    "Improve cooling: check airflow, fans, filters and the neighbours of this slot; if cooling cannot be improved, "
+    "lower the power limit (nvidia-smi -pl) below what the GPU draws while it is slowed; record temperature.memory, "
+    "since hot memory slows a cool core."
+)
+_BRAKE = (
+    "Check power delivery, not cooling: power supply, cabling, and whether the management controller of the server "
+    "asserts the power brake."
+)
+_EITHER = (
+    "Check both cooling (airflow, fans, filters) and power delivery (power supply, cabling, power brake), and record "
+    "all clock event reasons, which tell the two apart."
+)
+HEAT, HARDWARE = (_HEAT,), (_BRAKE, _EITHER)
+"""All that may be recommended against either."""
+_AS_HIGH = 0.995
+"""Share of the reference from which on a clock rounds to all of it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Episodes:
+    """Throttled stretches of one GPU and what was measured in them.
+
+    Attributes:
+        kind: thermal_throttle or hw_throttle.
+        device: the GPU.
+        spans: when.
+        rows: throttled rows within.
+        seconds: throttled time: what the driver counted, else how long the stretches are.
+        found: series of the GPU.
+        judged: how the rows were told.
+        lost: seconds lost, None when not known.
+        reference: clock they are set against, None when not known.
+        clock_ratio: mean clock of busy throttled rows, of the reference; NaN when not known.
+        cause: what lies behind it.
+    """
+
+    kind: str
+    device: str
+    spans: Spans
+    rows: BoolArray
+    seconds: float
+    found: Signals
+    judged: Judged
+    lost: float | None
+    reference: Reference | None
+    clock_ratio: float
+    cause: str
+
+    @property
+    def heat(self) -> bool:
+        """Whether heat is the reason."""
+        return self.kind == "thermal_throttle"
+
+
+def cause(kind: str, cells: Cells, found: Signals, rows: BoolArray, *, direct: bool, near_limit: float) -> str:  # noqa: PLR0913 - what decides it
+    """Return what lies behind throttled rows; a power brake only where its own bit is set.
+
+    Args:
+        kind: thermal_throttle or hw_throttle.
+        cells: the GPU's samples.
+        found: its signals.
+        rows: throttled rows.
+        direct: whether event bits told.
+        near_limit: degrees below the temperature limit from which heat may be the reason.
+    """
+    if kind == "thermal_throttle":
+        return "heat"
+    if not direct:
+        return "hardware"
+    braked = held(cells, BRAKE)
+    if (event(cells, BRAKE) & rows).any() or (braked and braked.total > 0):
+        return "power brake"
+    hot = (found.temperature[rows] >= found.limit - near_limit).any()
+    return UNEXPLAINED if hot or not events_recorded(cells, *THERMAL) else "hardware"
+
+
+def advice(found: Episodes) -> str:
+    """Return what to do."""
+    if found.heat:
+        return _HEAT
+    return _EITHER if found.cause == UNEXPLAINED else _BRAKE
+
+
+def summary(found: Episodes) -> str:
+    """Return what happened, how far the clock fell, and whether the loss is known."""
+    hardware = "a power brake" if found.cause == "power brake" else "the hardware"
+    seems = "was" if found.judged.direct else "appears to have been"
+    said = (
+        f"{phrases.gpu(found.device)} {seems} slowed by {'heat' if found.heat else hardware} for "
+        f"{phrases.duration(found.seconds)}{_episodes(found)}"
+    )
+    hot = found.found.temperature[found.rows]
+    if found.heat and not np.isnan(hot).all():
+        said += f", at up to {np.nanmax(hot):.0f} °C"
+    if found.cause == UNEXPLAINED:
+        said += "; whether by heat or by a power brake was not recorded"
+    if found.reference and not np.isnan(found.clock_ratio):
+        share, whose = phrases.percent(found.clock_ratio), found.reference.whose
+        fell = found.clock_ratio < _AS_HIGH
+        said += f"; its clock fell to {share} of {whose}" if fell else f"; its mean clock was as high as {whose}"
+    if found.lost is None:
+        unseen = found.judged.held is not None and not np.isnan(found.found.clock).all()
+        why = "no sample shows the clock it fell to, so the time lost is not known" if unseen else None
+        said += f"; {why or 'the time lost is not known without a clock to compare'}"
+    return said + "."
+
+
+def _episodes(found: Episodes) -> str:
+    """Return how many episodes there are, and what the driver's counters say beyond them."""
+    said = f" in {phrases.times(len(found.spans), 'episode')}" if len(found.spans) else ""
+    counted = found.judged.held
+    if counted is None or counted.total <= 0:
+        return said
+    said += ", counted by the driver"
+    if counted.gap_seconds > 0:
+        said += f" ({phrases.duration(counted.gap_seconds)} of it while the log has a gap)"
+    if counted.restarts:
+        said += "; the counter started anew in between, so that it may be more"
+    return said
+
+
+def ruled_out(found: Episodes) -> tuple[str, ...]:
+    """Return which other explanations were excluded."""
+    if found.judged.direct:
+        return ("the power cap and locked clocks, which have bits of their own",)
+    if found.heat:
+        return ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
+    return ("heat: the core was cool", "the power cap: power was far below its limit", "idle clocks: the GPU was busy")

@@ -1,0 +1,197 @@
+"""Which samples of a GPU are throttled, by event bits or, without them, by clock, temperature and power."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.clock_event_time import Held, held
+from gpureport.analysis.signals.clock_signals import COUNTED_SHARE, Signals, event, events_recorded, reference_clock
+from gpureport.columns import BoolArray, FloatArray
+
+THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
+BRAKE = "hw_power_brake_slowdown"
+REASONS = (*THERMAL, BRAKE, "hw_slowdown")
+"""Clock event reasons that are throttling."""
+_SETTLED_SAMPLES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """When a clock counts as lowered, as ratios and degrees.
+
+    Attributes:
+        clock_drop: clock, of the cool reference, below which heat lowered it.
+        near_limit: degrees below the limit from which heat can lower clocks.
+        cool: degrees below the limit at which it cannot.
+        power_free: mean power, of the limit, below which the power cap does not act.
+        power_capped: mean power, of the limit, from which on it does, and heat no longer.
+        clock_back: mean clock, of the cool reference, from which on heat no longer lowers it.
+        settled: seconds over which these means are taken, at least.
+        hw_clock_max: clock, of the highest, below which a hardware slowdown is real.
+        hw_clock_drop: clock, of the reference, below which only hardware cuts it.
+        hw_power: power, of the limit, below which such a cut is not the power cap.
+    """
+
+    clock_drop: float
+    near_limit: float
+    cool: float
+    power_free: float
+    power_capped: float
+    clock_back: float
+    settled: float
+    hw_clock_max: float
+    hw_clock_drop: float
+    hw_power: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """Throttled rows with how they were told, or why they could not be told.
+
+    Attributes:
+        rows: rows told by what they hold, those left out beside which the driver's counters rose.
+        direct: whether event bits or counters told.
+        reason: why they could not be told; empty when they could.
+        missing: metrics that would tell.
+        held: what the driver counted, None where it counted nothing of this kind.
+    """
+
+    rows: BoolArray
+    direct: bool = True
+    reason: str = ""
+    missing: tuple[str, ...] = ()
+    held: Held | None = None
+
+    @property
+    def lowered(self) -> BoolArray:
+        """Rows whose own clock is a lowered one."""
+        return self.rows if self.held is None else self.rows | (self.held.at & self.held.beside)
+
+    @property
+    def any(self) -> bool:
+        """Whether anything was throttled."""
+        return bool(self.rows.any()) or (self.held is not None and self.held.total > 0)
+
+    def share(self, cells: Cells, stretches: Spans, inside: BoolArray) -> FloatArray:
+        """Return the share of each row's time that was throttled within stretches.
+
+        Args:
+            cells: the GPU's samples.
+            stretches: the stretches.
+            inside: rows in them.
+        """
+        sampled = np.where(self.rows & inside, 1.0, 0.0)
+        return sampled if self.held is None else np.maximum(sampled, self.held.share(cells, stretches))
+
+    def told(self, cells: Cells) -> BoolArray:
+        """Return the rows whose clock is no reference for others."""
+        if self.held is None:
+            return self.rows
+        return self.lowered | (self.held.share(cells, self.held.spans) >= COUNTED_SHARE)
+
+
+def _unjudged(cells: Cells, reason: str) -> Judged:
+    missing = tuple(f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
+    return Judged(rows=np.zeros(len(cells), dtype=np.bool_), reason=reason, missing=missing)
+
+
+def _unknown_clock(found: Signals) -> str:
+    """Say which clock is missing that would tell a real cut from a change of performance state."""
+    if np.isnan(found.clock).all():
+        return "the clock"
+    return "the highest clock" if np.isnan(found.clock_max) else ""
+
+
+def _unjudged_clock(cells: Cells, lacking: str) -> Judged:
+    return Judged(
+        rows=np.zeros(len(cells), dtype=np.bool_),
+        reason=(
+            f"a hardware slowdown was reported while the GPU was busy, and without {lacking} a cut cannot be told from "
+            "a change of performance state, which sets the same bit"
+        ),
+        missing=("clock_event_hw_power_brake_slowdown", "gpu_sm_clock_hertz", "gpu_sm_clock_max_hertz"),
+    )
+
+
+def _indirect_reason(cells: Cells, found: Signals) -> str:
+    """Say what is missing for a judgement without event bits; empty when nothing is."""
+    if np.isnan(found.clock).all():
+        close = float(np.nanmax(found.temperature)) - found.limit if cells.recorded("gpu_temperature_celsius") else -99
+        hot = " (it ran within 3 °C of its limit)" if close >= -3 else ""  # noqa: PLR2004 - said in the words
+        return f"neither clock event reasons nor clocks were recorded{hot}"
+    for column, name in (
+        (found.temperature, "temperature"),
+        (found.power, "power"),
+        (found.power_limit, "power limit"),
+    ):
+        if np.isnan(column).all():
+            return f"no clock event reasons, and without {name} other reasons for a low clock cannot be excluded"
+    return "" if not np.isnan(found.limit) else "no clock event reasons, and this GPU's temperature limit is unknown"
+
+
+def _uncounted(rows: BoolArray, counted: Held | None) -> BoolArray:
+    """Return the rows with an event beside which no counter rose: a bit is believed where its counter stands still."""
+    return rows if counted is None else rows & ~counted.beside
+
+
+def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
+    """Return the rows slowed by heat."""
+    if events_recorded(cells, *THERMAL):
+        counted = held(cells, *THERMAL)
+        return Judged(rows=_uncounted(event(cells, *THERMAL), counted), held=counted)
+    reason = _indirect_reason(cells, found)
+    if reason:
+        return _unjudged(cells, reason)
+    return Judged(rows=_heated(cells, found, limits), direct=False)
+
+
+def _heated(cells: Cells, found: Signals, limits: Limits) -> BoolArray:
+    """Return the rows whose clock is held by heat, as clock, temperature and power tell.
+
+    A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
+    the load wavers by more than that, the means around a sample tell which of the two holds the clock.
+    """
+    cool = found.busy & (found.temperature < found.limit - limits.cool)
+    full = reference_clock(found.clock, cool)
+    hot = found.busy & (found.temperature >= found.limit - limits.near_limit)
+    suspect = hot & (found.clock < limits.clock_drop * full)
+    if not suspect.any():
+        return suspect
+    length = max(_SETTLED_SAMPLES, round(limits.settled / cells.interval))
+    clock, power = (
+        rolling_mean(np.where(found.busy, values, np.nan), length)
+        for values in (found.clock / full, found.power / found.power_limit)
+    )
+    told = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
+    return _unbroken(told, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
+
+
+def _unbroken(rows: BoolArray, ended: BoolArray) -> BoolArray:
+    """Return rows with all that lie between two of them, where none in between says that it had ended."""
+    at = np.flatnonzero(rows)
+    joined = np.flatnonzero(np.diff(np.cumsum(ended)[at]) == 0)
+    steps = np.zeros(len(rows) + 1, dtype=np.int64)
+    steps[at[joined]] += 1
+    steps[at[joined + 1]] -= 1
+    return rows | (np.cumsum(steps[:-1]) > 0)
+
+
+def hardware(cells: Cells, found: Signals, limits: Limits) -> Judged:
+    """Return the rows slowed by hardware for another reason than heat."""
+    if events_recorded(cells, BRAKE, "hw_slowdown"):
+        low = found.clock < limits.hw_clock_max * found.clock_max
+        brake = event(cells, BRAKE)
+        umbrella = event(cells, "hw_slowdown") & found.busy & ~event(cells, *THERMAL)
+        if not brake.any() and umbrella.any() and (lacking := _unknown_clock(found)):
+            return _unjudged_clock(cells, lacking)
+        counted = held(cells, BRAKE)
+        return Judged(rows=_uncounted(brake, counted) | (umbrella & low), held=counted)
+    reason = _indirect_reason(cells, found)
+    if reason:
+        return _unjudged(cells, reason)
+    cool = found.temperature < found.limit - limits.cool
+    low = found.clock < limits.hw_clock_drop * reference_clock(found.clock, found.busy & cool)
+    return Judged(rows=found.busy & low & cool & (found.power < limits.hw_power * found.power_limit), direct=False)

@@ -1,0 +1,116 @@
+"""Jobs in 32-bit arithmetic on GPUs whose tensor cores would do it in 16 bits."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.job import precision_params
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals.clock_signals import BUSY
+from gpureport.analysis.thresholds import pragmatic, vendor
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+_KIND = "full_precision"
+_TENSOR = "gpu_tensor_active_ratio"
+_ADVICE = (
+    "Try mixed precision (torch.autocast with bfloat16, or float16 with a gradient scaler; TF32 at least): matrix work "
+    "runs on tensor cores and memory halves. Watch the loss, and compare the work done per GPU-second. Models without "
+    "matrix work gain little."
+)
+_RECORD = "the params of the run (precision, amp, fp16, bf16, dtype) with its tracker or --param precision=VALUE, or "
+_RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FullPrecision:
+    """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
+
+    Tensor cores active in less than 1 % of the busy time (DCGM), over a minute at least; or, where they were not
+    counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = (_TENSOR, UTILISATION)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    recording: ClassVar[str] = _RECORD
+
+    capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
+    active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")
+    busy: Threshold = pragmatic(60.0, "s", "busy time that tells one phase of a job from the job")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, for the GPUs that could do better."""
+        able = []
+        for device in context.active:
+            known = gpus.find(context.cells[device].device.model)
+            if known is None or known.compute_capability is None:
+                model = context.cells[device].device.model or "the GPU"
+                yield _unjudged(device, f"the compute capability of {model} is not known")
+            elif known.compute_capability >= (self.capability.value, 0):
+                able.append(device)
+        if not able:
+            return
+        said = precision_params.said(context.recording.run.params_and_tags)
+        tensor = {name: seen for name in able if (seen := self._tensor(context.cells[name])) is not None}
+        if tensor:
+            still = tuple(name for name, seen in tensor.items() if seen < self.active.value)
+            if still:
+                yield self._finding(context, still, max(tensor[name] for name in still), said)
+        elif said is None:
+            yield _unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
+        elif said[1]:
+            yield self._finding(context, tuple(able), None, said)
+
+    def _tensor(self, cells: Cells) -> float | None:
+        """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
+        values = cells.values(_TENSOR)
+        used = cells.values(UTILISATION)
+        rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))
+        seconds = cells.seconds[rows]
+        if seconds.sum() < self.busy.value:
+            return None
+        return float((values[rows] * seconds).sum() / seconds.sum())
+
+    def _finding(
+        self, context: Context, devices: Sequence[str], tensor: float | None, said: tuple[str, bool] | None
+    ) -> Finding:
+        evidence = []
+        if tensor is not None:
+            evidence.append(
+                Evidence(
+                    metric=_TENSOR,
+                    statistic="mean over busy time",
+                    observed=tensor,
+                    unit="1",
+                    threshold=self.active,
+                    relation="<",
+                )
+            )
+            why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
+        else:
+            why = f"its params say {said[0]}" if said else ""
+        whose = phrases.gpus(tuple(devices), tuple(context.gpus()))
+        return Finding(
+            kind=_KIND,
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM if tensor is None else Confidence.HIGH,
+            devices=tuple(devices),
+            intervals=(),
+            evidence=tuple(evidence),
+            lost_gpu_seconds=None,
+            samples=sum(context.cells[name].readings(_TENSOR, slice(None)) for name in devices) if evidence else 0,
+            summary=f"The job seems to compute in full precision on {whose}: {why}.",
+            recommendation=_ADVICE,
+        )
+
+
+def _unjudged(device: str | None, reason: str) -> NotJudged:
+    return NotJudged(kind=_KIND, device=device, reason=reason, recording=_RECORD)

@@ -1,0 +1,115 @@
+"""Time after the last improvement of a validation metric."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpureport import columns
+from gpureport.analysis.job.evaluations import Evaluations, evaluations
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "no_progress"
+_ADVICE = (
+    "Keep the checkpoint of the best evaluation and let early stopping end the job once some evaluations in a row "
+    "bring no better one; where more was expected, change the learning rate, the regularisation or the data."
+)
+_RECORD = "a validation metric such as val_loss, by a tracker or with --training FILE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoProgress:
+    """No validation metric improved in the last fifth of the job or more, with at least 10 evaluations.
+
+    A validation metric is one whose name says so (val, valid, validation, eval, evaluation, test, dev) and which way it
+    gets better: losses, perplexity and errors fall, accuracy, F1, AUC, BLEU and the like rise. The time counts from
+    the last moment at which any of them reached its best value, to the end of the work or, where evaluations stopped
+    before, to when the next one was due. A value that is no number is no improvement, and a smallest improvement is
+    one: a noisy metric that no longer learns may still have a better value by chance, which shortens what is found.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    recording: ClassVar[str] = _RECORD
+
+    fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress cannot be told from its end")
+    stands: Threshold = pragmatic(0.2, "1", "share of the job; a noisy metric may rest as long before it improves")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding, for the whole job."""
+        if not context.gpus():
+            yield missing_metrics.absent(_KIND, None, "gpu_utilization_ratio")
+            return
+        known = list(evaluations(context.recording))
+        judged = [each for each in known if each.count >= self.fewest.value]
+        if not judged:
+            yield _unjudged(self._reason(context, known))
+            return
+        last = max(judged, key=lambda each: int(each.times[each.best]))
+        yield from self._finding(context, last)
+
+    def _reason(self, context: Context, known: Sequence[Evaluations]) -> str:
+        training = context.recording.training
+        if not len(training):
+            return "no training metrics were recorded"
+        if not columns.valid(training.column("timestamp")).any():
+            return "the training metrics were recorded without times"
+        if not known:
+            return "none of the training metrics is a validation metric"
+        most = max(known, key=lambda each: each.count)
+        return f"{most.said.name} has {phrases.times(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
+
+    def _finding(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
+        job = context.window or context.whole
+        best = min(max(int(metric.times[metric.best]), job.start), job.end)
+        # until the last evaluation it is known that none was better, and until the next one nothing could be
+        stood = Interval(best, max(min(int(metric.times[-1]), job.end), best))
+        after = Interval(best, max(min(int(metric.times[-1]) + metric.longest, job.end), best))
+        share = stood.seconds / job.seconds if job.seconds else 0.0
+        if stood.seconds == 0 or share < self.stands.value:
+            return
+        lost = after.seconds * len(context.gpus())
+        value = float(metric.values[metric.best])
+        yield Finding(
+            kind=_KIND,
+            severity=Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            devices=(),
+            intervals=(after,),
+            evidence=(
+                Evidence(
+                    metric="time after the best value",
+                    statistic="share of the job",
+                    observed=share,
+                    unit="1",
+                    threshold=self.stands,
+                    relation=">=",
+                ),
+                Evidence(
+                    metric="evaluations",
+                    statistic="count",
+                    observed=metric.count,
+                    unit="rows",
+                    threshold=self.fewest,
+                    relation=">=",
+                ),
+                Evidence(metric=metric.said.name, statistic="best", observed=value, unit=""),
+            ),
+            lost_gpu_seconds=lost,
+            samples=metric.count,
+            summary=(
+                f"The best {metric.said.name} ({value:.4g}) was reached "
+                f"{phrases.duration((best - context.whole.start) / 1e6)} into the recording; "
+                f"{phrases.gpu_hours(lost)} followed without a better one."
+            ),
+            recommendation=_ADVICE,
+        )
+
+
+def _unjudged(reason: str) -> NotJudged:
+    return NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)

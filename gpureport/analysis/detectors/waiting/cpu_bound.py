@@ -1,0 +1,142 @@
+"""GPUs that wait while the CPU works: loading or preprocessing holds the job back."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, rolling_mean
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.columns import FloatArray
+from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+CPU = "cpu_utilization_ratio"
+_ADVICE = (
+    "Feed the GPU faster: more loader workers while cores and host memory are free, prefetch and pinned memory; where "
+    "the CPU is full, preprocess offline or on the GPU (DALI), store larger files (TFRecord, Parquet), and use "
+    "processes instead of threads."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuBound:
+    """Mean utilisation of the GPUs below 70 % and median CPU use of at least 75 % over 30 s or nine samples.
+
+    An episode lasts until the mean exceeds 80 %. The GPUs are taken together by their median, those that never
+    work left out. Only within the job window, for at least 30 s and three intervals; holes of 30 s or nine samples
+    are closed. Where the GPUs are well fed in part of the job, the CPU must be busier in an episode than there, by
+    5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("cpu_bound",)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("cpu_bound", (_ADVICE,)),)
+
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+    leave: Threshold = pragmatic(
+        0.80, "1", "an episode goes on through a stretch in which the GPU happens to wait less"
+    )
+    cpu: Threshold = pragmatic(0.75, "1", "loaders leave some cores to the job; 90 % misses most such phases")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples do not make a mean")
+    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the CPU was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there the CPU holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
+    problem: Threshold = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each host, with all its episodes."""
+        for machine in gpus_and_host.machines(context):
+            if machine.source.recorded(CPU) and context.window is not None:
+                yield from self._of(context, context.window, machine)
+
+    def _of(self, context: Context, window: Interval, machine: Machine) -> Iterator[Finding | NotJudged]:
+        cpu = machine.mean(CPU)
+        unjudged = gpus_and_host.too_little(
+            "cpu_bound", context, machine, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
+        )
+        if unjudged is not None:
+            yield unjudged
+            return
+        episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
+        episodes = intervals.intersection(episodes, intervals.spans([window]))
+        episodes = intervals.at_least(gpus_and_host.with_values(machine, episodes, CPU), self.shortest.value)
+        length = machine.length(self.over.value, self.bins.value)
+        against = gpus_and_host.compare(
+            machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value
+        )
+        if len(against.spans):
+            yield self._finding(
+                context, machine, gpus_and_host.wait(window, machine.gpus, against.spans), against, lowest
+            )
+
+    def _episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
+        """Return the episodes, and the lowest mean utilisation in them."""
+        length = max(round(self.over.value / bins.width), round(self.bins.value))
+        full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
+        mean = np.nan_to_num(rolling_mean(used, length), nan=1.0)
+        pegged = rolling_mean(full, length) >= 0.5  # noqa: PLR2004 - half above the limit is a median above it
+        within = max(self.bridge.value, self.bins.value * bins.width)
+        low = np.where(pegged, mean, 1.0)
+        inside = bins.mask(*intervals.hysteresis(low, enter=self.gpu.value, leave=self.leave.value))
+        episodes = bins.spans(inside, within, max(self.shortest.value, 3 * bins.width))
+        return episodes, float(low[inside].min()) if len(episodes) else 1.0
+
+    def _finding(self, context: Context, machine: Machine, cost: Wait, against: Compared, lowest: float) -> Finding:
+        devices = tuple(machine.gpus)
+        inside = machine.inside(cost.spans, CPU)
+        cpu = float(np.median(inside)) if len(inside) else float("nan")
+        return Finding(
+            kind="cpu_bound",
+            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
+            confidence=gpus_and_host.confidence(machine, cost, against),
+            devices=devices,
+            intervals=intervals.intervals(cost.spans),
+            evidence=(*self._evidence(cost.gpu, lowest, cpu, cost.seconds), *cost.levels),
+            lost_gpu_seconds=cost.lost,
+            cause="data",
+            samples=cost.samples,
+            ruled_out=gpus_and_host.ruled_out("a CPU that is as busy", against),
+            summary=(
+                f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
+                f"{phrases.gpus(devices, tuple(context.gpus()))} worked {phrases.percent(cost.gpu)} of the time: "
+                f"{phrases.duration(cost.lost)} of GPU time went into waiting."
+            ),
+            recommendation=_ADVICE,
+        )
+
+    def _evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
+        return (
+            Evidence(metric=UTILISATION, statistic="mean", observed=gpu, unit="1"),
+            Evidence(
+                metric=UTILISATION,
+                statistic="lowest mean over 30 s or nine samples",
+                observed=lowest,
+                unit="1",
+                threshold=self.gpu,
+                relation="<=",
+            ),
+            Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation=">="),
+            Evidence(
+                metric="duration",
+                statistic="sum of episodes",
+                observed=seconds,
+                unit="s",
+                threshold=self.shortest,
+                relation=">=",
+            ),
+        )

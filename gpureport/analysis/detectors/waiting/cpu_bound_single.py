@@ -1,0 +1,155 @@
+"""GPUs that wait while one core works as fast as it can and the others do little."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "cpu_bound_single"
+CPU = "cpu_utilization_ratio"
+CORE = "cpu_busiest_core_ratio"
+PROCESS = "process_cpu_cores"
+_HALF = 0.5
+"""Share of samples beyond a limit from which on their median is."""
+_ADVICE = (
+    "One thread sets the pace: find it with py-spy or perf top, then vectorise or batch what it does, tokenise and "
+    "decode in worker processes instead of threads, and launch fewer kernels (torch.compile, CUDA graphs)."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuBoundSingle:
+    """Mean utilisation of the GPUs of at most 64 %, one core busy for 96 %, all cores together less than 75 %.
+
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
+    The cores are medians over 30 s or nine samples. Where only the watched process was recorded, it keeps between
+    0.96 and 1.1 cores busy. Only within the job window, outside episodes that are CPU-bound or wait for storage, for
+    at least a minute and three intervals. Where samples are points far apart, the mean of a whole episode lies below
+    70 % by three standard errors. A thread that waits for the GPU may spin and look the same: where the GPUs are well
+    fed in part of the job, the core must be busier in an episode than there, by 5 points and four standard errors;
+    without such a part it is no more than a warning.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,), (CORE, PROCESS))
+    after: ClassVar[tuple[str, ...]] = ("cpu_bound", "io_bound")
+    wants: ClassVar[tuple[str, ...]] = (PROCESS,)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    cpu: ClassVar[Threshold] = pragmatic(0.75, "1", "from there on all cores are what holds the job back")
+    core: Threshold = pragmatic(0.96, "1", "a thread that never waits, with room for the sampling")
+    process: ClassVar[Threshold] = pragmatic(1.1, "1", "cores; a process that uses more has more than one busy thread")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+    bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
+    shortest: Threshold = gpus_and_host.ONE_CORE
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there no core holds them back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(
+        0.05, "1", "a core of a machine at work is this much less busy than one that is full"
+    )
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each host, with all its episodes."""
+        for machine in gpus_and_host.machines(context):
+            if context.window is None:
+                continue
+            source = machine.source
+            metric = CORE if source.recorded(CORE) else PROCESS
+            missing = [] if source.recorded(CPU) else [CPU]
+            missing += [] if source.recorded(metric) else [CORE]
+            if missing:
+                yield missing_metrics.absent(_KIND, source.device.id, *missing)
+            else:
+                yield from self._of(context, context.window, machine, metric)
+
+    def _of(self, context: Context, window: Interval, machine: Machine, metric: str) -> Iterator[Finding | NotJudged]:
+        series = machine.mean(metric)
+        unjudged = gpus_and_host.too_little(
+            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
+        )
+        if unjudged is not None:
+            yield unjudged
+            return
+        length = machine.length(self.over.value, self.bins.value)
+        full = gpus_and_host.share_of(series, length, lambda values: self._full(values, metric)) >= _HALF
+        calm = gpus_and_host.share_of(machine.mean(CPU), length, lambda values: values >= self.cpu.value) < _HALF
+        episodes = gpus_and_host.episodes(context, machine, full & calm, limits(self, gpus_and_host.Limits), self.after)
+        episodes = gpus_and_host.with_values(machine, episodes, metric, CPU)
+        against = gpus_and_host.compare(
+            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        )
+        if len(against.spans):
+            cost = gpus_and_host.wait(window, machine.gpus, against.spans)
+            yield self._finding(context, machine, metric, cost, against)
+
+    def _full(self, values: FloatArray, metric: str) -> BoolArray:
+        busy: BoolArray = values >= self.core.value
+        return busy if metric == CORE else busy & (values <= self.process.value)
+
+    def _finding(self, context: Context, machine: Machine, metric: str, cost: Wait, against: Compared) -> Finding:
+        devices = tuple(machine.gpus)
+        core, cpu = (_median(machine.inside(cost.spans, name)) for name in (metric, CPU))
+        many = cost.share >= self.problem.value and against.done
+        who = "one CPU core" if metric == CORE else "the watched process"
+        busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
+        return Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM if many else Severity.WARNING,
+            confidence=gpus_and_host.confidence(machine, cost, against) if metric == CORE else Confidence.MEDIUM,
+            devices=devices,
+            intervals=intervals.intervals(cost.spans),
+            evidence=self._evidence(metric, cost, core, cpu),
+            lost_gpu_seconds=cost.lost,
+            cause="one thread",
+            samples=cost.samples,
+            ruled_out=(
+                *gpus_and_host.ruled_out("a core that is as busy", against),
+                "a CPU that is busy as a whole, and waiting for storage: their episodes are left out",
+            ),
+            summary=(
+                f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
+                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} worked "
+                f"{phrases.percent(cost.gpu)} of the time: {phrases.duration(cost.lost)} of GPU time went into waiting"
+                f"{'' if against.done else ', unless that thread only spins while it waits for the GPU'}."
+            ),
+            recommendation=_ADVICE,
+        )
+
+    def _evidence(self, metric: str, cost: Wait, core: float, cpu: float) -> tuple[Evidence, ...]:
+        return (
+            gpus_and_host.used_in(cost, self.gpu),
+            Evidence(
+                metric=metric,
+                statistic="median",
+                observed=core,
+                unit="1" if metric == CORE else "",
+                threshold=self.core,
+                relation=">=",
+            ),
+            Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
+            gpus_and_host.length_of(cost, self.shortest),
+            *cost.levels,
+        )
+
+
+def _median(values: FloatArray) -> float:
+    return float(np.median(values)) if len(values) else float("nan")

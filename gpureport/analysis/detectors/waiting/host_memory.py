@@ -1,0 +1,143 @@
+"""Host memory while GPUs wait for CPU or storage: room for more loader workers, or too little of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport.analysis.job import job_params
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
+
+CPU = "cpu_utilization_ratio"
+RATIO = "host_memory_used_ratio"
+USED = "host_memory_used_bytes"
+TOTAL = "host_memory_total_bytes"
+_WAITS = ("cpu_bound", "io_bound")
+_ROOM = "workers_headroom"
+_MORE = (
+    "Raise the number of loader workers (num_workers) and their prefetch factor step by step while host memory and "
+    "cores last; a worker holds its own copy of what the dataset keeps in memory."
+)
+_FEWER = (
+    "Use fewer loader workers or a smaller prefetch factor, share what every worker copies (memory-mapped or Arrow "
+    "files), and leave memory to the page cache: without it every epoch reads from storage again."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostMemory:
+    """Host memory in use while GPUs wait for the CPU or for storage, for at least a minute.
+
+    workers_headroom: the p95 is below 70 % of what is installed, and the median CPU use below 90 %, so that some core
+    is free. host_memory_pressure: the p95 is at least 90 %. The page cache does not count as used where the recorder
+    tells the two apart. There is no room where params say that each process has a worker for every core already.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("workers_headroom", "host_memory_pressure")
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
+    after: ClassVar[tuple[str, ...]] = _WAITS
+    wants: ClassVar[tuple[str, ...]] = (RATIO, TOTAL)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
+        ("workers_headroom", (_MORE,)),
+        ("host_memory_pressure", (_FEWER,)),
+    )
+
+    roomy: Threshold = literature(0.70, "1", "published advice: low host memory beside a waiting GPU, more workers")
+    full: Threshold = pragmatic(0.90, "1", "what is left is no page cache to speak of")
+    cores: Threshold = pragmatic(0.90, "1", "above it no core is left for another worker")
+    shortest: Threshold = pragmatic(60.0, "s", "a shorter wait does not call for other settings")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each host beside whose GPUs wait."""
+        for host, cells in context.hosts().items():
+            beside = [n for n, one in context.gpus().items() if cells.device.node in {None, one.device.node}]
+            waits = [intervals.of_kinds(context.found, name, _WAITS) for name in beside]
+            spans = intervals.union(np.concatenate([intervals.NONE, *waits]))
+            if intervals.total_seconds(spans) < self.shortest.value:
+                continue
+            used = _inside(cells, memory_ratio(cells), spans)
+            if len(used) == 0:
+                yield from (missing_metrics.absent(kind, host, RATIO) for kind in self.kinds)
+                continue
+            settings = job_params.read_params(context.recording.run.params_and_tags)
+            full = job_params.has_worker_per_core(settings)
+            yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
+
+    def _judge(self, host: str, cells: Cells, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
+        peak = float(np.quantile(used, 0.95))
+        cpu = _inside(cells, cells.values(CPU), spans)
+        busy = float(np.median(cpu)) if len(cpu) else float("nan")
+        when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
+        if peak >= self.full.value:
+            yield self._finding(
+                "host_memory_pressure",
+                host,
+                spans,
+                len(used),
+                (_peak(peak, self.full, ">="),),
+                f"Host memory was nearly full ({phrases.percent(peak)}) {when}: little is left for the page cache.",
+            )
+        elif peak < self.roomy.value and np.isnan(busy):
+            yield missing_metrics.absent("workers_headroom", host, CPU)
+        elif peak < self.roomy.value and busy < self.cores.value:
+            yield self._finding(
+                "workers_headroom",
+                host,
+                spans,
+                len(used),
+                (
+                    _peak(peak, self.roomy, "<"),
+                    Evidence(
+                        metric=CPU, statistic="median", observed=busy, unit="1", threshold=self.cores, relation="<"
+                    ),
+                ),
+                f"Host memory was filled to no more than {phrases.percent(peak)} and the CPU to "
+                f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
+            )
+
+    def _finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in
+        self, kind: str, host: str, spans: Spans, samples: int, evidence: tuple[Evidence, ...], summary: str
+    ) -> Finding:
+        tight = kind == "host_memory_pressure"
+        return Finding(
+            kind=kind,
+            severity=Severity.WARNING if tight else Severity.INFO,
+            confidence=Confidence.MEDIUM,
+            devices=(host,),
+            intervals=intervals.intervals(spans),
+            evidence=evidence,
+            lost_gpu_seconds=None,
+            samples=samples,
+            summary=summary,
+            recommendation=_FEWER if tight else _MORE,
+        )
+
+
+def memory_ratio(cells: Cells) -> FloatArray:
+    """Return the share of host memory in use in each row, NaN where it is not known."""
+    known = cells.values(RATIO)
+    if not cells.recorded(TOTAL):
+        return known
+    # a total is often written once
+    total = float(np.nanmax(cells.values(TOTAL)))
+    return np.where(np.isnan(known), cells.values(USED) / total if total > 0 else np.nan, known)
+
+
+def _inside(cells: Cells, values: FloatArray, spans: Spans) -> FloatArray:
+    inside = values[intervals.contains(spans, cells.times - cells.shift)]
+    return inside[~np.isnan(inside)]
+
+
+def _peak(ratio: float, limit: Threshold, relation: str) -> Evidence:
+    return Evidence(
+        metric=RATIO, statistic="p95 while GPUs wait", observed=ratio, unit="1", threshold=limit, relation=relation
+    )

@@ -1,0 +1,124 @@
+"""GPUs that wait while the machine waits for its storage."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "io_bound"
+IOWAIT = "cpu_iowait_ratio"
+_ADVICE = (
+    "Bring the data closer: copy or cache it on a local SSD or in memory, read few large files (TFRecord, Parquet, "
+    "WebDataset) instead of many small ones, prefetch with more loader workers, and write checkpoints asynchronously."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IoBound:
+    """Mean utilisation of the GPUs of at most 64 %, and at least 15 % of CPU time waiting for storage.
+
+    The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
+    The wait for storage is the mean over 30 s or three samples. Only within the job window, outside CPU-bound
+    episodes, for at least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode
+    lies below 70 % by three standard errors. Where the GPUs are well fed in part of the job, the wait must be longer
+    in an episode than there, by 5 points and four standard errors.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (IOWAIT,))
+    after: ClassVar[tuple[str, ...]] = ("cpu_bound",)
+    wants: ClassVar[tuple[str, ...]] = ()
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    iowait: Threshold = pragmatic(
+        0.15, "1", "the share is of all cores: a few loaders that wait are little of a large machine"
+    )
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+    bins: ClassVar[Threshold] = pragmatic(3.0, "rows", "each sample of the machine is a mean since the one before it")
+    shortest: Threshold = pragmatic(30.0, "s", "a shorter wait is a gap")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the machine was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "GPUs that work this much lack nothing: there storage holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "the load of a machine drifts by less")
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each host, with all its episodes."""
+        for machine in gpus_and_host.machines(context):
+            if context.window is None:
+                continue
+            if machine.source.recorded(IOWAIT):
+                yield from self._of(context, context.window, machine)
+            else:
+                yield missing_metrics.absent(_KIND, machine.source.device.id, IOWAIT)
+
+    def _of(self, context: Context, window: Interval, machine: Machine) -> Iterator[Finding | NotJudged]:
+        series = machine.mean(IOWAIT)
+        unjudged = gpus_and_host.too_little(
+            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
+        )
+        if unjudged is not None:
+            yield unjudged
+            return
+        length = machine.length(self.over.value, self.bins.value)
+        where = rolling_mean(series, length) >= self.iowait.value
+        episodes = gpus_and_host.episodes(context, machine, where, limits(self, gpus_and_host.Limits), self.after)
+        episodes = gpus_and_host.with_values(machine, episodes, IOWAIT)
+        against = gpus_and_host.compare(
+            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        )
+        if len(against.spans):
+            yield self._finding(context, machine, gpus_and_host.wait(window, machine.gpus, against.spans), against)
+
+    def _finding(self, context: Context, machine: Machine, cost: Wait, against: Compared) -> Finding:
+        devices = tuple(machine.gpus)
+        inside = machine.inside(cost.spans, IOWAIT)
+        waited = float(inside.mean()) if len(inside) else float("nan")
+        return Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
+            confidence=gpus_and_host.confidence(machine, cost, against),
+            devices=devices,
+            intervals=intervals.intervals(cost.spans),
+            evidence=(
+                gpus_and_host.used_in(cost, self.gpu),
+                Evidence(
+                    metric=IOWAIT,
+                    statistic="mean",
+                    observed=waited,
+                    unit="1",
+                    threshold=self.iowait,
+                    relation=">=",
+                ),
+                gpus_and_host.length_of(cost, self.shortest),
+                *cost.levels,
+            ),
+            lost_gpu_seconds=cost.lost,
+            cause="storage",
+            samples=cost.samples,
+            ruled_out=(
+                *gpus_and_host.ruled_out("a wait for storage that is as long", against),
+                "a busy CPU: its episodes are left out",
+            ),
+            summary=(
+                f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
+                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} worked "
+                f"{phrases.percent(cost.gpu)} of the time: {phrases.duration(cost.lost)} of GPU time went into waiting."
+            ),
+            recommendation=_ADVICE,
+        )

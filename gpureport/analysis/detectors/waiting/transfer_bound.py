@@ -1,0 +1,198 @@
+"""GPUs that wait while the link to the host carries about all it can."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.columns import FloatArray
+from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+
+_KIND = "transfer_bound"
+RECEIVED = "pcie_receive_bytes_per_second"
+SENT = "pcie_transmit_bytes_per_second"
+GENERATION = ("pcie_link_generation", "pcie_link_generation_max")
+WIDTH = ("pcie_link_width", "pcie_link_width_max")
+_LANE = {
+    1: 2.5e9 * 8 / 10,
+    2: 5e9 * 8 / 10,
+    3: 8e9 * 128 / 130,
+    4: 16e9 * 128 / 130,
+    5: 32e9 * 128 / 130,
+    6: 64e9 * 242 / 256,
+}
+"""Bits a second one lane carries each way, by generation: what the PCI Express base specification encodes."""
+_ADVICE = (
+    "Copies hold the GPU up: pin host memory and copy without blocking while the step before computes, send smaller "
+    "types (uint8 images, fp16), decode and augment on the GPU, and keep on it what is used again."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """What a GPU's link can carry one way, and whether generation and width are as logged."""
+
+    bytes_per_second: float
+    words: str
+    logged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransferBound:
+    """Mean utilisation of a GPU of at most 64 % beside PCIe traffic of at least 60 % of what its link carries one way.
+
+    Both are means over 30 s and 30 samples, the traffic of the busier direction; an episode lasts until the
+    utilisation exceeds 72 % or the traffic falls below 30 %. What the link carries follows from the highest
+    generation and width it ran at. Only within the job window, outside episodes that wait for CPU or storage, for at
+    least 30 s and three intervals. Where samples are points far apart, the mean of a whole episode lies below 70 % by
+    three standard errors. Where the GPU is well fed in part of the job, the traffic must be higher in an episode than
+    there, by 5 points and four standard errors.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (RECEIVED, SENT))
+    after: ClassVar[tuple[str, ...]] = ("cpu_bound", "io_bound", "cpu_bound_single")
+    wants: ClassVar[tuple[str, ...]] = (*GENERATION, *WIDTH)
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+
+    gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+    enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
+    leave: Threshold = pragmatic(0.72, "1", "70 % with room for the same error")
+    link: Threshold = pragmatic(0.60, "1", "headers and pauses between copies leave no more than 80 to 90 % at best")
+    pause: ClassVar[Threshold] = pragmatic(0.30, "1", "an episode goes on while the link happens to carry less")
+    over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
+    rows: ClassVar[Threshold] = pragmatic(
+        30.0, "rows", "fewer point samples do not make a mean; traffic is read over 20 ms"
+    )
+    shortest: Threshold = pragmatic(30.0, "s", "loading a model or a checkpoint fills the link for less")
+    bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
+    covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the link was not watched")
+    fed: ClassVar[Threshold] = pragmatic(
+        0.90, "1", "a GPU that works this much lacks nothing: there its link holds nothing back"
+    )
+    apart: ClassVar[Threshold] = pragmatic(0.05, "1", "traffic drifts by less")
+    problem: ClassVar[Threshold] = pragmatic(0.05, "1", "lost share of the job that decides its cost")
+
+    def find(self, context: Context) -> Iterator[Finding | NotJudged]:
+        """Yield at most one finding for each GPU, with all its episodes."""
+        if context.window is None:
+            return
+        for device, cells in context.gpus().items():
+            if device not in context.active:
+                continue
+            if not cells.recorded(RECEIVED) and not cells.recorded(SENT):
+                yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
+                continue
+            link = _link(cells)
+            if link is None:
+                yield NotJudged(
+                    kind=_KIND,
+                    device=device,
+                    reason="PCIe traffic was recorded, but not what the link can carry: its generation and width",
+                    recording=missing_metrics.recording([GENERATION[0], WIDTH[0]]),
+                )
+                continue
+            yield from self._of(
+                context, context.window, gpus_and_host.machine(context.window, cells, {device: cells}), link
+            )
+
+    def _of(self, context: Context, window: Interval, machine: Machine, link: _Link) -> Iterator[Finding | NotJudged]:
+        series = np.fmax(machine.mean(RECEIVED), machine.mean(SENT)) / link.bytes_per_second
+        unjudged = gpus_and_host.too_little(
+            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=RECEIVED
+        )
+        if unjudged is not None:
+            yield unjudged
+            return
+        length = machine.samples_length(self.over.value, self.rows.value)
+        carried = -rolling_mean(series, length)
+        where = machine.bins.mask(*intervals.hysteresis(carried, enter=-self.link.value, leave=-self.pause.value))
+        episodes = gpus_and_host.episodes(context, machine, where, self._limits(), self.after)
+        against = gpus_and_host.compare(
+            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        )
+        if len(against.spans):
+            cost = gpus_and_host.wait(window, machine.gpus, against.spans)
+            traffic = np.concatenate([series[machine.bins.rows(start, end)] for start, end in against.spans])
+            if not np.isnan(traffic).all():
+                yield self._finding(machine, link, cost, against, traffic)
+
+    def _limits(self) -> gpus_and_host.Limits:
+        return gpus_and_host.Limits(
+            gpu=self.gpu.value,
+            enter=self.enter.value,
+            leave=self.leave.value,
+            over=self.over.value,
+            rows=self.rows.value,
+            shortest=self.shortest.value,
+            bridge=self.bridge.value,
+            bins=0.0,
+        )
+
+    def _finding(self, machine: Machine, link: _Link, cost: Wait, against: Compared, traffic: FloatArray) -> Finding:
+        device = machine.source.device.id
+        used = float(np.nanmean(traffic))
+        return Finding(
+            kind=_KIND,
+            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
+            confidence=gpus_and_host.confidence(machine, cost, against) if link.logged else Confidence.LOW,
+            devices=(device,),
+            intervals=intervals.intervals(cost.spans),
+            evidence=(
+                gpus_and_host.used_in(cost, self.gpu),
+                Evidence(
+                    metric="PCIe traffic",
+                    statistic="mean of the busier direction, of what the link carries",
+                    observed=used,
+                    unit="1",
+                    threshold=self.link,
+                    relation=">=",
+                ),
+                gpus_and_host.length_of(cost, self.shortest),
+                *cost.levels,
+            ),
+            lost_gpu_seconds=cost.lost,
+            cause="copying",
+            samples=cost.samples,
+            ruled_out=(
+                *gpus_and_host.ruled_out("traffic that is as dense", against),
+                "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
+            ),
+            summary=(
+                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked {phrases.percent(cost.gpu)} of the "
+                f"time while copies filled {phrases.percent(used)} of its PCIe link ({link.words}): "
+                f"{phrases.duration(cost.lost)} of GPU time went into waiting."
+            ),
+            recommendation=_ADVICE,
+        )
+
+
+def _link(cells: Cells) -> _Link | None:
+    """Return what the link of a GPU carries, None where generation or width is not known; no link has no lanes."""
+    generation, width = (_highest(cells, names) for names in (GENERATION, WIDTH))
+    known = gpus.find(cells.device.model)
+    logged = generation is not None
+    if generation is None and known is not None and known.pcie_generation is not None:
+        generation = round(known.pcie_generation.value)
+    if generation is None or not width or generation not in _LANE:
+        return None
+    return _Link(
+        bytes_per_second=_LANE[generation] / 8 * width, words=f"generation {generation}, {width} lanes", logged=logged
+    )
+
+
+def _highest(cells: Cells, names: tuple[str, ...]) -> int | None:
+    """Return the highest value of the first column that was recorded; a link is slower only while nothing is sent."""
+    name = next((name for name in names if cells.recorded(name)), None)
+    return None if name is None else int(np.nanmax(cells.values(name)))

@@ -1,0 +1,211 @@
+"""Where every second of every GPU went. Runs after all rules."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
+from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.signals import clock_signals, gpu_loss_times, gpus_and_host, partial_use
+from gpureport.analysis.signals.clock_signals import Slowed
+from gpureport.columns import FloatArray, IntArray
+from gpureport.findings import Finding, Interval
+
+UNUSED = "unused"
+"""Cause of an idle gap of a GPU that never worked: its time is not idle but unused."""
+
+UNKNOWN, OUTSIDE = "unknown", "outside gaps"
+"""Causes of idle time: of a gap that names none, and of still samples before, after or without sustained work."""
+
+BELOW_PEERS = "imbalance"
+"""Cause of low use of a GPU that did less than its peers."""
+
+FAR_SECONDS = 300.0
+"""Interval above which samples do not tell a short pause from a long one (pragmatic: two of them are ten minutes)."""
+
+_ROUNDING = 1e-6
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """The time of one GPU that no class has yet, and what each class and cause has."""
+
+    left: Spans
+    taken: defaultdict[tuple[str, str], float] = field(default_factory=lambda: defaultdict(float))
+
+    def claim(self, held: Spans) -> Spans:
+        """Return what is left of some stretches, which is left no longer."""
+        part = intervals.intersection(self.left, held)
+        self.left = intervals.difference(self.left, held)
+        return part
+
+    def take(self, name: str, held: Spans, cause: str = "") -> None:
+        """Count all that is left of some stretches to a class."""
+        self.add(name, intervals.total_seconds(self.claim(held)), cause)
+
+    def add(self, name: str, seconds: float, cause: str = "") -> None:
+        """Count seconds to a class."""
+        self.taken[name, cause] += seconds
+
+
+def gpu_time(
+    context: Context, findings: Sequence[Finding], device: str, *, low: Spans, slowed: Slowed | None
+) -> GpuTime:
+    """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
+
+    Each moment falls into the first of these that applies: no samples (or none with a utilisation), of which what
+    follows on the loss of a GPU is lost with it; no job that holds the GPU; a GPU that was never used; start-up and
+    tail, as far as utilisation was at most 12 %; an episode of waiting for input; an idle gap; an episode of high
+    utilisation with little work; an episode in which it did less than its peers, or of low use; a sample at a
+    utilisation of at most 5 % outside the job, which is idle as the gap is; any other. Of waiting for input the share
+    in which no kernel ran counts, of low use it is low use, of any other moment short pauses, whatever the utilisation
+    of a single sample: fine samples show a pause of a tenth of a second as one at 0 %, coarse ones as one at 90 %.
+    Samples more than 5 min apart show no pause to be short: that is low use. The share in which one ran is computing,
+    less what throttled clocks cost of it; of high utilisation with little work what that cost is hollow. So computing
+    means the same in every step that is compared.
+
+    Args:
+        context: the recording.
+        findings: all that was found.
+        device: the GPU.
+        low: its episodes of low use.
+        slowed: its rows with throttled clocks, None when nobody looked.
+    """
+    cells, window = context.all_cells_of(device), context.whole
+    start, end = cells.tiles(window)
+    used = np.clip(cells.values(UTILISATION), 0, 1)
+    never_used = _unused(findings, device, window)
+    told = cells.known(UTILISATION)
+    left = intervals.of_rows(start, end, told)
+    if not cells.recorded(UTILISATION):
+        # memory that nobody held tells it as well
+        left = intervals.intersection(intervals.of_rows(start, end, ~told), never_used)
+    ledger = _Ledger(left=left)
+    unseen = intervals.difference(intervals.spans([window]), ledger.left)
+    gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
+    ledger.add("gpu_lost", gone)
+    ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
+    # the first sample without a job speaks of the time before its stamp, its memory of the moment
+    ledger.take("no_job", context.no_job.get(device, intervals.NONE) - np.array([cells.shift, 0]))
+    ledger.take("unused", never_used)
+    resting = intervals.of_rows(start, end, used <= ACTIVE.value + _ROUNDING)
+    _outside_work(ledger, findings, device, resting)
+    waits = [(kind, ledger.claim(intervals.of_kinds(findings, device, {kind}))) for kind in gpus_and_host.KINDS]
+    for cause, gaps in _gaps(findings, device):
+        ledger.take("idle", gaps, cause)
+    hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
+    still = intervals.of_rows(start, end, used <= IDLE_RATIO + _ROUNDING)
+    still = intervals.difference(still, context.work)
+    uneven = ledger.claim(_below_peers(context, findings, device))
+    low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, partial_use.KINDS)]))
+    # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
+    coarse = cells.interval > FAR_SECONDS
+    low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
+    ledger.take("idle", still, OUTSIDE)
+    unused = 1 - used
+    for kind, when in waits:
+        ledger.add("waiting_for_input", _weighed(unused, start, end, when), kind)
+    for ratio, when in hollow:
+        ledger.add("hollow", ratio * intervals.total_seconds(when))
+        ledger.add("short_pauses", (1 - ratio) * _weighed(unused, start, end, when))
+    for name, when, cause in (
+        ("low_use", uneven, BELOW_PEERS),
+        ("low_use", low, UNKNOWN),
+        ("short_pauses", ledger.left, ""),
+    ):
+        ledger.add(name, _weighed(unused, start, end, when), cause)
+    working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
+    lost = _clock_loss(cells, slowed)
+    if lost is not None:
+        ledger.add("throttled", _weighed(np.minimum(lost, used), start, end, working))
+    return _balanced(device, window, ledger)
+
+
+def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
+    return float(np.nansum(weight * intervals.overlap(start, end, when))) if len(when) else 0.0
+
+
+def _gone(findings: Sequence[Finding], device: str) -> Spans:
+    """Return when a GPU no longer answered, as the log or its empty rows say; an Xid error alone loses no GPU."""
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.GONE]
+    return intervals.of_kinds(lost, device, {"gpu_lost"})
+
+
+def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
+    """Return when a GPU is said to have been unused: the whole run where the finding names no time."""
+    named = [
+        found
+        for found in findings
+        if device in found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", UNUSED))
+    ]
+    return intervals.spans(interval for found in named for interval in found.intervals or (window,))
+
+
+def _outside_work(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
+    at_work = [found for found in findings if found.cause != NO_WORK]
+    for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
+        ledger.take(name, intervals.intersection(resting, intervals.of_kinds(at_work, device, {kind})))
+
+
+def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:
+    """Yield the idle gaps of a GPU by cause, in the order of their names."""
+    gaps = [found for found in findings if found.kind == "idle_gap"]
+    for cause in sorted({found.cause or UNKNOWN for found in gaps}):
+        alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
+        yield cause, intervals.of_kinds(alike, device, {"idle_gap"})
+
+
+def _below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
+    """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
+    parts = [intervals.NONE]
+    for found in findings:
+        if found.kind == BELOW_PEERS and found.lost_gpu_seconds is not None:
+            models = {context.cells[name].device.model for name in found.devices}
+            own, usual = (each.observed for each in found.evidence[:2])
+            if context.cells[device].device.model in models and (device in found.devices) == (own < usual):
+                parts.append(intervals.spans(found.intervals))
+    return intervals.union(np.concatenate(parts))
+
+
+def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, Spans]]:
+    """Yield when a GPU was busy with little work, with the share of that time that was lost: all where not known."""
+    for found in findings:
+        if found.kind == "hollow_util" and (not found.devices or device in found.devices):
+            held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
+            lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
+            yield min(lost / held, 1.0) if held else 1.0, intervals.spans(found.intervals)
+
+
+def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray | None:
+    """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
+    if slowed is None or not slowed.rows.any():
+        return None
+    return clock_signals.lost_ratio(cells, clock_signals.signals(cells), slowed)
+
+
+def _balanced(device: str, window: Interval, ledger: _Ledger) -> GpuTime:
+    """Return the classes in whole microseconds, computing being what no other has."""
+    taken = {key: round(seconds * 1e6) for key, seconds in ledger.taken.items()}
+    left = window.end - window.start - sum(taken.values())
+    if left < 0:
+        # shares of moments are rounded each, which can add a few microseconds
+        taken[max(taken, key=lambda key: taken[key])] += left
+        left = 0
+    totals = dict.fromkeys(GPU_TIME_CLASSES, 0) | {"computing": left}
+    for (name, _), amount in taken.items():
+        totals[name] += amount
+    parts = (
+        TimePart(name=name, cause=cause, seconds=amount / 1e6)
+        for (name, cause), amount in taken.items()
+        if cause and amount
+    )
+    return GpuTime(
+        device=device, seconds=tuple((name, amount / 1e6) for name, amount in totals.items()), parts=tuple(parts)
+    )

@@ -1,0 +1,154 @@
+"""What a recording cannot show, however it is analysed."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport import gpus
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.refresh_interval import RESOLVED
+from gpureport.analysis.signals import idle_runs
+from gpureport.analysis.signals.clock_signals import CLOCKS
+from gpureport.findings import Finding, Interval
+
+_SHORT_ENERGY_SECONDS = 60.0
+"""Recorded time below which an energy compares with no other: sensors that see a quarter of the time need many of their
+windows to be right in the mean (arXiv 2312.02741); the minute itself is chosen, not measured."""
+_PART_TIME = {(8, 0), (9, 0)}
+"""Compute capability of GPUs whose power sensor sees part of the time: GA100 and GH100."""
+_AVERAGING = (8, 0)
+"""Compute capability from which on power is an average (NVML)."""
+_THROTTLES = ("thermal_throttle", "hw_throttle")
+
+
+def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
+    """Return what this recording cannot show, one sentence each."""
+    known = [cells for cells in context.gpus().values() if cells.seconds.sum() > 0]
+    return (
+        *_sampling(known),
+        *_paces(known),
+        *_refresh(known),
+        *_doubts(known),
+        *_energy(known, gaps=any(context.all_cells_of(cells.device.id).gaps for cells in known)),
+        *_clocks(context, findings),
+    )
+
+
+def _sampling(known: Sequence[Cells]) -> Iterator[str]:
+    """Say what falls between samples, where the distance between them is known."""
+    if not any(cells.recorded(UTILISATION) for cells in known):
+        return
+    interval = max(cells.interval for cells in known)
+    sampled = f"samples {phrases.duration(interval)} apart"
+    shortest = 2 * interval + 1
+    if shortest < idle_runs.SHORTEST.value:
+        yield f"Idle gaps shorter than {idle_runs.SHORTEST.value:.0f} s are not looked for."
+    else:
+        yield f"Idle gaps shorter than {phrases.duration(shortest)} cannot be seen with {sampled}."
+    if interval > POINT_SAMPLE_SECONDS:
+        yield (
+            f"With {sampled}, each utilisation value is a sample of at most 1 s: waits that recur faster than the "
+            "sampling show in the mean only."
+        )
+
+
+def _paces(known: Sequence[Cells]) -> Iterator[str]:
+    """Say for how long samples are farther apart than elsewhere, or that they are nearer."""
+    denser = next((cells for cells in known if cells.pace.denser is not None), None)
+    if denser is not None and denser.pace.denser is not None:
+        yield (
+            f"Samples are {phrases.duration(denser.interval)} apart for most of the time and "
+            f"{phrases.duration(denser.pace.denser)} in the rest: nothing is looked for there that the others would "
+            "not show."
+        )
+    changing = [cells for cells in known if cells.pace.slow]
+    if changing:
+        stretches = [each for cells in changing for each in cells.pace.slow]
+        apart = " or ".join(phrases.duration(each) for each in sorted({each.interval for each in stretches}))
+        seconds = max(
+            intervals.total_seconds(intervals.spans(Interval(each.start, each.end) for each in cells.pace.slow))
+            for cells in changing
+        )
+        yield (
+            f"For {phrases.duration(seconds)} samples are {apart} apart instead of "
+            f"{phrases.duration(changing[0].interval)}: each stands for the time to its neighbours there, and idle "
+            "gaps are looked for in the rest alone."
+        )
+
+
+def _refresh(known: Sequence[Cells]) -> Iterator[str]:
+    """Say how often a value is new where rows repeat it."""
+    for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
+        recorded = [cells for cells in known if cells.recorded(metric)]
+        faster = [cells for cells in recorded if cells.resolution(metric) > RESOLVED.value * cells.interval]
+        if faster:
+            period = phrases.duration(max(cells.resolution(metric) for cells in faster))
+            told = any(cells.measured(metric) for cells in faster)
+            source = "as its changes tell" if told else "at most, by NVIDIA's documents"
+            often = f"The driver takes a new {name} reading every {period}, {source}"
+            yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
+
+
+def _doubts(known: Sequence[Cells]) -> Iterator[str]:
+    """Say which power readings cannot be right."""
+    everybody = tuple(cells.device.id for cells in known)
+    alike: dict[str, list[str]] = {}
+    for cells in known:
+        if said := cells.doubt("gpu_power_watts"):
+            alike.setdefault(said, []).append(cells.device.id)
+    for said, devices in alike.items():
+        whose = phrases.gpus(tuple(devices), everybody)
+        yield (
+            f"The power of {whose} {said}: that cannot be right, so energy and all else that rests on power is left "
+            "out."
+        )
+
+
+def _energy(known: Sequence[Cells], *, gaps: bool) -> Iterator[str]:
+    metered = [cells for cells in known if cells.recorded("gpu_power_watts")]
+    if not metered:
+        return
+    brief = min(float(cells.seconds.sum()) for cells in known) < _SHORT_ENERGY_SECONDS
+    yield "Energy is the integral of sampled power, good to several per cent at best."
+    if brief:
+        yield (
+            "A recording of less than a minute gives an energy to compare only together with repetitions that make up "
+            "the minute."
+        )
+    yield from dict.fromkeys(said for cells in metered if (said := _sensor(cells.device.model)))
+    if gaps:
+        counted = any(cells.recorded("gpu_energy_joules_total") for cells in metered)
+        more = ", and the driver's counter does not" if counted else ""
+        yield f"The integral of power leaves out the time of log gaps{more}."
+    if any(len(cells.pause_rows) for cells in metered):
+        yield "The integral of power bridges pauses between samples that are too short for a log gap."
+
+
+def _sensor(model: str | None) -> str:
+    """Return what the power sensor of a model is known to miss; empty where nothing is known."""
+    known = gpus.find(model)
+    capability = known.compute_capability if known else None
+    if known is None or capability is None:
+        return ""
+    if capability in _PART_TIME:
+        return (
+            f"The power sensor of the {known.model} sees a quarter of the runtime: what the GPU draws in the other "
+            "three is not in its energy (measured on A100 and H100, arXiv 2312.02741)."
+        )
+    if capability < _AVERAGING:
+        return (
+            f"A power reading of the {known.model}, as of every GPU before Ampere, is that of a moment: what is drawn "
+            "between samples is not in its energy."
+        )
+    return ""
+
+
+def _clocks(context: Context, findings: Sequence[Finding]) -> Iterator[str]:
+    """Say where throttling was seen and its cost was not."""
+    unknown = {device for f in findings if f.kind in _THROTTLES and f.lost_gpu_seconds is None for device in f.devices}
+    if unknown:
+        clocked = all(any(context.cells[device].recorded(name) for name in CLOCKS) for device in unknown)
+        why = "the recording holds no clock to compare with" if clocked else "no clock was recorded"
+        yield f"Time lost to throttling is not known: {why}."

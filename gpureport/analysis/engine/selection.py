@@ -1,0 +1,107 @@
+"""Which kinds a person wants to hear of, and with which thresholds."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules.rule import Rule
+from gpureport.errors import SettingsError
+from gpureport.findings import Provenance, Threshold
+from gpureport.settings import Section, Settings
+
+
+def families(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
+    """Return the kinds each name stands for: a kind for itself, a module for all kinds it makes."""
+    names = {kind: (kind,) for rule in rules for kind in rule.kinds}
+    return names | {module(rule): rule.kinds for rule in rules if module(rule) not in names}
+
+
+def module(rule: Rule) -> str:
+    """Return the name of the module a rule stands in, which is that of its family and of its settings."""
+    return type(rule).__module__.rpartition(".")[2]
+
+
+def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str) -> set[str]:
+    wanted: set[str] = set()
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(sorted(known))}"
+            raise SettingsError(option, f"no kind {name!r}", hint)
+        wanted.update(known[name])
+    return wanted
+
+
+def limits(rule: Rule) -> dict[str, Threshold]:
+    """Return the thresholds of a rule by name, those that are constants of its class included."""
+    plain: Any = rule
+    names = type(rule).__annotations__
+    return {name: value for name in names if isinstance(value := getattr(plain, name), Threshold)}
+
+
+def settable(rule: Rule) -> dict[str, Threshold]:
+    """Return the thresholds of a rule that a person can set: they are its fields."""
+    plain: Any = rule
+    names = {entry.name for entry in fields(plain)}
+    return {name: limit for name, limit in limits(rule).items() if name in names}
+
+
+def check(rules: Sequence[Rule], select: Sequence[str], ignore: Sequence[str]) -> set[str]:
+    """Return the kinds wanted: those selected, all when none is, less those ignored.
+
+    Raises:
+        SettingsError: when a name is neither a kind nor a family.
+    """
+    known = families(rules)
+    everything = {kind for rule in rules for kind in rule.kinds}
+    return (_kinds(select, known, "--select") or everything) - _kinds(ignore, known, "--ignore")
+
+
+def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
+    """Return the analysis with what concerns these kinds only; statistics, GPU time and checklist stay whole."""
+    return replace(
+        analysis,
+        findings=tuple(finding for finding in analysis.findings if finding.kind in kinds),
+        not_judged=tuple(entry for entry in analysis.not_judged if entry.kind in kinds),
+        answers=tuple(answer for answer in analysis.answers if answer.kind in kinds),
+    )
+
+
+def configured(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
+    """Return the rules with the thresholds that `[rules.<module>]` of the settings gives, fixed ones left as they are.
+
+    Raises:
+        SettingsError: when a rule or threshold is unknown, or a value is no number.
+    """
+    settings.section("rules").only({module(rule) for rule in rules})
+    return tuple(_configured(rule, settings.section(f"rules.{module(rule)}")) for rule in rules)
+
+
+def _configured(rule: Rule, section: Section) -> Rule:
+    if not section.values:
+        return rule
+    plain: Any = rule
+    section.only(set(limits(rule)))
+    known = settable(rule)
+    changed = {
+        key: replace(
+            known[key], value=float(section.number(key) or 0), provenance=Provenance.SETTINGS, source=section.file
+        )
+        for key in section.values.keys() & known.keys()
+    }
+    configured: Rule = replace(plain, **changed)
+    return configured
+
+
+def ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
+    """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
+    for rule in rules:
+        section = settings.section(f"rules.{module(rule)}")
+        names = [name for name in section.values if name in limits(rule) and name not in settable(rule)]
+        if names:
+            yield (
+                f"{section.at(names[0])}: {', '.join(names)} in [{section.name}] can no longer be set; "
+                f"the default holds. Its settings are {', '.join(settable(rule))}."
+            )

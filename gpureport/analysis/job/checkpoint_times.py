@@ -1,0 +1,79 @@
+"""When a run said it saved a checkpoint or ended an epoch: by names of stages and of training metrics."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.job.evaluations import evaluations
+from gpureport.columns import IntArray
+from gpureport.recording import Recording
+from gpureport.training_names import Role, recognised
+
+_SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
+_ROUND = {"epoch", "epochs", "eval", "evaluation", "val", "validation", "valid", "validate"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moments:
+    """Times at which something happened, in microseconds, rising: `checkpoint` or `epoch`, and what says so."""
+
+    cause: str
+    source: str
+    times: IntArray
+
+
+def words(name: str) -> set[str]:
+    """Return the words of a name in lower case; digits and camel case part them."""
+    return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
+
+
+def of(recording: Recording) -> tuple[Moments, ...]:
+    """Return what a run said of its checkpoints and epochs, checkpoints first."""
+    found = [*_stages(recording), *_metrics(recording), *_evaluations(recording)]
+    return tuple(sorted(found, key=lambda each: each.cause != "checkpoint"))
+
+
+def _cause(name: str) -> str | None:
+    said = words(name)
+    return "checkpoint" if said & _SAVING else "epoch" if said & _ROUND else None
+
+
+def _stages(recording: Recording) -> Iterator[Moments]:
+    for name in dict.fromkeys(stage.name for stage in recording.run.stages):
+        cause = _cause(name)
+        if cause is not None:
+            begun = sorted(stage.start for stage in recording.run.stages if stage.name == name)
+            yield Moments(cause=cause, source=f"the stage {name}", times=np.array(begun, dtype=np.int64))
+
+
+def _metrics(recording: Recording) -> Iterator[Moments]:
+    """Yield metrics on saving, and those that count epochs or say how long one took."""
+    column: Any = recording.training.column("name").unify_dictionaries()
+    chunks = [chunk for chunk in column.chunks if len(chunk)]
+    names = chunks[0].dictionary.to_pylist() if chunks else []
+    codes = np.concatenate([columns.integers(chunk.indices, null=-1) for chunk in chunks]) if chunks else np.zeros(0)
+    timed = columns.valid(recording.training.column("timestamp"))
+    times = columns.integers(recording.training.column("timestamp"))
+    values = columns.floats(recording.training.column("value"))
+    for code, name in enumerate(names):
+        counts = words(name) <= {"epoch", "current", "train", "trainer", "training"} and "epoch" in words(name)
+        saving = bool(words(name) & _SAVING)
+        said = recognised(name)
+        if not (counts or saving or (said and said.role is Role.EPOCH_TIME)):
+            continue
+        rows = np.flatnonzero((codes == code) & timed)
+        rows = rows[np.argsort(times[rows], kind="stable")]
+        if counts:
+            # of what is written with every step, the moments at which a whole epoch was full
+            rows = rows[1:][np.floor(values[rows][1:]) > np.floor(values[rows][:-1])]
+        if len(rows):
+            yield Moments(cause="checkpoint" if saving else "epoch", source=name, times=times[rows])
+
+
+def _evaluations(recording: Recording) -> Iterator[Moments]:
+    for each in evaluations(recording):
+        yield Moments(cause="epoch", source=each.said.name, times=np.unique(each.times))

@@ -1,0 +1,176 @@
+"""When a job holds each GPU, by the memory in use, and which jobs follow each other in one log."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job import phases
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION
+from gpureport.analysis.results import Job
+from gpureport.analysis.series import intervals, power_at_rest
+from gpureport.analysis.series.device_series import Cells, cells_by_device, without
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import BoolArray, FloatArray
+from gpureport.findings import Interval
+from gpureport.metrics import Scope
+from gpureport.recording import Recording
+
+EMPTY_MEMORY = pragmatic(2.0**27, "By", "a driver holds less; the context of a process on a data centre's GPU more")
+"""Memory in use up to which no process holds a GPU."""
+
+DISPLAY_MEMORY = pragmatic(2.0**26, "By", "what windows of a display come and go with")
+"""What memory in use may lie above the least of the log, where a display holds some of it all along."""
+
+PROCESS_MEMORY = pragmatic(2.0**29, "By", "a driver or a display holds less; a process with a context more")
+"""Memory in use above which some process holds a GPU, whatever the least of the log is."""
+
+FREE_BETWEEN_JOBS = pragmatic(60.0, "s", "an epoch, an evaluation or a restart in a process of its own begins sooner")
+"""How long a GPU must be empty between two jobs."""
+
+FREE_AT_END = pragmatic(10.0, "s", "an evaluation in a process of its own begins sooner, as does a tail that is judged")
+"""How long a GPU must be empty at the end of the log."""
+
+WORK_WITH_MEMORY = pragmatic(
+    0.9, "1", "share of the busy samples with memory in use; with less of it memory tells nothing"
+)
+"""Utilisation lags by a second, so that the last busy sample of a job can be empty."""
+
+_WINDOWS = 0.4
+"""Where between its floor and the level of work power shows that a GPU only draws windows of a display. Chosen."""
+_LEAST_RISE = 5.0
+"""Watts from the floor to the level of work at least, for power to show that. Chosen."""
+_FEWEST = 2
+"""Samples a stretch without a job must have: one alone may be a process that starts again."""
+_MEMORY, _PROCESSES, _POWER = "gpu_memory_used_bytes", "gpu_processes", "gpu_power_watts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occupancy:
+    """Which time of a recording belongs to jobs.
+
+    Attributes:
+        jobs: in the order of time; empty where no GPU worked.
+        no_job: when no job held a GPU, by device id; a GPU without such time has none.
+        cells: the samples of each device without that time, keyed by device id.
+    """
+
+    jobs: tuple[Job, ...]
+    no_job: Mapping[str, Spans]
+    cells: Mapping[str, Cells]
+
+
+def jobs_of(recording: Recording) -> tuple[Job, ...]:
+    """Return the jobs of a recording in the order of time; a log of rows that several GPUs share has none."""
+    if any(device.mixed for device in recording.run.gpus):
+        return ()
+    return occupancy(cells_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
+
+
+def occupancy(cells: Mapping[str, Cells], whole: Interval) -> Occupancy:
+    """Return which time of a recording belongs to jobs.
+
+    A job lasts while memory of any GPU that works is in use. Before the first use of memory nobody knows whether the
+    job already runs on the CPU: that time is its start-up. Afterwards a GPU is without a job where its memory is empty
+    and it rests. Where memory is not recorded, or GPUs work without it, nothing is told and all time is one job's.
+
+    Args:
+        cells: all samples of each device, keyed by device id.
+        whole: from the first to the last sample.
+    """
+    gpus = {name: one for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
+    active = phases.activities(cells)
+    empty = {name: empty_rows(gpus[name]) for name in active}
+    first_use = min((_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
+    free = {name: _free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
+    free = {name: spans for name, spans in free.items() if len(spans)}
+    all_free = _all_free(free, active, whole)
+    if len(all_free):
+        # a GPU that never works is without a job where the others are
+        free |= {name: all_free for name, one in gpus.items() if name not in active and not _holds_process(one)}
+    own = {name: without(one, free[name]) if name in free else one for name, one in cells.items()}
+    return Occupancy(jobs=tuple(_jobs(own, all_free, whole)), no_job=free, cells=own)
+
+
+def _jobs(cells: Mapping[str, Cells], all_free: Spans, whole: Interval) -> Iterator[Job]:
+    """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
+    number = 0
+    for held in intervals.intervals(intervals.difference(intervals.spans([whole]), all_free)):
+        active = phases.activities(cells, held)
+        window = phases.work_window(held, active.values())
+        if window is not None:
+            number += 1
+            yield Job(number=number, interval=held, window=window, active=active)
+
+
+def _all_free(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
+    """Return when none of the GPUs that work at some time has a job; never where none works."""
+    all_free = intervals.spans([whole] if active else [])
+    for name in active:
+        all_free = intervals.intersection(all_free, free.get(name, intervals.NONE))
+    return all_free
+
+
+def tells(cells: Cells) -> bool:
+    """Return whether a log says of a GPU what could show that no job holds it."""
+    return cells.recorded(_MEMORY) or cells.recorded(_PROCESSES)
+
+
+def empty_rows(cells: Cells) -> BoolArray:
+    """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
+    used, power = cells.values(UTILISATION), cells.values(_POWER)
+    none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
+    for metric, level in ((_MEMORY, _empty_limit), (_PROCESSES, _no_process)):
+        held = cells.values(metric)
+        known = ~np.isnan(held)
+        if known.any():
+            in_use = held > level(held)
+            busy = known & (used > ACTIVE.value)
+            working = power_at_rest.working_watts(power, in_use & busy)
+            windows = power < _windows_watts(power, working)
+            busy &= ~windows
+            if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY.value:
+                return none
+            return known & ~in_use & (~(used > IDLE_RATIO + 1e-6) | windows) & ~(power > working)
+    return none
+
+
+def _empty_limit(used: FloatArray) -> float:
+    """Return the memory in use at most of a GPU without a job: next to none, or what a display holds all along."""
+    return min(max(EMPTY_MEMORY.value, float(np.nanmin(used)) + DISPLAY_MEMORY.value), PROCESS_MEMORY.value)
+
+
+def _no_process(_: FloatArray) -> float:
+    return 0.0
+
+
+def _windows_watts(watts: FloatArray, working: float) -> float:
+    """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
+    floor = float(np.nanmin(watts)) if np.isfinite(working) else working
+    rise = working - floor
+    # a sensor that hardly moves tells nothing
+    return floor + _WINDOWS * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
+
+
+def _holds_process(cells: Cells) -> bool:
+    """Return whether some process holds a GPU that never works."""
+    return bool((cells.values(_MEMORY) > PROCESS_MEMORY.value).any())
+
+
+def _first_use(cells: Cells, empty: BoolArray) -> int:
+    """Return when a GPU is first seen to be in use."""
+    return int(cells.start[int(np.argmin(empty))])
+
+
+def _free_stretches(cells: Cells, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
+    """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
+    first, stop = intervals.runs(empty & (cells.start >= first_use))
+    first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
+    start, end = cells.start[first], cells.end[stop - 1]
+    last = stop == len(cells)
+    needed = np.where(last, FREE_AT_END.value, FREE_BETWEEN_JOBS.value) * 1e6
+    long = end - start >= needed
+    spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)
+    return spans

@@ -1,0 +1,39 @@
+"""What part of a run samples speak for, and what lies between them without being a log gap."""
+
+from collections.abc import Iterable, Sequence
+from math import fsum
+
+import numpy as np
+
+from gpureport.analysis.results import Pauses
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.device_series import Cells
+
+
+def coverage(context: Context) -> float | None:
+    """Return the time of the run that samples own, as a share of its time, over all GPUs; hosts where there are none.
+
+    None where the run has no length, its log no time stamps, or no device a second sample.
+    """
+    run = context.recording.run
+    devices: Sequence[object] = run.gpus or run.hosts
+    whole = (run.ended - run.started) / 1e6 * len(devices)
+    if whole <= 0 or run.quality.synthetic_time:
+        return None
+    seen = context.gpus() if run.gpus else context.hosts()
+    owned = fsum(float(context.all_cells_of(name).within.sum()) for name in seen)
+    return min(owned / whole, 1.0) if owned else None
+
+
+def pauses(several: Iterable[Cells]) -> Pauses | None:
+    """Return the pauses of some devices; None without any."""
+    found = [cells for cells in several if len(cells.pause_rows)]
+    if not found:
+        return None
+    steps = [cells.times[cells.pause_rows] - cells.times[cells.pause_rows - 1] for cells in found]
+    unowned = [cells.start[cells.pause_rows] - cells.end[cells.pause_rows - 1] for cells in found]
+    return Pauses(
+        count=max(len(cells.pause_rows) for cells in found),
+        longest_seconds=float(max(np.max(each) for each in steps)) / 1e6,
+        seconds=float(max(each.sum() for each in unowned)) / 1e6,
+    )

@@ -1,0 +1,178 @@
+"""The job window: from the first to the last sustained activity of any GPU."""
+
+from collections.abc import Collection, Mapping
+
+import numpy as np
+
+from gpureport.analysis.results import Phase
+from gpureport.analysis.series import power_at_rest
+from gpureport.analysis.series.device_series import Cells
+from gpureport.columns import BoolArray, IntArray
+from gpureport.findings import Interval, Provenance, Threshold
+from gpureport.metrics import Scope
+from gpureport.recording import Run
+
+UTILISATION = "gpu_utilization_ratio"
+POINT_SAMPLE_SECONDS = 2.0
+"""Interval above which a utilisation value is a point sample: it covers at most 1 s (NVML)."""
+
+_LOOKED_AT = 4_096
+"""Samples looked at together."""
+
+ACTIVE = Threshold(
+    value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="above the utilisation that stray kernels cause"
+)
+"""Utilisation above which a sample counts as active."""
+
+NO_WORK = "no work"
+"""Cause of the finding on a job in which no GPU ever worked: it is one of start-up by name only."""
+
+NO_JOB = "no job"
+"""Cause of the finding on a log that goes on where its last job had given its GPUs back."""
+
+SUSTAINED = Threshold(
+    value=3.0, unit="s", provenance=Provenance.PRAGMATIC, source="an autotuning kernel before the first step is shorter"
+)
+"""Time over which activity must last, or three intervals where that is longer."""
+
+SHARE = Threshold(
+    value=0.6, unit="1", provenance=Provenance.PRAGMATIC, source="lets a stalling input pipeline count as work"
+)
+"""Share of that time that must be active; half of it where samples are too far apart for kernels to fool them."""
+
+STRAY_KERNEL = Threshold(
+    value=0.35, unit="1", provenance=Provenance.PRAGMATIC, source="a stray kernel of 0.17 s in a window of 0.5 s"
+)
+"""Utilisation below which a lone sample at the power of rest may be no work."""
+_FEW_BURSTS = 3
+"""Bursts before sustained activity that are no autotuning; after it there is none, so that one will do."""
+
+LATE = Threshold(
+    value=60.0, unit="s", provenance=Provenance.PRAGMATIC, source="ranks start seconds apart; later is an idle gap"
+)
+"""How much later than the first a GPU may begin and still be starting up."""
+
+
+def activity(cells: Cells, within: Interval | None = None) -> Interval | None:
+    """Return the time from first to last sustained activity of one GPU, None when it never worked.
+
+    Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
+    beginning) or before it (for the end) active, itself included. A job ends with bursts that come as often as half of
+    those within; one with fewer than SHARE of its samples active begins with such bursts, too. Where samples
+    are points far apart, power says as well which of them are active.
+
+    Args:
+        cells: the GPU.
+        within: the time that is looked at, all of it where None.
+    """
+    known = np.flatnonzero(cells.known(UTILISATION))
+    if within is not None:
+        known = known[(cells.times[known] >= within.start) & (cells.times[known] <= within.end)]
+    times, (active, sure) = cells.times, _active(cells)
+    if len(known) < len(times):
+        times, active, sure = times[known], active[known], sure[known]
+    share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
+    reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
+    begin = _sustained(times, active, sure, reach, share)
+    # the same from the end on, with time running backwards
+    end = _sustained(-times[::-1], active[::-1], sure[::-1], reach, share)
+    if begin is None or end is None:
+        return None
+    first, last = _with_bursts(active, begin, len(times) - 1 - end)
+    first, last = known[[first, last]]
+    # where power alone shows work, it began or ended within the second whose utilisation is low
+    used = cells.values(UTILISATION)
+    start = cells.start if used[first] > ACTIVE.value else cells.times
+    stop = cells.end if used[last] > ACTIVE.value else cells.times
+    return Interval(int(start[first]) - cells.shift, max(int(stop[last]) - cells.shift, int(times[0]) + 1))
+
+
+def _active(cells: Cells) -> tuple[BoolArray, BoolArray]:
+    """Return which samples of a GPU are active, and which of them for certain.
+
+    Where utilisation is of a moment far from the next, one that is low at the power of work was taken in a pause. At
+    that of rest, one or two that are little above may be stray kernels of an import.
+    """
+    used = cells.values(UTILISATION)
+    active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
+    if cells.interval <= POINT_SAMPLE_SECONDS:
+        return active, active
+    power = power_at_rest.relative_power(used, cells.values("gpu_power_watts"), slice(None))
+    alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
+    stray = alone & (used < STRAY_KERNEL.value) & (power.height <= power_at_rest.RESTING.value)
+    return active | power.at_work, (active & ~stray) | power.at_work
+
+
+def _sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:
+    """Return the first active sample with enough active ones in the time ahead, None where there is none.
+
+    Args:
+        times: stamps in microseconds, never falling.
+        active: which samples are active.
+        sure: which of them are for certain.
+        reach: the time ahead.
+        share: share of the samples in it that must be active, itself included and of no fewer than two; one must for
+            certain.
+    """
+    rows, certain = np.flatnonzero(active), np.flatnonzero(sure)
+    # most jobs show it at once, and a log may hold days
+    for part in np.array_split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
+        ahead = np.searchsorted(times, times[part] + reach, side="right")
+        number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
+        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
+        found = part[proven & (number >= share * np.maximum(ahead - part, 2))]
+        if len(found):
+            return int(found[0])
+    return None
+
+
+def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
+    """Return first and last active row of a job, with the bursts after it, and before it where it is made of them.
+
+    Args:
+        active: which samples are.
+        first: row of the first sustained activity.
+        last: row of the last.
+    """
+    share = float(active[first : last + 1].mean()) if last > first else 1.0
+    before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
+    earlier = _as_dense(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0
+    return first - earlier, last + _as_dense(after, share / 2, 1)
+
+
+def _as_dense(distances: IntArray, share: float, fewest: int) -> int:
+    """Return the distance in rows up to which bursts come at least as often as that, 0 where they never do."""
+    dense = np.arange(1, len(distances) + 1) >= share * distances
+    dense &= len(distances) >= fewest
+    return int(distances[dense][-1]) if dense.any() else 0
+
+
+def activities(cells: Mapping[str, Cells], within: Interval | None = None) -> dict[str, Interval]:
+    """Return the activity of each GPU that worked, keyed by device id."""
+    found = {name: activity(one, within) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
+    return {name: interval for name, interval in found.items() if interval is not None}
+
+
+def job_window(run: Run, active: Collection[Interval]) -> Interval | None:
+    """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
+    return work_window(Interval(run.started, run.ended), active)
+
+
+def work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
+    """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
+    if not active:
+        return None
+    start = max(min(interval.start for interval in active), whole.start)
+    end = min(max(interval.end for interval in active), whole.end)
+    return Interval(start, end) if end > start else None
+
+
+def phases_of(run: Run, window: Interval | None) -> tuple[Phase, ...]:
+    """Return start-up, steady and tail, without those that have no length."""
+    window = window or Interval(run.ended, run.ended)
+    parts = (
+        ("startup", Interval(run.started, window.start)),
+        ("steady", window),
+        ("tail", Interval(window.end, run.ended)),
+    )
+    return tuple(Phase(kind=kind, interval=interval) for kind, interval in parts if interval.end > interval.start)

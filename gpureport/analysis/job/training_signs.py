@@ -1,0 +1,30 @@
+"""Whether a recording shows that its job trains: without a sign of it, a load of bursts may be that of a service."""
+
+from collections.abc import Sequence
+
+from gpureport.analysis.job.checkpoint_times import Moments, words
+from gpureport.recording import Recording
+from gpureport.training_names import Role, recognised
+
+REQUESTS = "requests or input"
+"""Cause of gaps between bursts of work in a job that nothing shows to train."""
+REQUESTS_ADVICE = (
+    "The GPU waited for requests, or for the job's input: this log cannot tell which. If it serves requests, a smaller "
+    "or a shared GPU may do; otherwise log the CPU as well to see what the GPU waits for."
+)
+
+_ROLES = {Role.LOSS, Role.ERROR, Role.ACCURACY, Role.EPOCH_TIME}
+"""What only training or its evaluation measures: a service has a throughput as well."""
+_WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss", "train", "training", "workers"}
+"""Words in the names of what a training run is configured with."""
+
+
+def trains(recording: Recording, said: Sequence[Moments]) -> bool:
+    """Return whether params, metrics, stages, checkpoints or epochs say that a job trains."""
+    metrics = (recognised(str(name)) for name in recording.training.column("name").unique().to_pylist())
+    named = (*(name for name, _ in recording.run.params), *(stage.name for stage in recording.run.stages))
+    return (
+        bool(said)
+        or any(metric is not None and metric.role in _ROLES for metric in metrics)
+        or any(words(name) & _WORDS for name in named)
+    )

@@ -1,0 +1,112 @@
+"""What a rule is, and what it may look at."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from gpureport.analysis.results import Job
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.findings import Finding, Interval, NotJudged
+from gpureport.metrics import Scope
+from gpureport.recording import Recording
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """What a rule may look at.
+
+    Attributes:
+        recording: the recording.
+        cells: the sampled series of each device, on cells, keyed by device id; of GPUs without the time in which no
+            job held them.
+        active: from first to last sustained activity of each GPU that worked, keyed by device id.
+        window: from the first to the last sustained activity of any GPU; None when none ran.
+        all_cells: the series of each device with all of its samples.
+        jobs: the jobs of the log, in the order of time.
+        no_job: when no job held a GPU, by device id; GPUs without such time are left out.
+        found: findings of the kinds named in the rule's `after`.
+    """
+
+    recording: Recording
+    cells: Mapping[str, Cells]
+    active: Mapping[str, Interval]
+    window: Interval | None
+    all_cells: Mapping[str, Cells] = field(default_factory=dict)
+    jobs: tuple[Job, ...] = ()
+    no_job: Mapping[str, Spans] = field(default_factory=dict)
+    found: tuple[Finding, ...] = ()
+    _made: list[tuple[object, Any]] = field(default_factory=list, repr=False, compare=False)
+
+    def once(self, key: object, make: Callable[[], T]) -> T:
+        """Return what was made for an equal key before, by whichever rule; what it depends on belongs into the key."""
+        for known, made in self._made:
+            if known == key:
+                found: T = made
+                return found
+        self._made.append((key, make()))
+        return self.once(key, make)
+
+    @property
+    def whole(self) -> Interval:
+        """From the first to the last sample of the run."""
+        return Interval(self.recording.run.started, self.recording.run.ended)
+
+    @property
+    def work(self) -> Spans:
+        """From the first to the last sustained activity of any GPU in each job."""
+        windows = [job.window for job in self.jobs] or ([self.window] if self.window else [])
+        return intervals.spans(windows)
+
+    @property
+    def whole_log(self) -> "Context":
+        """The same with all samples of every device, those without a job included."""
+        return replace(self, cells=self.all_cells or self.cells)
+
+    def all_cells_of(self, device: str) -> Cells:
+        """Return the cells of a device with all of its samples."""
+        return self.all_cells.get(device, self.cells[device])
+
+    def gpus(self) -> dict[str, Cells]:
+        """Return the cells of each GPU that has samples, keyed by device id."""
+        return {name: one for name, one in self.cells.items() if one.device.scope is Scope.GPU and len(one)}
+
+    def hosts(self) -> dict[str, Cells]:
+        """Return the cells of each host that has samples, keyed by device id."""
+        return {name: one for name, one in self.cells.items() if one.device.scope is Scope.HOST and len(one)}
+
+    def recorded(self, metric: str) -> bool:
+        """Whether any device recorded a value of the metric."""
+        return any(one.recorded(metric) for one in self.cells.values())
+
+    def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
+        """Return earlier findings of a kind, of one device when given."""
+        return tuple(f for f in self.found if f.kind == kind and (device is None or device in f.devices))
+
+
+class Rule(Protocol):
+    """One way to lose GPU time, or a family of ways that share a computation.
+
+    The class docstring states the condition in words. Settings are fields of the dataclass that implements it,
+    each a `Threshold`.
+
+    Attributes:
+        kinds: names of the findings it makes; the first is the module's name unless it is a family.
+        requires: for each kind, metrics of which at least one of every group must be recorded.
+        after: kinds whose findings it needs.
+        wants: further metrics it looks at, which some of its answers or their certainty rest on.
+        advice: for each kind, every recommendation it may give.
+    """
+
+    kinds: ClassVar[tuple[str, ...]]
+    requires: ClassVar[tuple[tuple[str, ...], ...]]
+    after: ClassVar[tuple[str, ...]]
+    wants: ClassVar[tuple[str, ...]]
+    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
+
+    def find(self, context: Context) -> Iterable[Finding | NotJudged]:
+        """Yield findings, and what could not be judged."""
+        ...

@@ -1,0 +1,90 @@
+"""What counters of the driver rose by from reading to reading."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.results import CounterReading
+from gpureport.analysis.series import implausible_power, intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.columns import BoolArray, FloatArray, IntArray
+
+_LATE = 1.0
+"""Seconds by which a counter may run ahead of the stamp of its row: it is read after, and refreshed in between."""
+MOST_WATTS = implausible_power.HIGHEST_POWER.value
+"""No board takes more power, so that an energy counter cannot rise faster."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rises:
+    """What counters rose by in each step between two rows that hold all of them.
+
+    A counter that falls was started anew: what it holds then is counted, and what it held since the row before is not
+    known. A rise no GPU can show is no rise.
+
+    Attributes:
+        rows: rows that hold a value, one more than there are steps.
+        times: stamps of these rows in microseconds.
+        amounts: rises in the unit of the counters, shape (counters, steps); 0 where unknown.
+        restarts: how often a counter fell.
+        impossible: rises that were left out.
+        in_gap: steps that lie across a log gap.
+    """
+
+    rows: IntArray
+    times: IntArray
+    amounts: FloatArray
+    restarts: int
+    impossible: int
+    in_gap: BoolArray
+
+    @property
+    def seconds(self) -> FloatArray:
+        """Length of each step."""
+        return np.diff(self.times) / 1e6
+
+    def reading(self) -> CounterReading:
+        """Return the figures of a single counter."""
+        (amounts,) = self.amounts
+        return CounterReading(
+            total=float(amounts.sum()),
+            in_gaps=float(amounts[self.in_gap].sum()),
+            seconds=float(self.seconds.sum()),
+            restarts=self.restarts,
+            impossible=self.impossible,
+        )
+
+
+def rises(cells: Cells, metrics: Sequence[str], most: float) -> Rises | None:
+    """Return the rises of counters of one GPU, None with fewer than two rows that hold all of them.
+
+    Args:
+        cells: the GPU's samples.
+        metrics: counters.
+        most: the fastest they can rise, in their unit a second.
+    """
+    values = np.stack([cells.values(metric) for metric in metrics])
+    rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
+    if len(rows) < 2:  # noqa: PLR2004 - a step has two ends
+        return None
+    held, times = values[:, rows], cells.times[rows]
+    change = np.diff(held, axis=1)
+    fell = change < 0
+    rise = np.where(fell, held[:, 1:], change)
+    possible = rise <= most * (np.diff(times) / 1e6 + _LATE)
+    gaps = intervals.spans(cells.gaps)
+    return Rises(
+        rows=rows,
+        times=times,
+        amounts=np.where(possible, rise, 0.0),
+        restarts=int(fell.sum()),
+        impossible=int((~possible & ~fell).sum()),
+        in_gap=intervals.overlap(times[:-1], times[1:], gaps) > 0,
+    )
+
+
+def reading(cells: Cells, metric: str, most: float) -> CounterReading | None:
+    """Return what one counter rose by over the recording, None where it was not read twice."""
+    found = rises(cells, [metric], most) if cells.recorded(metric) else None
+    return None if found is None else found.reading()

@@ -1,0 +1,82 @@
+"""Power readings that cannot be right: no energy, and nothing that rests on power, is stated from them."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gpureport.analysis.series.device_series import Cells
+
+HIGHEST_POWER = pragmatic(2000.0, "W", "twice what the largest board of the GPU table draws, a B200 with 1,000 W")
+"""Mean power that no board draws: milliwatts, or a sum."""
+ABOVE_LIMIT = pragmatic(2.0, "1", "limits that users raise stay below 1.4 of what a board ships with")
+"""Mean power as a multiple of the highest limit known that no board reaches."""
+UNCHANGED_TIME = pragmatic(120.0, "s", "sensors report anew several times a second")
+"""Time over which power must not change at all, to the last digit."""
+FEWEST_READINGS = pragmatic(20.0, "readings", "an integer of watts can stand for some seconds")
+UTILISATION_SWING = pragmatic(0.5, "1", "from a waiting GPU to one at work, which draws several times as much")
+"""By how much utilisation must rise or fall meanwhile, in the mean over AVERAGING_TIME."""
+AVERAGING_TIME = pragmatic(10.0, "s", "a stray kernel is shorter, and both readings average over a second at most")
+_TIMES = 3
+"""How often either level is met at least."""
+TEMPERATURE_CHANGE = pragmatic(3.0, "Cel", "a degree or two is rounding, or the room")
+"""By how much temperature must change meanwhile."""
+
+_UTILISATION, _TEMPERATURE = "gpu_utilization_ratio", "gpu_temperature_celsius"
+_LIMITS = ("gpu_power_limit_watts", "gpu_power_limit_requested_watts", "gpu_power_limit_default_watts")
+POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
+"""What is doubted."""
+
+
+def doubt(cells: "Cells", power: FloatArray) -> str:
+    """Return what is wrong with the power of a GPU, in words that follow `The power of GPU 0`; empty where nothing is.
+
+    Args:
+        cells: the GPU.
+        power: its readings as recorded, NaN where there is none.
+    """
+    known = ~np.isnan(power)
+    if not known.any():
+        return ""
+    low, high = float(power[known].min()), float(power[known].max())
+    if low == high and _load_changes(cells, known):
+        return f"stays at {low:.4g} W to the last digit while utilisation and temperature change"
+    weights = cells.seconds[known]
+    mean = float(np.average(power[known], weights=weights)) if weights.sum() > 0 else float(power[known].mean())
+    limit = _limit(cells)
+    if mean > HIGHEST_POWER.value:
+        return f"averages {mean:,.0f} W, more than any board draws"
+    if limit is not None and mean > ABOVE_LIMIT.value * limit:
+        return f"averages {mean:,.0f} W, although it is limited to {limit:,.0f} W"
+    return ""
+
+
+def _load_changes(cells: "Cells", known: BoolArray) -> bool:
+    """Return whether utilisation and temperature change while there are readings of power."""
+    seconds = cells.seconds
+    if known.sum() < FEWEST_READINGS.value or float(seconds[known].sum()) < UNCHANGED_TIME.value:
+        return False
+    degrees = cells.values(_TEMPERATURE)[known]
+    degrees = degrees[~np.isnan(degrees)]
+    if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
+        return False
+    rows = np.flatnonzero(known & cells.known(_UTILISATION))
+    levels = _levels(cells.times[rows], cells.values(_UTILISATION)[rows])
+    return len(levels) >= 2 * _TIMES and bool(levels[-_TIMES] - levels[_TIMES - 1] >= UTILISATION_SWING.value)
+
+
+def _levels(times: IntArray, values: FloatArray) -> FloatArray:
+    """Return the means over AVERAGING_TIME, rising."""
+    _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME.value * 1e6), return_inverse=True)
+    return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
+
+
+def _limit(cells: "Cells") -> float | None:
+    """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
+    device = cells.device
+    logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.recorded(name)]
+    stated = (device.power_limit_watts, device.power_limit_default_watts)
+    return max([*logged, *(value for value in stated if value is not None)], default=None)

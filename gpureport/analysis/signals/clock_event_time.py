@@ -1,0 +1,120 @@
+"""When the driver counted that a clock event held the clock of a GPU, placed as exactly as rows allow."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.series import counter_increments, intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.metrics import BY_NAME
+
+_FULL = 0.9
+"""Share of a step counted from which on the clock was held at both of its ends: counters lag their rows."""
+_LEAST = 1e-4
+"""Seconds a counter rises by at least; less is rounding."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Counted time of one GPU, a stretch for each step between readings in which a counter rose.
+
+    A stretch is as long as what was counted where one end of its step is known to be held, and the whole step where
+    nothing tells when in it the clock was held. Steps across log gaps have none; their time is in `gap_seconds`.
+
+    Attributes:
+        start: beginning of each stretch in microseconds, rising.
+        end: its end.
+        seconds: what was counted in it.
+        gap_seconds: what was counted across log gaps.
+        at: rows at which the clock was held, by their bit or since all the time beside them was counted.
+        beside: rows next to a step in which a counter rose.
+        restarts: how often a counter started anew.
+    """
+
+    start: IntArray
+    end: IntArray
+    seconds: FloatArray
+    gap_seconds: float
+    at: BoolArray
+    beside: BoolArray
+    restarts: int
+
+    @property
+    def spans(self) -> Spans:
+        """Every stretch."""
+        return intervals.union(np.column_stack([self.start, self.end]))
+
+    @property
+    def total(self) -> float:
+        """All that was counted, in seconds."""
+        return float(self.seconds.sum()) + self.gap_seconds
+
+    def within(self, stretches: Spans) -> float:
+        """Return the seconds counted in some stretches of time."""
+        width = np.maximum(self.end - self.start, 1) / 1e6
+        return float((self.seconds * intervals.overlap(self.start, self.end, stretches) / width).sum())
+
+    def share(self, cells: Cells, stretches: Spans) -> FloatArray:
+        """Return the share of each row's cell that was counted in some stretches of time."""
+        kept = intervals.contains(stretches, (self.start + self.end) // 2)
+        if not kept.any():
+            return np.zeros(len(cells))
+        edges = np.column_stack([self.start[kept], self.end[kept]]).ravel()
+        counted = np.cumsum(self.seconds[kept])
+        so_far = np.column_stack([counted - self.seconds[kept], counted]).ravel()
+        inside = np.interp(cells.end, edges, so_far) - np.interp(cells.start, edges, so_far)
+        return np.clip(inside / np.maximum(cells.seconds, 1e-6), 0, 1)
+
+
+def total_name(reason: str) -> str:
+    """Return the counter of a clock event reason."""
+    return f"clock_event_{reason}_seconds_total"
+
+
+def held(cells: Cells, *reasons: str) -> Held | None:
+    """Return the time counted for clock event reasons, None where no counter of theirs was read twice.
+
+    Where several counters rise in one step, it is the largest of these rises, since they may have run at once.
+    """
+    names = [total_name(reason) for reason in reasons if total_name(reason) in BY_NAME]
+    names = [name for name in names if cells.recorded(name)]
+    found = counter_increments.rises(cells, names, 1.0) if names else None
+    if found is None:
+        return None
+    bits = np.zeros(len(cells), dtype=np.bool_)
+    for reason in reasons:
+        bits |= cells.values(f"clock_event_{reason}") > 0
+    seconds = found.amounts.max(axis=0)
+    rose = seconds > _LEAST
+    at, beside = bits[found.rows], np.zeros(len(found.rows), dtype=np.bool_)
+    for steps, marked in ((rose & (seconds >= _FULL * found.seconds), at), (rose, beside)):
+        marked[:-1] |= steps
+        marked[1:] |= steps
+    start, end = _placed(found.times, seconds, at)
+    kept = rose & ~found.in_gap
+    return Held(
+        start=start[kept],
+        end=end[kept],
+        seconds=seconds[kept],
+        gap_seconds=float(seconds[found.in_gap].sum()),
+        at=_rows(found.rows[at], len(cells)) | bits,
+        beside=_rows(found.rows[beside], len(cells)),
+        restarts=found.restarts,
+    )
+
+
+def _placed(times: IntArray, seconds: FloatArray, at: BoolArray) -> tuple[IntArray, IntArray]:
+    """Return where in each step the counted time lies: at the end that is held, over all of it else."""
+    since, until = times[:-1], times[1:]
+    length = np.minimum(np.round(seconds * 1e6).astype(np.int64), until - since)
+    start = np.where(at[1:] & ~at[:-1], until - length, since)
+    end = np.where(at[:-1] & ~at[1:], since + length, until)
+    return start, end
+
+
+def _rows(rows: IntArray, length: int) -> BoolArray:
+    marked = np.zeros(length, dtype=np.bool_)
+    marked[rows] = True
+    return marked

@@ -1,0 +1,226 @@
+"""Runs of idle samples that are idle time and not an accident of sampling.
+
+A utilisation value speaks of at most the second before it. Sampled more rarely, it is a point sample, and a job
+that alternates between work and short waits yields several low samples in a row by chance. A run counts only
+where its length would surprise a reader of the samples around it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport import columns, gpus
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.series import power_at_rest, refresh_interval
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import hysteresis
+from gpureport.analysis.signals.sampling_chance import Chance, Doubt, beat_readings
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.findings import Interval
+
+SHORTEST = pragmatic(5.0, "s", "shorter gaps cannot be told from sampling at 1 s")
+"""Shortest idle run that is a gap."""
+
+_LONGEST_WINDOW = 1_000_000
+"""Microseconds a utilisation value speaks of at most (NVML)."""
+_ACTIVE = 0.5
+"""Utilisation at the edge of a run where no sample says what work looks like: half of the time."""
+_SETTLED = 3
+"""Readings of a run on both sides of a lone one that is bridged. Chosen, not measured: fewer are a burst themselves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What makes a run idle, in ratios, seconds and rows.
+
+    Attributes:
+        idle: utilisation that at least one sample of a run must not exceed.
+        still: utilisation that ends a run when exceeded.
+        bridge_seconds: longest interruption that is bridged.
+        bridge_busy: busy seconds it may hold.
+        bridge_ratio: utilisation a single reading may have that is bridged between longer runs, however coarse.
+        null_seconds: longest stretch without values that is bridged.
+        shortest_seconds: shortest run.
+        chance: probability with which a log of chance samples may hold such a run.
+        neighbours: samples each side the chance is judged by.
+        resting: how far power at rest may lie above its lowest, of the span to power at work.
+    """
+
+    idle: float
+    still: float
+    bridge_seconds: float
+    bridge_busy: float
+    bridge_ratio: float
+    null_seconds: float
+    shortest_seconds: float
+    chance: float
+    neighbours: int
+    resting: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleRun:
+    """One run: start and end in microseconds, its readings, and how many would have been needed.
+
+    `highest_power` goes from rest (0) to work (1); None where it is not known, or no doubt had to be cleared.
+    """
+
+    start: int
+    end: int
+    samples: int
+    needed: int
+    mean: float
+    highest_power: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """The samples with a value, which of them begin a segment, and which lie in the job window."""
+
+    rows: IntArray
+    times: IntArray
+    values: FloatArray
+    breaks: BoolArray
+    job: BoolArray
+
+
+def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
+    values = cells.values(UTILISATION)
+    rows, times = np.arange(len(values)), cells.times
+    if not cells.whole(UTILISATION):
+        rows = np.flatnonzero(cells.known(UTILISATION))
+        times, values = times[rows], values[rows]
+    longest = limits.null_seconds + cells.interval
+    breaks = np.zeros(len(rows), dtype=np.bool_)
+    np.greater(np.diff(times), max(longest, 3.5 * cells.interval) * 1e6, out=breaks[1:])
+    behind_gaps = np.searchsorted(rows, cells.gap_rows)
+    breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
+    job = np.zeros(len(rows), dtype=np.bool_)
+    job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
+    if cells.interval > POINT_SAMPLE_SECONDS:
+        # a run that began before the job must prove itself within it, by samples few enough as they are
+        breaks[1:] |= np.diff(job.astype(np.int8)) > 0
+    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
+
+
+def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
+    """Join runs parted by a moment of little work, such as one stray kernel."""
+    interval = cells.interval
+    repeats = cells.resolution(UTILISATION) / interval
+    if len(first) < 2:  # noqa: PLR2004 - it takes two to be joined
+        return first, stop
+    between = first[1:] - stop[:-1]
+    work = np.concatenate([[0.0], np.cumsum(known.values)])
+    busy = work[first[1:]] - work[stop[:-1]]
+    breaks = np.flatnonzero(known.breaks)
+    whole = np.searchsorted(breaks, first[1:], side="right") == np.searchsorted(breaks, stop[:-1])
+    length = stop - first
+    # work that recurs, such as requests to a service, is no stray: with half of both runs little enough must run
+    spanned = between + (length[1:] + length[:-1]) / 2
+    brief = (between * interval <= limits.bridge_seconds) & (busy * interval <= limits.bridge_busy)
+    brief &= busy <= limits.still * spanned
+    settled = np.minimum(length[1:], length[:-1]) >= _SETTLED * repeats
+    lone = (between <= repeats) & (busy <= limits.bridge_ratio * repeats) & settled
+    apart = ~(whole & (brief | lone))
+    return first[np.append(True, apart)], stop[np.append(apart, True)]
+
+
+def _edge(known: _Known, inside: int, outside: int, level: float, interval: float) -> int:
+    """Return when utilisation crossed `level` between a run's end sample and its busy neighbour.
+
+    Args:
+        known: the samples.
+        inside: row of the run's first or last sample.
+        outside: the row beside it, beyond the run.
+        level: half the utilisation of busy samples.
+        interval: seconds between samples.
+    """
+    step, last = outside - inside, int(known.times[inside])
+    fine = interval <= POINT_SAMPLE_SECONDS
+    reach = _LONGEST_WINDOW + round(interval * 5e5) if fine else 0
+    while (
+        0 <= outside + step < len(known.values)
+        and known.values[outside] < level
+        and abs(int(known.times[outside]) - last) < reach
+    ):
+        inside, outside = outside, outside + step
+    low, high = float(known.values[inside]), float(known.values[outside])
+    share = 0.5
+    if fine and high > low:
+        share = min(max((level - low) / (high - low), 0.0), 1.0)
+    return int(known.times[inside] + share * (known.times[outside] - known.times[inside]))
+
+
+def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> tuple[int, int]:
+    if first == 0 or known.breaks[first]:
+        start = int(cells.start[known.rows[first]])
+    else:
+        start = _edge(known, first, first - 1, level, cells.interval)
+    if stop == len(known.rows) or known.breaks[stop]:
+        end = int(cells.end[known.rows[stop - 1]])
+    else:
+        end = _edge(known, stop - 1, stop, level, cells.interval)
+    return start - cells.shift, end - cells.shift
+
+
+def window_seconds(cells: Cells) -> float:
+    """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
+    documented = refresh_interval.documented(UTILISATION, cells.device.model) or 0.0
+    return max(documented, cells.measured(UTILISATION) or 0.0)
+
+
+def _doubt(cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> Doubt:
+    model, coarse = gpus.find(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
+    return Doubt(
+        chance=Chance(
+            low=known.values <= limits.still,
+            job=known.job,
+            first=first,
+            stop=stop,
+            level=limits.chance,
+            neighbours=limits.neighbours,
+        ),
+        power=power_at_rest.relative_power(known.values, cells.values("gpu_power_watts")[known.rows], known.job),
+        resting=limits.resting,
+        decisive=not coarse and model is not None and model.power_window == "1 s",
+        fewest=2 if coarse else 1,
+    )
+
+
+def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
+    """Return the idle runs of one GPU over the whole recording, start-up and tail included.
+
+    Args:
+        cells: the GPU's samples.
+        limits: what makes a run idle.
+        window: the job window, whose samples chance is judged by.
+    """
+    known = _known(cells, limits, window)
+    if len(known.rows) == 0:
+        return ()
+    raw = hysteresis(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
+    first, stop = _bridged(known, *raw, cells, limits)
+    if len(first) == 0:
+        return ()
+    active = known.values[np.flatnonzero(known.values > limits.still)]
+    level = columns.median(active) / 2 if len(active) else _ACTIVE
+    covered = window_seconds(cells) / cells.interval
+    doubt = _doubt(cells, known, first, stop, limits) if covered < 1 else None
+    reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
+    long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
+    fine = cells.interval <= POINT_SAMPLE_SECONDS
+    beating = beat_readings(known.values, doubt.chance, covered) if doubt and fine else 0
+    found = []
+    for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
+        start, end = _edges(known, cells, begin, past, level)
+        samples = cells.readings(UTILISATION, known.rows[begin:past])
+        if end - start < limits.shortest_seconds * 1e6:
+            continue
+        needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
+        if not doubtful and (past - begin >= beating or (doubt and doubt.confirms(highest_power))):
+            mean = float(known.values[begin:past].mean())
+            found.append(
+                IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, highest_power=highest_power)
+            )
+    return tuple(found)

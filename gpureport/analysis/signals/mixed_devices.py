@@ -1,0 +1,33 @@
+"""Rows of one device that come from two GPUs in turn, which no column tells apart."""
+
+import numpy as np
+
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import FloatArray
+
+JUMPS = {
+    "gpu_memory_used_bytes": pragmatic(4 * 2.0**20, "By", "memory is taken in pages of 2 MiB"),
+    "gpu_temperature_celsius": pragmatic(6.0, "Cel", "no GPU warms up and cools down by as much from row to row"),
+}
+"""What does not jump to and fro on one GPU, and by how much it does where rows of two alternate."""
+
+RETURN_SHARE = 0.25
+"""Share of the jump by which a value may differ from the one two rows before (pragmatic: values of each drift)."""
+
+ROWS = pragmatic(30.0, "rows", "no cache is emptied and filled again as often in step with a recorder")
+"""Rows in a row that must jump to and fro."""
+
+
+def alternates(cells: Cells) -> bool:
+    """Return whether rows come from two GPUs in turn: two machines or recorders wrote one log."""
+    return any(_alternates(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.recorded(name))
+
+
+def _alternates(values: FloatArray, least: float) -> bool:
+    known = values[~np.isnan(values)]
+    jump = np.abs(known[1:-1] - known[:-2])
+    back = np.abs(known[2:] - known[:-2])
+    first, stop = intervals.runs((jump >= least) & (back <= RETURN_SHARE * jump))
+    return bool((stop - first >= ROWS.value).any())

@@ -1,0 +1,297 @@
+"""When GPUs work only part of the time and no other kind says why; the rule and the attribution share it."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job import training_signs
+from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
+from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals.pause_lengths import time_below_levels
+from gpureport.analysis.thresholds import literature, pragmatic
+from gpureport.columns import FloatArray
+from gpureport.findings import Evidence, Interval, NotJudged, Threshold
+
+CPU = "cpu_utilization_ratio"
+BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
+"""Mean utilisation that calls for no change."""
+ENTER = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
+LEAVE = pragmatic(0.72, "1", "70 % with room for the same error")
+IDLE = pragmatic(0.08, "1", "below it a GPU is unused rather than underused")
+OVER = pragmatic(120.0, "s", "longer than an evaluation pass between two training phases")
+ROWS = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
+SHORTEST = pragmatic(30.0, "s", "averages over many training steps; a shorter job shows little but its start")
+FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of their mean")
+WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
+"""Thresholds of both kinds, as `Limits` says what each is."""
+
+KINDS = ("underutilised", "low_util_cause_unknown")
+"""Kinds that share the computation, with and without a CPU series."""
+EXPLAINED = (*gpus_and_host.KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")
+"""Kinds whose time is theirs: it is left out of the mean and of the episodes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What makes an episode: ratios, seconds and rows.
+
+    Attributes:
+        enter: mean utilisation that an episode must reach.
+        leave: mean that ends it when exceeded.
+        gpu: utilisation below which the mean of a whole episode must lie for certain, where samples are far apart.
+        idle: mean below which a GPU is unused rather than underused.
+        over: seconds the mean is taken over, at least, which an episode must also last.
+        rows: samples the mean is taken over, at least.
+        shortest: seconds of work from which on a job too short for an episode is judged by the mean of all of it.
+        fewest: samples of such a job; fewer than `rows` must be certain.
+        watched: share of the episodes below which a CPU series did not watch them.
+    """
+
+    enter: float
+    leave: float
+    gpu: float
+    idle: float
+    over: float
+    rows: float
+    shortest: float
+    fewest: float
+    watched: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowUse:
+    """Stretches of low use of each GPU, log gaps and explained time left out.
+
+    Attributes:
+        spans: by device id; without the devices that have none.
+        lowest: lowest mean reached, as a ratio; NaN without an episode.
+        mean_seconds: time that mean is taken over.
+        is_short_job: whether the job is too short for an episode, so that all of it is one.
+    """
+
+    spans: Mapping[str, Spans]
+    lowest: float
+    mean_seconds: float
+    is_short_job: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Low use of several GPUs taken together.
+
+    Attributes:
+        devices: the GPUs.
+        spans: when any of them did.
+        seconds: how long one GPU did, the longest.
+        mean: utilisation of a GPU in that time, as a ratio.
+        lost: GPU-seconds without a kernel.
+        samples: readings of the utilisation.
+    """
+
+    devices: tuple[str, ...]
+    spans: Spans
+    seconds: float
+    mean: float
+    lost: float
+    samples: int
+
+    def worked(self, everybody: Collection[str]) -> str:
+        """Return the beginning of a sentence: how little the GPUs worked."""
+        whose = phrases.sentence(phrases.gpus(self.devices, tuple(everybody)))
+        return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
+
+
+def too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
+    """Return that a recording, or what samples cover of it, is shorter than what makes a mean; None where it is not."""
+    width = max([1.0, *(cells.interval for cells in context.gpus().values())])
+    needed, sampled = max(limits.shortest, limits.rows * width), _sampled_seconds(context)
+    if find(context, limits).spans:
+        return None
+    if context.whole.seconds < needed:
+        return missing_metrics.too_short(kind, context.whole.seconds, needed)
+    return missing_metrics.too_short(kind, sampled, needed, "samples cover") if sampled < needed else None
+
+
+def _sampled_seconds(context: Context) -> float:
+    """Return the time that samples of a GPU cover, the longest: a log with gaps is as short as what it holds."""
+    return max((float(cells.seconds.sum()) for cells in context.gpus().values()), default=0.0)
+
+
+def find(context: Context, limits: Limits) -> LowUse:
+    """Return the episodes of the GPUs that work, taken together by their median."""
+    explained = tuple(found for found in context.found if found.kind in EXPLAINED)
+    return context.once((LowUse, limits, explained), lambda: _find(context, limits))
+
+
+def _find(context: Context, limits: Limits) -> LowUse:
+    working = {name: one for name, one in context.gpus().items() if name in context.active}
+    if context.window is None:
+        return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
+    bins = grid(context.window, list(working.values()))
+    used = _used(context, bins, working)
+    low = _episodes(context, bins, used, working, limits)
+    return low if low.spans else _short_job(context, context.window, used, working, limits)
+
+
+def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str, Cells], limits: Limits) -> LowUse:
+    """Return the stretches whose rolling mean is low, of a recording that holds enough for such a mean."""
+    length = max(round(limits.over / bins.width), round(limits.rows))
+    if context.window is None or _sampled_seconds(context) < length * bins.width:
+        return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
+    mean = rolling_mean(used, length)
+    mean[mean < limits.idle] = 1.0
+    first, stop = intervals.hysteresis(mean, enter=limits.enter, leave=limits.leave)
+    inside = bins.mask(first, stop)
+    episodes = bins.spans(inside, limits.over, length * bins.width)
+    episodes = intervals.intersection(episodes, context.work)
+    coarse = bins.width > POINT_SAMPLE_SECONDS
+    own = {name: _own(context, one, episodes) for name, one in working.items()}
+    held = [intervals.overlap(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]
+    long = np.max(held, axis=0, initial=0.0) >= limits.over if held else np.zeros(len(episodes), dtype=np.bool_)
+    kept = [
+        part
+        for part in intervals.intervals(episodes[long])
+        if not coarse or gpus_and_host.certain(used[bins.rows(part.start, part.end)], limits.gpu)
+    ]
+    spans = {name: intervals.intersection(one, intervals.spans(kept)) for name, one in own.items()}
+    return LowUse(
+        spans={name: one for name, one in spans.items() if len(one)},
+        lowest=float(np.nanmin(mean[inside])) if kept else float("nan"),
+        mean_seconds=length * bins.width,
+    )
+
+
+def _short_job(
+    context: Context, window: Interval, used: FloatArray, working: dict[str, Cells], limits: Limits
+) -> LowUse:
+    """Return all that nothing explains of a job too short for an episode, where its mean is low.
+
+    A mean of few samples, or of points far apart, must be low for certain. What is left of a job most of which
+    something explains tells nothing of it.
+    """
+    known = used[~np.isnan(used)]
+    own = {name: _own(context, one, intervals.spans([window])) for name, one in working.items()}
+    seconds = max(map(intervals.total_seconds, own.values()))
+    width = max(1.0, *(one.interval for one in working.values()))
+    mean = float(known.mean()) if len(known) else 1.0
+    sure = len(known) >= limits.rows and width <= POINT_SAMPLE_SECONDS
+    low = (
+        limits.shortest <= seconds < max(limits.over, limits.rows * width)
+        and 2 * seconds >= window.seconds
+        and len(known) >= limits.fewest
+        and limits.idle <= mean <= limits.enter
+        and (sure or gpus_and_host.certain(known, limits.gpu))
+    )
+    return LowUse(
+        spans={name: one for name, one in own.items() if len(one)} if low else {},
+        lowest=mean if low else float("nan"),
+        mean_seconds=seconds,
+        is_short_job=True,
+    )
+
+
+def _used(context: Context, bins: Grid, working: dict[str, Cells]) -> FloatArray:
+    """Return the median over the GPUs in each bin, explained bins left out."""
+    numbers = np.arange(bins.count)
+    starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
+    series = []
+    for device, cells in working.items():
+        explained = intervals.of_kinds(context.found, device, EXPLAINED)
+        left_out = intervals.overlap(starts, ends, explained) > 0
+        series.append(np.where(left_out, np.nan, bins.mean(cells, UTILISATION)))
+    return middle(series)
+
+
+def _own(context: Context, cells: Cells, episodes: Spans) -> Spans:
+    """Return the sampled part of the episodes that nothing else explains."""
+    left = intervals.intersection(episodes, cells.kept(("sampled", context.whole), lambda: _sampled(context, cells)))
+    return intervals.difference(left, intervals.of_kinds(context.found, cells.device.id, EXPLAINED))
+
+
+def _sampled(context: Context, cells: Cells) -> Spans:
+    """Return when the utilisation of a GPU was sampled."""
+    start, end = cells.tiles(context.whole)
+    known = cells.known(UTILISATION)
+    return intervals.of_rows(start, end, known)
+
+
+def watched(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
+    """Return whether the CPU beside a GPU was recorded for most of the stretches: with it, a cause can be told.
+
+    Low use of a GPU is either watched or not, so one kind speaks of those that are and another of those that are not.
+    """
+    node = context.cells[device].device.node
+    return any(
+        intervals.overlap(host.start - host.shift, host.end - host.shift, spans)[~np.isnan(host.values(CPU))].sum()
+        >= limits.watched * intervals.total_seconds(spans)
+        for host in context.hosts().values()
+        if host.device.node in {None, node}
+    )
+
+
+def cause(context: Context, devices: Collection[str]) -> str | None:
+    """Return that the GPUs may wait for requests, where the gaps beside say so; None where nothing tells."""
+    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
+    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
+
+
+def figures(context: Context, low: LowUse, devices: Sequence[str]) -> Figures:
+    """Return the figures of some of the GPUs, each of which has episodes."""
+    spans = [low.spans[name] for name in devices]
+    held = sum(intervals.total_seconds(one) for one in spans)
+    lost = sum(unused_seconds(context, context.cells[name], low.spans[name]) for name in devices)
+    return Figures(
+        devices=tuple(devices),
+        spans=intervals.union(np.concatenate(spans)),
+        seconds=max(intervals.total_seconds(one) for one in spans),
+        mean=1 - lost / held,
+        lost=lost,
+        samples=sum(_readings(context.cells[name], low.spans[name]) for name in devices),
+    )
+
+
+def _readings(cells: Cells, spans: Spans) -> int:
+    return cells.readings(UTILISATION, intervals.contains(spans, cells.times))
+
+
+def unused_seconds(context: Context, cells: Cells, spans: Spans) -> float:
+    """Return the GPU time in the stretches in which no kernel ran."""
+    start, end = cells.tiles(context.whole)
+    unused = 1 - np.clip(cells.values(UTILISATION), 0, 1)
+    return float(np.nansum(unused * intervals.overlap(start, end, spans)))
+
+
+def use_evidence(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
+    """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
+
+    Args:
+        context: the recording.
+        low: the episodes.
+        found: their figures.
+        enter: the limit.
+    """
+    lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
+    return (
+        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
+        Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
+        *time_below_levels({name: context.cells[name] for name in found.devices}, low.spans),
+    )
+
+
+def length(low: LowUse, found: Figures, over: Threshold, shortest: Threshold) -> Evidence:
+    """Return how long the episodes lasted, against what one must last, or the work of a short job."""
+    return Evidence(
+        metric="duration",
+        statistic="work" if low.is_short_job else "sum of episodes of one GPU",
+        observed=found.seconds,
+        unit="s",
+        threshold=shortest if low.is_short_job else over,
+        relation=">=",
+    )

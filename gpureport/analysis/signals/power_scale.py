@@ -1,0 +1,86 @@
+"""Power of one GPU as a share of what its limit leaves above idle."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport import gpus
+from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.signals.clock_signals import power_limit
+from gpureport.analysis.thresholds import pragmatic
+from gpureport.columns import FloatArray
+from gpureport.findings import Threshold
+
+POWER = "gpu_power_watts"
+_IDLE_QUANTILE = 0.02
+"""Share of the run taken for idle. Chosen, not measured: a single lowest reading may be an accident of the sensor, and
+in an hour that share is a minute, which start-up alone lasts."""
+_IDLE_SHARE = 0.12
+"""Idle power, of the limit, that is not exceeded where a run was never idle and the table knows no better."""
+
+AT_WORK: Threshold = pragmatic(
+    0.4, "1", "share of the way from idle power to the limit; an idle L4 held at high clocks reaches 0.34"
+)
+"""Mean power above which a GPU was at work, whatever its utilisation says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PowerScale:
+    """Power above idle as a share of what the limit leaves, one value a row, and what it rests on.
+
+    Attributes:
+        share: 0 at idle, 1 at the limit, NaN where power is null.
+        idle_watts: power taken as idle.
+        limit_watts: median of the limit.
+        source: where the limit comes from, in words; empty where it was logged as the one in force.
+    """
+
+    share: FloatArray
+    idle_watts: float
+    limit_watts: float
+    source: str
+
+
+def power_scale(cells: Cells) -> PowerScale | None:
+    """Return the scale of one GPU; None where power was not recorded or no limit is known.
+
+    Idle power is the lowest 2 % of the run or what the GPU table gives, whichever is less; a run that was never
+    idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
+    """
+    power = cells.values(POWER)
+    limit, source = _limit(cells)
+    if np.isnan(power).all() or np.isnan(limit).all():
+        return None
+    middle = float(np.nanmedian(limit))
+    idle = min(float(np.nanquantile(power, _IDLE_QUANTILE)), _idle(cells, middle))
+    room = np.where(np.isnan(limit), middle, limit) - idle
+    if not (room > 0).all():
+        return None
+    return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=middle, source=source)
+
+
+def draws_as_at_work(cells: Cells, limit: Threshold = AT_WORK) -> bool:
+    """Return whether a GPU drew the power of work in the mean; False where that is not known."""
+    scale = power_scale(cells)
+    return scale is not None and float(np.nanmean(scale.share)) > limit.value
+
+
+def _idle(cells: Cells, limit: float) -> float:
+    known = gpus.find(cells.device.model)
+    cell = known.power_idle_watts if known else None
+    return cell.value if cell else _IDLE_SHARE * limit
+
+
+def _limit(cells: Cells) -> tuple[FloatArray, str]:
+    limit = power_limit(cells)
+    if not np.isnan(limit).all():
+        return limit, ""
+    if cells.recorded("gpu_power_limit_default_watts"):
+        return cells.values("gpu_power_limit_default_watts"), "the default limit as logged"
+    if cells.device.power_limit_default_watts is not None:
+        return np.full(len(cells), cells.device.power_limit_default_watts), "the default limit as logged"
+    known = gpus.find(cells.device.model)
+    cell = known.power_limit_default_watts if known else None
+    if known and cell:
+        return np.full(len(cells), cell.value), f"the default limit of {known.model}: {cell.source}"
+    return np.full(len(cells), np.nan), ""

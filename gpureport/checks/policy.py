@@ -1,0 +1,138 @@
+"""The policy: every limit a person set, where each applies, and the findings that are acknowledged."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from gpureport.checks.limit import Limit, LimitError, parse
+from gpureport.checks.subjects import Subject
+from gpureport.errors import SettingsError
+from gpureport.findings import Confidence
+
+OPTION = "--fail-on"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where:
+    """What a limit applies to; None is everything.
+
+    Attributes:
+        gpus: indices of GPUs.
+        step: pattern of a step's label, such as `night-*`.
+        source: pattern of a run's name or of one of its files.
+    """
+
+    gpus: tuple[int, ...] | None = None
+    step: str | None = None
+    source: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The same in words, empty for everything."""
+        parts = [f"GPU {', '.join(map(str, self.gpus))}"] if self.gpus is not None else []
+        parts += [f"step {self.step}"] if self.step else []
+        parts += [f"source {self.source}"] if self.source else []
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unless:
+    """When a limit does not apply: another limit that is kept, a kind that is found, or a label of the run.
+
+    Attributes:
+        limit: what must hold; of a bare kind, what must not.
+        label: `param` or `tag`, its key and its value.
+        words: the exception as written.
+    """
+
+    limit: Limit | None = None
+    label: tuple[str, str, str] | None = None
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One limit of a policy.
+
+    Attributes:
+        limit: the limit.
+        where: what it applies to.
+        unless: when it does not.
+        confidence: findings less sure than this do not count.
+        origin: where it is stated.
+    """
+
+    limit: Limit
+    where: Where = Where()
+    unless: Unless | None = None
+    confidence: Confidence = Confidence.MEDIUM
+    origin: str = OPTION
+
+    @property
+    def compares(self) -> bool:
+        """Whether it needs a baseline."""
+        return self.limit.subject in {Subject.CHANGE, Subject.NEW}
+
+    @property
+    def words(self) -> str:
+        """The limit with where it applies and when it does not."""
+        place = f" for {self.where.words}" if self.where.words else ""
+        return f"{self.limit.words}{place}" + (f" unless {self.unless.words}" if self.unless else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acknowledgement:
+    """A finding, or a limit that is broken, which is known and shall not fail the gate until a day.
+
+    Attributes:
+        finding: kinds meant; empty where a fingerprint or a limit is.
+        fingerprint: of one finding; empty where kinds or a limit are meant.
+        limit: words of a limit; empty where findings are meant.
+        reason: why it is known.
+        until: the last day on which it holds.
+        origin: where it is stated.
+    """
+
+    finding: frozenset[str] = frozenset()
+    fingerprint: str = ""
+    limit: str = ""
+    reason: str
+    until: date
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """Limits in the order stated, and what is acknowledged."""
+
+    entries: tuple[Entry, ...] = ()
+    acknowledged: tuple[Acknowledgement, ...] = ()
+
+    @property
+    def compares(self) -> bool:
+        """Whether any limit needs a baseline."""
+        return any(entry.compares for entry in self.entries)
+
+    def of_one_night(self) -> "Policy":
+        """Return this policy without the limits that need a baseline."""
+        return replace(self, entries=tuple(entry for entry in self.entries if not entry.compares))
+
+    def with_limits(self, limits: Sequence[str]) -> "Policy":
+        """Return this policy and limits of the command line.
+
+        Raises:
+            SettingsError: when a text states no limit.
+        """
+        return replace(self, entries=(*self.entries, *(Entry(limit=of_option(text)) for text in limits)))
+
+
+def of_option(text: str) -> Limit:
+    """Return the limit of `--fail-on`.
+
+    Raises:
+        SettingsError: when the text states none.
+    """
+    try:
+        return parse(text)
+    except LimitError as error:
+        raise SettingsError(OPTION, error.what, error.hint) from error

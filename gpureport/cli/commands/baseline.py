@@ -1,0 +1,65 @@
+"""`gpureport baseline`: named runs that nightly ones are held against."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from gpureport.cli.commands.runs import STORE, store_of
+from gpureport.cli.messages.styled_text import printable
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@click.group(invoke_without_command=True)
+@STORE
+@click.pass_context
+def baseline(ctx: click.Context, *, store: Path | None) -> None:
+    """Set, list or remove named baselines.
+
+    A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can live in
+    git, in an artifact or in a bucket without the rest of the store.
+    """
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_baselines, store=store)
+
+
+@baseline.command("set")
+@click.argument("name")
+@click.argument("run", nargs=-1, required=True)
+@STORE
+def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None:
+    """Make stored runs the baseline NAME; several are repetitions of one step."""
+    from gpureport.nightly.history.baselines import promote  # noqa: PLC0415 - loads pyarrow
+
+    place = store_of(store)
+    entries = {entry.run.id: entry for entry in map(place.named, run)}
+    made = promote(place, name, list(entries.values()))
+    click.echo(f"{made.name}: {', '.join(printable(f'{each.name} ({each.id})') for each in made.runs)}")
+
+
+@baseline.command("list")
+@STORE
+def list_baselines(*, store: Path | None) -> None:
+    """List the baselines by name."""
+    from gpureport.nightly.history.baselines import listed  # noqa: PLC0415 - loads pyarrow
+
+    place = store_of(store)
+    found = listed(place)
+    if not found:
+        click.echo(f"no baselines in {place.folder}; gpureport baseline set NAME RUN makes one")
+    for each in found:
+        runs = [f"{run.name} ({run.id}, {_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d})" for run in each.runs]
+        click.echo(f"{each.name}  {', '.join(map(printable, runs)) or 'damaged'}")
+
+
+@baseline.command()
+@click.argument("name", nargs=-1, required=True)
+@STORE
+def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
+    """Remove baselines; the runs they were copied from stay."""
+    from gpureport.nightly.history.baselines import remove  # noqa: PLC0415 - loads pyarrow
+
+    for each in name:
+        remove(store_of(store), each)
+        click.echo(f"removed {printable(each)}")

@@ -1,0 +1,204 @@
+"""`gpureport check`: the gate of a pipeline."""
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.messages.internal_errors import InternalError, report_fault
+from gpureport.cli.messages.verbosity import note
+from gpureport.cli.options.option_values import Export
+from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.results import gate
+from gpureport.cli.runs import measuring, named_runs
+from gpureport.cli.runs.analysis_options import Asked
+from gpureport.errors import SettingsError, SourceError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpureport.checks.against_baseline import Against
+    from gpureport.checks.policy import Policy
+    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.findings import Check
+    from gpureport.recording import Recording
+
+_FILE = click.Path(path_type=Path)
+_REPEATED = 20
+"""Runs of the store, the newest, that noise is measured from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outputs:
+    """Files a person asked for."""
+
+    junit: Path | None
+    summary: Path | None
+    exports: tuple[tuple[str, Path], ...]
+
+
+@click.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--baseline", metavar="NAME|SOURCE", help="Baseline that changes are held against.")
+@click.option(
+    "--policy", type=_FILE, metavar="FILE", help="File with the limits (default: [[policy]] of the settings)."
+)
+@gate.fail_on
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
+@click.option("--notify", is_flag=True, help="Print the result in one line, for a chat.")
+@click.option("--junit", type=_FILE, metavar="FILE", help="Write the checks as JUnit XML.")
+@click.option("--summary", type=_FILE, metavar="FILE", help="Write the checks as Markdown, such as for a job summary.")
+@click.option("--export", "exports", type=Export(), multiple=True, help="Write figures for another program.")
+@analysis_options
+@source_options
+def check(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    baseline: str | None,
+    policy: Path | None,
+    fail_on: tuple[str, ...],
+    form: str,
+    notify: bool,
+    junit: Path | None,
+    summary: Path | None,
+    exports: tuple[tuple[str, Path], ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    prices: PriceOptions,
+    config: Path | None,
+    options: SourceOptions,
+) -> int:
+    """Hold runs against limits, and end with 0 when all are kept.
+
+    It ends with 1 when a limit is broken, with 4 when one cannot be judged (a source is missing, too short, or lacks
+    what a limit is on), and with 5 when gpureport itself failed on a run. Limits stand as [[policy]] in
+    gpureport.toml, in the file of --policy, or after --fail-on. A SOURCE is a log, a folder of logs, or a run of the
+    store; runs of one step are repetitions.
+    """
+    wanted = gate.policy(policy or config, fail_on)
+    if not wanted.entries:
+        where = str(policy or config or "gpureport.toml")
+        raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
+    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    found, unread = _read(source, options)
+    analysed = asked.analysed(found, fewest_runs=0)
+    unread += [_cannot_judge("the run can be analysed", one.where, one.what) for _, one in analysed.faults]
+    against, why = _against(wanted, baseline, analysed, asked)
+    checks = (*unread, *gate.checks(wanted, analysed, against, why))
+    _write(checks, analysed, asked, _Outputs(junit=junit, summary=summary, exports=exports))
+    return _show(checks, form, notify=notify)
+
+
+def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Recording], list[Check]]":
+    """Return the runs that could be read, and a check for each source that could not."""
+    limit = "the source can be read"
+    found, unread = [], []
+    asked = [(list(source), options)] if options.as_one_run else [([n], own) for n, own in options.each(source)]
+    for names, own in asked:
+        try:
+            found += named_runs.recordings(names, own)
+        except (SourceError, StoreError) as error:
+            unread.append(_cannot_judge(limit, ", ".join(names), f"{error.what}; {error.hint}"))
+        except InternalError as error:
+            report_fault(error)
+            unread.append(_cannot_judge(limit, error.where, error.what))
+    if options.name and len(found) > 1:
+        raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
+    return found, unread
+
+
+def _cannot_judge(limit: str, run: str, reason: str) -> "Check":
+    from gpureport.findings import Check, CheckOutcome  # noqa: PLC0415 - only where something runs
+
+    return Check(limit=limit, run=run, outcome=CheckOutcome.CANNOT_JUDGE, reason=reason)
+
+
+def _against(
+    wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: Asked
+) -> "tuple[dict[str, Against], str]":
+    """Return each step set against the baseline, and why there is nothing to set it against."""
+    if baseline is not None and not wanted.compares:
+        note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
+    if not wanted.compares or baseline is None or not analysed.runs:
+        return {}, ""
+    try:
+        return _compared(baseline, analysed, asked), ""
+    except InternalError as error:
+        report_fault(error)
+        return {}, f"{error.where}: {error.what}"
+    except (SourceError, StoreError) as error:
+        return {}, f"{error.where}: {error.what}; {error.hint}"
+
+
+def _compared(baseline: str, analysed: "Analysed", asked: Asked) -> "dict[str, Against]":
+    """Return each step set against the baseline, by what repetitions in the store differ by."""
+    from gpureport.checks.against_baseline import against  # noqa: PLC0415 - as above
+    from gpureport.checks.checking import step_of  # noqa: PLC0415 - as above
+    from gpureport.cli.runs.repetitions import noise  # noqa: PLC0415 - loads numpy
+    from gpureport.comparison.verdicts.calibration import alike  # noqa: PLC0415 - as above
+
+    key = asked.options.throughput
+    before = measuring.measured(asked.analysed(_baseline(baseline, asked.options)).runs, key)
+    tonight = measuring.measured(analysed.runs, key)
+    meant = {alike(run.analysis.run) for run in (*tonight, *before)}
+    repeated = noise(asked.options, asked.analysed, meant, _REPEATED)
+    groups: dict[str, list[SampledRun]] = {}
+    for run in tonight:
+        groups.setdefault(step_of(run.analysis), []).append(run)
+    return {label: against(before, runs, repeated) for label, runs in groups.items()}
+
+
+def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
+    """Return the runs of a baseline: a named one, else any source."""
+    from gpureport.nightly.history.baselines import read  # noqa: PLC0415 - loads pyarrow
+
+    if named_runs.names_source(name, options):
+        # what is said of the runs that are checked does not hold for the one before
+        return named_runs.recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
+    try:
+        return read(named_runs.store(options), name)
+    except (StoreError, SettingsError) as error:
+        if not named_runs.stored(name, options):
+            raise StoreError(error.where, error.what, error.hint) from error
+        return named_runs.recordings([name], replace(options, name=None, step=(), work=None))
+
+
+def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: Asked, outputs: _Outputs) -> None:
+    """Write the files that were asked for."""
+    from gpureport.checks import junit, summary  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.site import exports  # noqa: PLC0415 - loads numpy
+
+    for path, render in ((outputs.junit, junit.render), (outputs.summary, summary.markdown)):
+        if path is not None:
+            _put(path, render(checks))
+    if outputs.exports:
+        runs = measuring.measured(analysed.runs, asked.options.throughput) if analysed.runs else []
+        figures = exports.exported(runs)
+        for form, path in outputs.exports:
+            _put(path, exports.FORMATS[form](figures, checks))
+
+
+def _put(path: Path, content: str) -> None:
+    """Write a file; what GitHub shows as the summary of a job is added to, since other steps write it too."""
+    from gpureport.report.formats.output import put  # noqa: PLC0415 - loads the report
+
+    if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
+        with path.open("a", encoding="utf-8") as job:
+            job.write(content)
+    else:
+        put(path, content.encode())
+    note(f"wrote {path}")
+
+
+def _show(checks: "Sequence[Check]", form: str, *, notify: bool) -> int:
+    """Print the checks, and return the exit code."""
+    from gpureport.checks import check_json, result, summary  # noqa: PLC0415 - loads numpy
+
+    if form == "json":
+        click.echo(check_json.render(checks), nl=False)
+    else:
+        click.echo(f"{result.line(checks)}\n" if notify else summary.text(checks), nl=False)
+    return result.code(checks)

@@ -1,0 +1,125 @@
+"""`gpureport compare`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.results import report_output
+from gpureport.cli.runs import measuring
+from gpureport.cli.runs.analysis_options import Asked
+from gpureport.cli.runs.step_grouping import StepOptions, recordings, step_options
+
+if TYPE_CHECKING:
+    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.comparison.steps.steps import Comparison
+    from gpureport.comparison.verdicts.repetition_noise import Noise
+    from gpureport.recording import Recording
+
+_CANNOT_JUDGE = 4
+"""Exit code when everything was read, and nothing of it can be compared."""
+_SIDES = 2
+"""Runs that a comparison takes at least."""
+
+
+@click.command()
+@click.argument("source", metavar="[BASE NEXT...]", nargs=-1)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
+@click.option(
+    "--calibrate", is_flag=True, help="Measure by how much repetitions in the store differ, and hold pairs against it."
+)
+@step_options
+@analysis_options
+@source_options
+def compare(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    form: str,
+    calibrate: bool,
+    chain: StepOptions,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    prices: PriceOptions,
+    config: Path | None,
+    options: SourceOptions,
+) -> int:
+    """Set runs side by side, each step against the one before it.
+
+    Each of BASE and NEXT is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it;
+    a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
+    repeat each step three times to know more. A log of a folder that cannot be read is named and left out.
+    """
+    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    noise = _noise(asked) if calibrate else None
+    if noise is not None and not source and chain.steps is None:
+        return _tell(noise)
+    found = recordings(source, chain, options, tolerant=True)
+    _several(found, chain)
+    return _show(asked.analysed(found, fewest_runs=_SIDES), asked.options.throughput, noise, form)
+
+
+def _noise(asked: Asked) -> "Noise":
+    """Return what repetitions in the store differ by."""
+    from gpureport.cli.runs.repetitions import noise  # noqa: PLC0415 - loads numpy
+
+    return noise(asked.options, asked.analysed)
+
+
+def _tell(noise: "Noise") -> int:
+    """Print the noise of the store alone."""
+    from gpureport.report.sections.comparison.comparison_view import noise_margins  # noqa: PLC0415 - loads the report
+
+    if not noise.metrics:
+        click.echo("gpureport: the store holds no step with repetitions; ingest two runs with one --step", err=True)
+        return _CANNOT_JUDGE
+    click.echo("Two runs of one step of this store differ by less than this in 19 of 20 cases:")
+    for line, each in zip(noise_margins(noise), noise.metrics, strict=True):
+        click.echo(f"  {line} ({each.degrees + each.groups} runs of {each.groups} steps)")
+    return 0
+
+
+def _show(analysed: "Analysed", throughput: str | None, noise: "Noise | None", form: str) -> int:
+    """Print the comparison, and return the exit code."""
+    from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
+
+    measured = measuring.measured(analysed.runs, throughput)
+    comparison = compared(measured, noise)
+    if form == "json":
+        from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
+
+        click.echo(comparison_json.render(comparison, noise), nl=False)
+    else:
+        report_output.comparison(analysed, measured, noise)
+    return _code(analysed, comparison)
+
+
+def _code(analysed: "Analysed", comparison: "Comparison") -> int:
+    """Return the exit code, and say on standard error when nothing can be judged."""
+    from gpureport.comparison.chain.step_pairs import links  # noqa: PLC0415 - loads numpy
+
+    if any(link.comparable for link in links(comparison)):
+        return 0
+    named = ", ".join(printable(recording.run.name) for recording, _ in analysed.runs)
+    click.echo(
+        f"gpureport: {named}: nothing can be compared; record ten minutes of the GPUs in each step, or repeat each",
+        err=True,
+    )
+    return _CANNOT_JUDGE
+
+
+def _several(found: Sequence["Recording"], chain: StepOptions) -> None:
+    """Refuse what makes no pair of steps.
+
+    Raises:
+        UsageError: when there are fewer than two runs, or all are of one step.
+    """
+    if len(found) < _SIDES:
+        msg = f"comparing takes two runs or more, and this is {len(found)}; name another"
+        raise click.UsageError(msg, click.get_current_context())
+    steps = {one.run.step for one in found}
+    if len(steps) == 1 and None not in steps:
+        msg = f"all {len(found)} runs are of one {chain.label} ({found[0].run.step}), which leaves nothing to compare"
+        raise click.UsageError(msg, click.get_current_context())

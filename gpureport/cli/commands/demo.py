@@ -1,0 +1,62 @@
+"""`gpureport demo`."""
+
+from pathlib import Path
+
+import click
+
+from gpureport.cli.messages.verbosity import note
+from gpureport.cli.options.shared_options import SourceOptions
+from gpureport.cli.results import report_output
+from gpureport.cli.runs import analyses, named_runs
+from gpureport.resources import folder
+
+_CHAIN = "input_starved"
+_WORK = (1000.0, "steps")
+"""What each of the three runs did, as the README beside them says."""
+
+
+@click.command()
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Write the report of the three steps as well (repeatable).",
+)
+def demo(*, outputs: tuple[Path, ...]) -> None:
+    """Analyse the sample logs: a job that starves on its input pipeline, and what two changes did to it.
+
+    The logs are generated, not recorded. The other samples lie in the same folder, which is printed.
+    """
+    report_output.check(outputs)
+    chain = folder("sample_logs") / _CHAIN
+    found = named_runs.recordings([str(chain)], _as_steps())
+    content = report_output.report(analyses.analysed(found, (), (), None))
+    report_output.terminal(content)
+    report_output.write(content, outputs)
+    others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
+    note(f"More samples in {chain.parent}: {others}")
+
+
+def _as_steps() -> SourceOptions:
+    return SourceOptions(
+        host=(),
+        training=(),
+        param=(),
+        tag=(),
+        work=_WORK,
+        name=None,
+        step=(),
+        tz=None,
+        gpus=None,
+        columns=None,
+        interval=None,
+        gpus_per_tick=None,
+        map=None,
+        source_kind=None,
+        as_one_run=False,
+        strict=False,
+        store=None,
+    )

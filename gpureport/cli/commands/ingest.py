@@ -1,0 +1,121 @@
+"""`gpureport ingest`."""
+
+from collections import deque
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.messages import progress
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
+from gpureport.cli.messages.line_account import summary
+from gpureport.cli.messages.styled_text import complain, fitted, printable
+from gpureport.cli.messages.verbosity import Verbosity, current
+from gpureport.cli.options.shared_options import SourceOptions, source_options
+from gpureport.cli.runs import named_runs
+from gpureport.errors import SettingsError, SourceError, StoreError
+
+if TYPE_CHECKING:
+    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.store import Entry, Store
+
+_SOURCE = 3
+"""Exit code when a source could not be read."""
+_SMALL = 16 * 2**20
+"""Bytes that are hashed faster than a store of many runs is searched."""
+
+
+@click.command()
+@click.argument("source", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Read again what is already in the store.")
+@click.option("--explain", is_flag=True, help="Store nothing; print how each source was understood.")
+@click.option("--list", "listing", is_flag=True, help="Store nothing; print the runs that stores of trackers hold.")
+@source_options
+def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool, options: SourceOptions) -> int:
+    """Read logs into the store and say what was kept, what was rejected, and why.
+
+    A SOURCE is a log, compressed or not, or a folder of logs. What is in the store already is not read again; it
+    keeps its labels unless options give others.
+    """
+    if options.anonymise:
+        raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
+    if listing:
+        for line in named_runs.listed(source, options):
+            click.echo(printable(line))
+        return 0
+    store, failed = named_runs.store(options), 0
+    waiting = deque(named_runs.readings(source, options))
+    while waiting:
+        # a run that is stored is let go: a tracker may hold a thousand of them
+        reading = waiting.popleft()
+        try:
+            with internal_errors(reading.locator), progress.shown(reading):
+                lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
+        except SourceError as error:
+            # one log of a folder that cannot be read does not keep the others out
+            failed += 1
+            complain(str(error), error.aside, to_stdout=error.to_stdout)
+            continue
+        except InternalError as error:
+            report_fault(error)
+            continue
+        # told to be quiet, it still says which run it is
+        for line in lines if current() > Verbosity.QUIET else lines[:1]:
+            click.echo(fitted(printable(line)))
+    if explain:
+        click.echo("Not stored.")
+    return _SOURCE if failed else 0
+
+
+def _explained(reading: "Reading | TrackedReading | CutReading", options: SourceOptions) -> list[str]:
+    """Return how a run was understood, which is not stored."""
+    from gpureport.cli.messages.source_understanding import explained  # noqa: PLC0415 - loads pyarrow
+
+    return list(explained(reading, options.kind))
+
+
+def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> list[str]:
+    """Return what was read and kept of a run that is in the store now."""
+    entry, done = ingested(store, reading, force=force)
+    return summary(entry.run, done)
+
+
+def ingested(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
+    """Return the stored run, and what was done with it.
+
+    A run that is there already keeps its labels, unless the options say otherwise.
+    """
+    from gpureport.importers import IMPORTER_VERSION  # noqa: PLC0415 - loads pyarrow
+
+    # the id of a large log is known when all of it was read: not worth it where the store cannot hold the run
+    asked = sum(reading.sizes) <= _SMALL or store.may_hold(reading.sizes)
+    try:
+        known = store.get(reading.run_id) if asked else None
+    except StoreError:
+        return store.write(reading, IMPORTER_VERSION), ", was damaged, read again"
+    if known is None:
+        return store.write(reading, IMPORTER_VERSION), ""
+    run = reading.labels.applied(known.run)
+    if not store.intact(known):
+        return store.write(reading, IMPORTER_VERSION, run), ", was damaged, read again"
+    if force or known.stored.importer_version != IMPORTER_VERSION or _grown(known, reading):
+        return store.write(reading, IMPORTER_VERSION, run), ", read again"
+    if run == known.run:
+        return known, f", already in the store{_other_name(known, reading)}"
+    return store.relabel(known, run), ", already in the store, labels changed"
+
+
+def _other_name(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> str:
+    """Return under which name the bytes of a log are stored that has another name now; empty where it is the same."""
+    given = PurePath(reading.locator).name
+    if known.run.tracked or given in {PurePath(each.locator).name for each in known.run.sources}:
+        return ""
+    return f": {given} holds the very bytes of this run, which is called {known.run.name}"
+
+
+def _grown(known: "Entry", reading: "Reading | TrackedReading | CutReading") -> bool:
+    """Return whether there is more of a run than when it was stored: in a tracker, or a training log beside it.
+
+    A log with more in it is another run, and what was stored of a training log stays where none is named.
+    """
+    return bool({each.sha256 for each in reading.sources} - {each.sha256 for each in known.run.sources})

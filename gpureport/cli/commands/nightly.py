@@ -1,0 +1,237 @@
+"""`gpureport nightly`."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport import __version__
+from gpureport.cli.commands.ingest import ingested
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
+from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.verbosity import note
+from gpureport.cli.options import night_date
+from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.results import gate, report_output
+from gpureport.cli.results.night_reports import NightReports
+from gpureport.cli.runs import analyses, named_runs
+from gpureport.cli.runs.analysis_options import Asked
+from gpureport.errors import SettingsError, SourceError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gpureport.findings import Check
+    from gpureport.nightly.changes.newest import Newest
+    from gpureport.nightly.history.history import History
+    from gpureport.nightly.history.night import Night, Part
+    from gpureport.recording import Recording
+    from gpureport.store import Store
+
+_BROKEN, _UNREADABLE, _CANNOT_JUDGE = 1, 3, 4
+_ORDER = (_UNREADABLE, _BROKEN, _CANNOT_JUDGE)
+"""Exit codes, the one that counts where several are due first."""
+
+
+@dataclass(slots=True)
+class _Tonight:
+    """What the sources of tonight gave."""
+
+    parts: "list[Part]" = field(default_factory=list)
+    runs: "list[tuple[str, Recording]]" = field(default_factory=list)
+    codes: set[int] = field(default_factory=set)
+
+    def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
+        """Take runs that gpureport failed on for parts without data."""
+        from gpureport.nightly.history.tonight import without  # noqa: PLC0415 - loads numpy
+
+        failed = {id(recording): fault for recording, fault in faults}
+        for source, recording in self.runs:
+            if id(recording) in failed:
+                self.parts.append(without(source, recording.run.step or "", failed[id(recording)].what))
+        self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
+
+
+@click.command()
+@click.argument("source", nargs=-1)
+@click.option("--site", type=click.Path(path_type=Path), required=True, metavar="DIR", help="Folder of the pages.")
+@click.option("--label", default="", metavar="NAME", help="What else the night is known by: a commit, a build.")
+@click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
+@click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="File with limits of each night.")
+@gate.fail_on
+@click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night that shows a change for the worse.")
+@analysis_options
+@source_options
+def nightly(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    site: Path,
+    label: str,
+    night: str | None,
+    policy: Path | None,
+    fail_on: tuple[str, ...],
+    fail_on_change: bool,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    prices: PriceOptions,
+    config: Path | None,
+    options: SourceOptions,
+) -> int:
+    """Add tonight's runs to the history of the store, and make its pages: reports, courses of figures, changes.
+
+    A SOURCE that is missing or cannot be read makes a night without data; without any SOURCE the pages are made again
+    from the history. Figures are followed by step (--step) and model of GPU. Limits ([[policy]] of the settings,
+    --policy, --fail-on) are held against tonight's runs; changes are told by the history, not by a baseline.
+    """
+    from gpureport.nightly.changes.newest import newest  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.changes.trend import trends  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history.history import History  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.site.site import build  # noqa: PLC0415 - loads jinja2
+
+    if options.anonymise:
+        raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
+    date, now = night_date.night(night), night_date.now()
+    wanted = gate.alone(policy or config, fail_on).of_one_night()
+    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    store = named_runs.store(options)
+    history = History(store.folder)
+    tonight = _read(store, history, source, options, date)
+    fresh = asked.analysed([recording for _, recording in tonight.runs], fewest_runs=0) if tonight.runs else None
+    if fresh is not None:
+        tonight.leave_out(fresh.faults)
+    checks = gate.checks(wanted, fresh) if fresh is not None and wanted.entries else ()
+    if source:
+        parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
+        history.append(_night(date, label, parts, checks, now))
+    nights = history.nights()
+    courses = trends(nights)
+    whole = {each.page: each for each in history.recorded()}
+    build(site, nights, courses, NightReports(store=store, whole=whole, asked=asked, fresh=fresh).of)
+    found = newest(nights, courses)
+    _say(found)
+    if checks:
+        tonight.codes.add(_held(checks))
+    note(f"wrote {site / 'index.html'}")
+    codes = tonight.codes | (_judged(found) if fail_on_change else set())
+    return next((code for code in _ORDER if code in codes), 0)
+
+
+def _night(date: str, label: str, parts: "Sequence[Part]", checks: "Sequence[Check]", now: int) -> "Night":
+    from gpureport.nightly.history.night import Night  # noqa: PLC0415 - only with sources
+    from gpureport.nightly.history.tonight import held  # noqa: PLC0415 - loads numpy
+
+    return Night(
+        date=date,
+        label=label,
+        command=report_output.command(),
+        version=__version__,
+        parts=tuple(parts),
+        checks=tuple(map(held, checks)),
+        recorded=now,
+    )
+
+
+def _read(store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str) -> _Tonight:
+    """Return the runs of every source, and a part without data for each that gives none."""
+    from gpureport.nightly.history.history import recorded_on  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.tonight import without  # noqa: PLC0415 - as above
+
+    tonight, recorded = _Tonight(), history.recorded() if named else []
+    together = [(named, options)] if options.as_one_run and named else []
+    for group, own in together or [((source,), own) for source, own in options.each(named)]:
+        step = own.step[0] if own.step else ""
+        try:
+            found = list(_recordings(store, group, own))
+        except SourceError as error:
+            missing = any(named_runs.absent(source) for source in group)
+            tonight.codes.add(_CANNOT_JUDGE if missing else _UNREADABLE)
+            tonight.parts.append(without(group[0], step, "no such file or run" if missing else error.what))
+            click.echo(f"gpureport: {printable(str(error))}", err=True)
+            continue
+        for recording in found:
+            if isinstance(recording, SourceError):
+                tonight.codes.add(_UNREADABLE)
+                tonight.parts.append(without(recording.where, step, recording.what))
+                click.echo(f"gpureport: {printable(str(recording))}", err=True)
+                continue
+            if isinstance(recording, InternalError):
+                tonight.parts.append(without(recording.where, step, recording.what))
+                report_fault(recording)
+                continue
+            first = recorded_on(recorded, recording.run.id)
+            if first not in {None, date}:
+                tonight.codes.add(_CANNOT_JUDGE)
+                tonight.parts.append(without(group[0], step, f"this is the log of the night {first}"))
+                click.echo(f"gpureport: {group[0]}: this is the log of the night {first}, not a new one", err=True)
+            else:
+                tonight.runs.append((group[0], recording))
+    return tonight
+
+
+def _recordings(
+    store: "Store", group: tuple[str, ...], options: SourceOptions
+) -> "Iterator[Recording | SourceError | InternalError]":
+    """Yield the runs of a source, which the store holds then, or why one of them cannot be read.
+
+    Raises:
+        SourceError: when it is missing, cannot be read, or is no run of the store.
+    """
+    if len(group) == 1 and not named_runs.names_source(group[0]):
+        try:
+            entry = store.named(group[0])
+        except StoreError as error:
+            raise SourceError(error.where, error.what, error.hint) from error
+        yield store.read(entry)
+        return
+    readings = named_runs.readings(group, options)
+    for reading in readings:
+        try:
+            with internal_errors(reading.locator):
+                entry, _ = ingested(store, reading, force=False)
+        except SourceError as error:
+            if len(readings) == 1:
+                raise
+            yield error
+        except InternalError as error:
+            yield error
+        else:
+            yield store.read(entry)
+
+
+def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[Part]":
+    """Yield every run as the history keeps it; one whose figures gpureport fails on is a part without data."""
+    from gpureport.cli.runs.judging import known_as  # noqa: PLC0415 - loads numpy
+    from gpureport.cli.runs.measuring import measured  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history import tonight as kept  # noqa: PLC0415 - as above
+
+    for (source, recording), judged in zip(tonight.runs, fresh.runs if fresh is not None else (), strict=True):
+        try:
+            with internal_errors(known_as(recording.run)):
+                (run,) = measured([judged], throughput)
+                part = kept.measured(source, run)
+        except InternalError as error:
+            report_fault(error)
+            part = kept.without(source, recording.run.step or "", error.what)
+        yield part
+
+
+def _say(night: "Newest") -> None:
+    """Print what is to be said of the newest night."""
+    from gpureport.nightly.site.shown import state  # noqa: PLC0415 - loads numpy
+
+    for line in state(night):
+        click.echo(printable(f"{night.date}  {line}" if night.date else line))
+
+
+def _held(checks: "Sequence[Check]") -> int:
+    """Print what became of limits, and return what it means for the exit code."""
+    from gpureport.checks import result  # noqa: PLC0415 - loads numpy
+
+    click.echo(result.line(checks))
+    return result.code(checks)
+
+
+def _judged(night: "Newest") -> set[int]:
+    """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
+    return ({_BROKEN} if night.worse else set()) | (set() if night.judged else {_CANNOT_JUDGE})

@@ -1,0 +1,69 @@
+"""`gpureport report`."""
+
+from pathlib import Path
+
+import click
+
+from gpureport.cli.options.option_values import Detail
+from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
+from gpureport.cli.results import gate, report_output
+from gpureport.cli.runs import analyses
+from gpureport.cli.runs.step_grouping import StepOptions, recordings, step_options
+
+
+@click.command()
+@click.argument("source", nargs=-1)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    type=click.Path(path_type=Path),
+    multiple=True,
+    required=True,
+    metavar="FILE",
+    help="File to write, its kind by its extension (repeatable; one analysis for all).",
+)
+@click.option("--title", help="Title instead of the runs' names.")
+@click.option(
+    "--templates", type=click.Path(path_type=Path), metavar="DIR", help="Templates that replace the shipped ones."
+)
+@click.option(
+    "--detail",
+    type=Detail(),
+    default="auto",
+    help="Samples in the charts of a page: all (full), all while they fit (auto), or buckets of so many seconds.",
+)
+@gate.fail_on
+@step_options
+@analysis_options
+@source_options
+def report(  # noqa: PLR0913 - click hands over one argument an option
+    *,
+    source: tuple[str, ...],
+    outputs: tuple[Path, ...],
+    title: str | None,
+    templates: Path | None,
+    detail: int | None,
+    fail_on: tuple[str, ...],
+    chain: StepOptions,
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    prices: PriceOptions,
+    config: Path | None,
+    options: SourceOptions,
+) -> int:
+    """Write the report of one run, or of several as steps in the order given.
+
+    A SOURCE is a log, a folder of logs, or a run of the store. Runs of one step are repetitions of it; a run without
+    a step label is a step of its own. Limits of the settings ([[policy]]) are printed with what became of them; a
+    broken one of --fail-on ends it with 1.
+    """
+    report_output.check(outputs, templates=templates, detail=detail)
+    policy = gate.alone(config, fail_on)
+    found = recordings(source, chain, options, tolerant=not fail_on)
+    report_output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
+    analysed = analyses.analysed(found, select, ignore, config, prices)
+    checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
+    content = report_output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
+    report_output.write(content, outputs, templates, detail)
+    return gate.failed(checks)

@@ -1,0 +1,118 @@
+"""`gpureport runs`: what the store holds."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from gpureport.cli.messages.styled_text import printable
+from gpureport.errors import StoreError
+from gpureport.store import Entry, Store
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+STORE = click.option("--store", type=click.Path(path_type=Path), metavar="DIR", help="The store.")
+"""The option that names the store."""
+
+
+def store_of(folder: Path | None) -> Store:
+    """Return the store a person named, else the nearest one."""
+    if folder is None:
+        above = click.get_current_context().find_root().params.get("store")
+        parent = click.get_current_context().parent
+        folder = above or (parent.params.get("store") if parent else None)
+    if folder is None:
+        return Store.find(Path.cwd())
+    if not folder.is_dir():
+        raise StoreError(str(folder), "no such store", "check the path, or ingest into it first")
+    return Store(folder)
+
+
+@click.group(invoke_without_command=True)
+@STORE
+@click.pass_context
+def runs(ctx: click.Context, *, store: Path | None) -> None:
+    """List, show, label, export or remove stored runs."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(list_runs, store=store)
+
+
+@runs.command("list")
+@STORE
+def list_runs(*, store: Path | None) -> None:
+    """List the runs, oldest first."""
+    place = store_of(store)
+    entries = place.entries()
+    for folder in place.damaged():
+        click.echo(
+            f"gpureport: {printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
+        )
+    if not entries:
+        click.echo(f"no runs in {place.folder}; gpureport ingest LOG reads one")
+        return
+    width = max(len(printable(entry.run.name)) for entry in entries)
+    for entry in entries:
+        run = entry.run
+        length = (run.ended - run.started) / 1e6
+        step = f"  step {printable(run.step)}" if run.step else ""
+        began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
+        click.echo(
+            f"{run.id}  {'no time stamps' if run.quality.synthetic_time else began:16}  {printable(run.name):{width}}"
+            f"  {len(run.gpus):3} {'GPU ' if len(run.gpus) == 1 else 'GPUs'}  {length:9.0f} s{step}"
+        )
+
+
+@runs.command()
+@click.argument("run")
+@STORE
+def show(*, store: Path | None, run: str) -> None:
+    """Show what is known about a run, as JSON."""
+    click.echo((store_of(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
+
+
+@runs.command()
+@click.argument("run")
+@click.argument("label")
+@STORE
+def step(*, store: Path | None, run: str, label: str) -> None:
+    """Say which optimization step a run belongs to."""
+    place = store_of(store)
+    entry = place.named(run)
+    _echo(place.relabel(entry, replace(entry.run, step=label)))
+
+
+@runs.command()
+@click.argument("run")
+@click.argument("name")
+@STORE
+def rename(*, store: Path | None, run: str, name: str) -> None:
+    """Give a run another name."""
+    place = store_of(store)
+    entry = place.named(run)
+    _echo(place.relabel(entry, replace(entry.run, name=name)))
+
+
+@runs.command()
+@click.argument("run")
+@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, metavar="FILE", help="Parquet file.")
+@STORE
+def export(*, store: Path | None, run: str, output: Path) -> None:
+    """Copy the series of a run to a Parquet file."""
+    place = store_of(store)
+    place.export(place.named(run), output)
+
+
+@runs.command()
+@click.argument("run", nargs=-1, required=True)
+@STORE
+def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
+    """Remove runs."""
+    place = store_of(store)
+    for entry in {entry.run.id: entry for entry in map(place.named, run)}.values():
+        place.remove(entry)
+        _echo(entry, "removed ")
+
+
+def _echo(entry: Entry, before: str = "") -> None:
+    step = f", step {printable(entry.run.step)}" if entry.run.step else ""
+    click.echo(f"{before}{entry.run.id}  {printable(entry.run.name)}{step}")

@@ -1,0 +1,5 @@
+"""What commands say beside their answer: progress, how a source was understood, errors.
+
+Imports click.
+Everything printed on standard error is worded here.
+"""

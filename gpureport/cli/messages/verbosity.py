@@ -1,0 +1,66 @@
+"""How much is said beside the answer: what `-q`, `-v` and `--debug` mean to every command."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import IntEnum
+
+import click
+
+from gpureport.cli.messages.styled_text import printable
+
+
+class Verbosity(IntEnum):
+    """What goes to standard error: errors alone, what was done, or also what became of every line read."""
+
+    QUIET = -1
+    NORMAL = 0
+    VERBOSE = 1
+
+
+FLAGS = {
+    "-q": Verbosity.QUIET,
+    "--quiet": Verbosity.QUIET,
+    "-v": Verbosity.VERBOSE,
+    "--verbose": Verbosity.VERBOSE,
+}
+"""The flags, taken off the arguments wherever they stand."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What holds for one call of the program, whichever command it is of.
+
+    Attributes:
+        level: how much is said.
+        debug: whether tracebacks are shown.
+        failed: whether a run was left out because of a fault.
+    """
+
+    level: Verbosity = Verbosity.NORMAL
+    debug: bool = False
+    failed: bool = False
+
+
+def session() -> Session:
+    """Return what holds for this call; what is usual outside of a command."""
+    context = click.get_current_context(silent=True)
+    known = context.find_root().obj if context else None
+    return known if isinstance(known, Session) else Session()
+
+
+def current() -> Verbosity:
+    """Return what the person asked for; normal outside of a command."""
+    return session().level
+
+
+def note(text: str) -> None:
+    """Say on standard error what was done, unless nothing but errors is wanted."""
+    if current() > Verbosity.QUIET:
+        click.echo(printable(text), err=True)
+
+
+def detail(lines: Iterable[str]) -> None:
+    """Say on standard error how something was done, where that is wanted; the lines are not made otherwise."""
+    if current() >= Verbosity.VERBOSE:
+        for line in lines:
+            click.echo(printable(line), err=True)

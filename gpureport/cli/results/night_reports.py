@@ -1,0 +1,50 @@
+"""Reports of nights, for the pages of `gpureport nightly`."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
+from gpureport.cli.results import report_output
+from gpureport.cli.runs import analyses
+from gpureport.cli.runs.analysis_options import Asked
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpureport.nightly.history.night import Night
+    from gpureport.store import Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightReports:
+    """Renders reports: from what is at hand, else from the runs of the store."""
+
+    store: "Store"
+    whole: "Mapping[str, Night]"
+    asked: Asked
+    fresh: analyses.Analysed | None
+
+    def of(self, night: "Night") -> bytes | None:
+        """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
+        from gpureport.nightly.site.site import BACK  # noqa: PLC0415 - loads jinja2
+        from gpureport.report.formats.html import render  # noqa: PLC0415 - as above
+
+        whole = self.whole[night.page]
+        try:
+            with internal_errors(f"the report of {night.date}"):
+                runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
+                if runs is None:
+                    return None
+                return render(report_output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
+        except InternalError as error:
+            report_fault(error)
+            return None
+
+    def _analysed(self, wanted: list[str]) -> analyses.Analysed | None:
+        at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
+        if self.fresh is not None and at_hand.keys() >= {*wanted}:
+            return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))
+        kept = [entry for run_id in wanted if (entry := self.store.get(run_id)) is not None]
+        if len(kept) < len(wanted):
+            return None
+        return self.asked.analysed([self.store.read(entry) for entry in kept], fewest_runs=len(kept))

@@ -1,0 +1,140 @@
+"""Reports from the command line: built once, written to every place asked for."""
+
+import shlex
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport import __version__
+from gpureport.cli.messages.verbosity import note
+from gpureport.errors import RenderError
+
+if TYPE_CHECKING:
+    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.comparison.steps.sampled_run import SampledRun
+    from gpureport.comparison.verdicts.repetition_noise import Noise
+    from gpureport.findings import Check
+    from gpureport.report.model.content import Report
+    from gpureport.report.model.parts import Explanation
+
+_WIDEST = 120
+
+
+def command() -> str:
+    """Return the command as typed, without the files it writes; its sources and labels are not to be shown either."""
+    if "--anonymise" in sys.argv:
+        return f"gpureport {sys.argv[1]} … --anonymise"
+    arguments = iter(sys.argv[1:])
+    kept = []
+    for argument in arguments:
+        if argument in {"-o", "--output"}:
+            next(arguments, None)
+        elif not argument.startswith(("-o=", "--output=")):
+            kept.append(argument)
+    return shlex.join(["gpureport", *kept])
+
+
+def report(  # noqa: PLR0913 - what a report may be asked for
+    analysed: "Analysed",
+    title: str | None = None,
+    *,
+    grouped: str = "",
+    throughput: str | None = None,
+    checks: "Sequence[Check]" = (),
+    said: str | None = None,
+) -> "Report":
+    """Return the content of the report of some runs; `report.build` says what each argument means.
+
+    `said` is the command that is printed, the one as typed when None.
+    """
+    from gpureport.report import build  # noqa: PLC0415 - loads numpy
+
+    return build(
+        analysed.runs,
+        title=title,
+        command=command() if said is None else said,
+        gpu_hour_price=None,
+        version=__version__,
+        rules=analysed.rules,
+        kinds=analysed.kinds,
+        grouped=grouped,
+        throughput=throughput,
+        checks=checks,
+    )
+
+
+def terminal(content: "Report", *, full: bool = False) -> None:
+    """Print the report for people: as wide as the terminal, plain when piped."""
+    from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
+
+    width, colour = _page()
+    click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
+
+
+def comparison(analysed: "Analysed", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
+    """Print a comparison for people, as `terminal` prints a report."""
+    from gpureport.report.formats.text import comparison_text  # noqa: PLC0415 - loads the report
+    from gpureport.report.sections.comparison import comparison_view  # noqa: PLC0415 - loads the report
+
+    width, colour = _page()
+    view = comparison_view.build(analysed.runs, measured, noise)
+    click.echo(comparison_text.render(view, width=width, colour=colour), nl=False)
+
+
+def explanation(content: "Explanation") -> None:
+    """Print an explanation for people."""
+    from gpureport.report.explain import explanation_text  # noqa: PLC0415 - loads the report
+
+    width, colour = _page()
+    click.echo(explanation_text.render(content, width=width, colour=colour), nl=False)
+
+
+def _page() -> tuple[int, bool]:
+    """Return how wide standard output is, and whether it takes colour."""
+    width = min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+    return width, sys.stdout.isatty() and not _no_colour()
+
+
+def _no_colour() -> bool:
+    from os import environ  # noqa: PLC0415 - only here
+
+    return bool(environ.get("NO_COLOR"))
+
+
+def check(
+    paths: Sequence[Path],
+    sources: Sequence[str | Path] = (),
+    templates: Path | None = None,
+    detail: int | None = None,
+) -> None:
+    """Refuse files of unknown kinds, any that is a source, and options that no file needs, before any work is done.
+
+    Raises:
+        RenderError: naming the file.
+    """
+    from gpureport.report.formats.output import check as check_one  # noqa: PLC0415 - loads the report
+    from gpureport.report.formats.output import check_detail, check_templates  # noqa: PLC0415 - as above
+
+    read = {Path(source).resolve() for source in sources}
+    for path in paths:
+        check_one(path)
+        if path.resolve() in read:
+            raise RenderError(str(path), "this is a source, not a place to write to", "choose another name")
+    if templates is not None:
+        check_templates(templates, paths)
+    if detail is not None:
+        check_detail(paths)
+
+
+def write(content: "Report", paths: Sequence[Path], templates: Path | None = None, detail: int | None = None) -> None:
+    """Write a report to every path, by its extension; say where on standard error."""
+    from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
+
+    for path in paths:
+        write_one(content, path, templates=templates, detail=detail)
+        if str(path) != "-":
+            note(f"wrote {path}")

@@ -1,0 +1,76 @@
+"""One job of a log that holds several, or each of them as a run of its own."""
+
+from typing import TYPE_CHECKING
+
+from gpureport.cli.messages.progress import shown
+from gpureport.errors import SettingsError, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpureport.analysis.results import Job
+    from gpureport.importers import CutReading, Reading, TrackedReading, Window
+    from gpureport.recording import Recording, Run
+
+EACH = 0
+"""What stands for every job."""
+
+
+def readings(
+    reading: "Reading | TrackedReading | CutReading", job: int
+) -> "Iterator[Reading | TrackedReading | CutReading]":
+    """Yield the jobs of a run that are wanted; the run itself where it cannot be read, which whoever reads it tells.
+
+    Raises:
+        SettingsError: when it has no such job.
+    """
+    from gpureport.importers import CutReading  # noqa: PLC0415 - loads pyarrow
+
+    try:
+        with shown(reading):
+            whole = reading.recording()
+    except SourceError:
+        yield reading
+        return
+    for window in _windows(whole, job):
+        yield CutReading(reading, window, whole)
+
+
+def recordings(recording: "Recording", job: int | None) -> "Iterator[Recording]":
+    """Yield the jobs of a run that are wanted, the run itself where none is asked for.
+
+    Raises:
+        SettingsError: when it has no such job.
+    """
+    from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
+
+    if job is None:
+        yield recording
+        return
+    for window in _windows(recording, job):
+        yield cut(recording, window)
+
+
+def _windows(recording: "Recording", job: int) -> "list[Window]":
+    """Return when the jobs are that are wanted."""
+    from gpureport.analysis.job.jobs import jobs_of  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.report.sections.head.jobs import job_list  # noqa: PLC0415 - as above
+
+    run = recording.run
+    found = jobs_of(recording)
+    if not found:
+        raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave --job out")
+    wanted = [each for each in found if job in {EACH, each.number}]
+    if not wanted:
+        count = "one job" if len(found) == 1 else f"{len(found)} jobs"
+        raise SettingsError("--job", f"{run.name} has no job {job}", f"it holds {count}: {job_list(run, found)}")
+    return [_window(run, each) for each in wanted]
+
+
+def _window(run: "Run", job: "Job") -> "Window":
+    """Return when a job is; the last sample of a log lies at its end, and belongs to it."""
+    from gpureport.importers import Window  # noqa: PLC0415 - loads pyarrow
+
+    start, end = job.interval.start - run.started, job.interval.end - run.started
+    last = job.interval.end == run.ended
+    return Window(start=f"{start / 1e6:.6f}s", end=f"{(end + last) / 1e6:.6f}s", job=job.number)

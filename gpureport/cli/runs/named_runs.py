@@ -1,0 +1,286 @@
+"""What a person names on the command line, as recordings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpureport.cli.messages import progress
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
+from gpureport.cli.messages.line_account import summary
+from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.verbosity import detail, note
+from gpureport.cli.runs import job_selection, skipped_sources
+from gpureport.errors import SettingsError, SourceError, StoreError
+
+if TYPE_CHECKING:
+    from gpureport.cli.options.shared_options import SourceOptions
+    from gpureport.importers import CutReading, Reading, TrackedReading
+    from gpureport.importers.protocol.tracker import Tracker
+    from gpureport.recording import Recording
+    from gpureport.store import Store
+
+
+def store(options: "SourceOptions") -> "Store":
+    """Return the store the options name, else the nearest one."""
+    from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
+
+    return Store(options.store) if options.store else Store.find(Path.cwd())
+
+
+def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
+    """Return every run the sources hold, or the part of each that is wanted, not yet read.
+
+    Raises:
+        SourceError: when a source is missing, or holds no log.
+    """
+    from gpureport.importers import CutReading, Reading, call_apart  # noqa: PLC0415 - loads pyarrow
+
+    found = list(_whole(sources, options))
+    if not options.name:
+        call_apart([each for each in found if isinstance(each, Reading)])
+    _one_name(options, len(found))
+    if options.training and len(found) > 1:
+        raise SettingsError("--training", f"one training log for {len(found)} runs", "name one source at a time")
+    window = options.window
+    parts: list[Reading | TrackedReading | CutReading] = [*found]
+    if window is not None:
+        parts = [CutReading(reading, window) for reading in found]
+    if options.job is not None:
+        parts = [part for reading in parts for part in job_selection.readings(reading, options.job)]
+        _one_name(options, len(parts))
+    return parts
+
+
+def _whole(sources: Sequence[str], options: "SourceOptions") -> "Iterator[Reading | TrackedReading]":
+    """Yield the runs of logs and of trackers."""
+    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+
+    if options.as_one_run:
+        yield from _logged(sources, options)
+        return
+    for source, own in options.each(sources):
+        tracking = None if own.source_kind or own.columns else tracker(source)
+        yield from _logged([source], own) if tracking is None else _tracked(tracking, source, own)
+
+
+def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]":
+    """Return the runs of logs."""
+    from gpureport.importers import Reading, find, together, training_logs, training_logs_in_folder  # noqa: PLC0415 - loads pyarrow
+
+    for source in sources:
+        skipped_sources.skipped(source, (*options.host, *options.training))
+    if options.as_one_run:
+        runs = [("", together(sources, options.host, options.kind))]
+    else:
+        runs = [(source, inputs) for source in sources for inputs in find(source, options.host, options.kind)]
+    named, one, strict = training_logs(options.training), options.as_one_run, options.strict
+    return [
+        Reading(
+            each,
+            options.placement(),
+            options.labels(),
+            strict=strict,
+            as_one_run=one,
+            training=named or training_logs_in_folder(source, each),
+        )
+        for source, each in runs
+    ]
+
+
+def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "list[TrackedReading]":
+    """Return the runs of a tracker's store that are meant; what keeps one from being read is an error when it is."""
+    from gpureport.importers import TrackedReading, joined  # noqa: PLC0415 - loads pyarrow
+
+    chosen = tracking.runs(source, options.selection())
+    readings = [
+        TrackedReading(
+            tracking.kind, run, options.placement(tracked=True), options.labels(), strict=options.strict, joined=joined
+        )
+        for run in chosen.runs
+    ]
+    skipped_sources.runs(source, chosen.left_out)
+    return readings
+
+
+def listed(sources: Sequence[str], options: "SourceOptions") -> list[str]:
+    """Return a line for each run that stores of trackers hold.
+
+    Raises:
+        SourceError: when a source is none, or cannot be read.
+    """
+    from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.formats.json.analysis_json import moment  # noqa: PLC0415 - as above
+
+    lines = []
+    for source in sources:
+        tracking = tracker(source)
+        if tracking is None:
+            raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
+        for run in tracking.listed(source, options.selection()):
+            started = "not recorded" if run.started is None else moment(run.started, "UTC")
+            points = "" if run.points is None else f"  {run.points} points"
+            lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {run.holds}".rstrip())
+    return lines
+
+
+def _one_name(options: "SourceOptions", runs: int) -> None:
+    if options.name and runs > 1:
+        raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
+
+
+def recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
+    """Return every run named: files and folders are read, anything else is looked up in the store.
+
+    Args:
+        sources: what a person named.
+        options: how it is read.
+        tolerant: whether a log of a folder that cannot be read is told on standard error and left out, where another
+            one of the folder can be read.
+
+    Raises:
+        SourceError: when a source cannot be read; `StoreError` when there is no such file or run.
+    """
+    read = _found(sources, options, tolerant=tolerant)
+    _one_name(options, len(read))
+    if not options.anonymise:
+        return read if options.name else _told_apart(read)
+    from gpureport.report.formats.anonymised import anonymised  # noqa: PLC0415 - loads pyarrow
+
+    return [anonymised(recording) for recording in read]
+
+
+def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:
+    """Return runs, those longer named that are called alike after their logs."""
+    from gpureport.importers import told_apart  # noqa: PLC0415 - loads pyarrow
+
+    runs = told_apart([recording.run for recording in found])
+    return [replace(recording, run=run) for recording, run in zip(found, runs, strict=True)]
+
+
+def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) -> list["Recording"]:
+    """Return every run named, read or from the store."""
+    if options.as_one_run:
+        return _read(sources, options)
+    found: list[Recording] = []
+    failures: list[InternalError] = []
+    for source, own in options.each(sources):
+        try:
+            if names_source(source, own):
+                _tell_path_from_run(source, own)
+                found += _read([source], own, tolerant=tolerant and not own.strict)
+            else:
+                found += job_selection.recordings(_stored(source, own), own.job)
+        except InternalError as error:
+            failures.append(error)
+            if not tolerant:
+                break
+    if failures and not (found and tolerant):
+        raise failures[0]
+    for failure in failures:
+        report_fault(failure)
+    return found
+
+
+def _tell_path_from_run(source: str, options: "SourceOptions") -> None:
+    """Say on standard error that a file or folder is read where a run of the store has the same name."""
+    if source == "-" or _looks_like_path(source) or not _exists(source):
+        return
+    try:
+        run = store(options).named(source).run
+    except StoreError:
+        return
+    kind = "folder" if Path(source).is_dir() else "file"
+    note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
+
+
+def absent(source: str) -> bool:
+    """Return whether a source is a file, a folder or a run that is not there."""
+    return source != "-" and not _exists(source) and not _names_tracker(source)
+
+
+def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
+    """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
+    found: list[Recording] = []
+    left_out_errors: list[SourceError | InternalError] = []
+    for reading in readings(sources, options):
+        one = _try_reading(reading)
+        if isinstance(one, SourceError | InternalError):
+            left_out_errors.append(one)
+        else:
+            found.append(one)
+        if left_out_errors and not tolerant:
+            break
+    if left_out_errors and not (found and tolerant):
+        raise next((each for each in left_out_errors if isinstance(each, InternalError)), left_out_errors[0])
+    for each in left_out_errors:
+        if isinstance(each, InternalError):
+            report_fault(each)
+        else:
+            click.echo(f"gpureport: left out: {printable(str(each))}", err=True)
+    return found
+
+
+def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | InternalError":
+    """Return a run, or why it cannot be read."""
+    try:
+        with internal_errors(reading.locator), progress.shown(reading):
+            recording = reading.recording()
+    except (SourceError, InternalError) as error:
+        return error
+    detail(summary(recording.run))
+    return recording
+
+
+def names_source(source: str, options: "SourceOptions | None" = None) -> bool:
+    """Return whether a word names a file, a folder or a tracker; what does not is looked up in the store.
+
+    Args:
+        source: the word.
+        options: name the store, where a run of it may be called as a path is that is not there.
+    """
+    if source == "-" or _exists(source) or _names_tracker(source):
+        return True
+    return _looks_like_path(source) and not (options and stored(source, options))
+
+
+def stored(name: str, options: "SourceOptions") -> bool:
+    """Return whether the store holds one run of a name."""
+    try:
+        return bool(store(options).named(name))
+    except StoreError:
+        return False
+
+
+def _exists(source: str) -> bool:
+    try:
+        return Path(source).exists()
+    except OSError:
+        # a name too long for a file can still be that of a run
+        return False
+
+
+def _names_tracker(source: str) -> bool:
+    from gpureport.importers import LOCATORS, names_run  # noqa: PLC0415 - loads pyarrow
+
+    return source.startswith(LOCATORS) or names_run(source)
+
+
+def _looks_like_path(source: str) -> bool:
+    return "/" in source or "\\" in source or Path(source).suffix.lower() in {".csv", ".log", ".txt", ".out"}
+
+
+def _stored(name: str, options: "SourceOptions") -> "Recording":
+    """Return a run of the store with what the options say about it."""
+    from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
+
+    place = store(options)
+    recording = place.read(place.named(name))
+    if options.placing:
+        raise SettingsError(
+            options.placing, f"{name} is stored and was placed when it was read", "ingest its log again"
+        )
+    labelled = replace(recording, run=options.labels().applied(recording.run))
+    return labelled if options.window is None else cut(labelled, options.window)

@@ -1,0 +1,139 @@
+"""Which runs make which step: by their labels, a param or tag, their kind of GPU or folder, or as a file says."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gpureport.cli.runs import named_runs, step_file
+from gpureport.errors import SettingsError
+
+if TYPE_CHECKING:
+    from gpureport.cli.options.shared_options import SourceOptions
+    from gpureport.recording import Recording, Run
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+_CHAIN = ("step", "folder")
+_WITHOUT_KEY = (*_CHAIN, "gpu")
+
+
+class By(click.ParamType[tuple[str, str]]):
+    """`step`, `folder`, `gpu`, `param:KEY` or `tag:KEY`."""
+
+    name = "step|folder|gpu|param:KEY|tag:KEY"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:  # noqa: ANN401 - click's signature
+        """Take what is read and its key apart."""
+        if isinstance(value, tuple):
+            return value
+        kind, _, key = str(value).partition(":")
+        if kind not in {"param", "tag"} if key else kind not in _WITHOUT_KEY:
+            self.fail(f"{value!r} is none of step, folder, gpu, param:KEY and tag:KEY", param, ctx)
+        return kind, key
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepOptions:
+    """What makes runs a step.
+
+    Attributes:
+        by: `step`, `folder`, `gpu`, `param` or `tag`, and the key of the latter two.
+        steps: file that says which runs make which step.
+    """
+
+    by: tuple[str, str]
+    steps: Path | None
+
+    @property
+    def label(self) -> str:
+        """What runs are told apart by, in words: `step`, `param 'batch_size'`."""
+        kind, key = self.by
+        return f"{kind} {key!r}" if key else kind
+
+    @property
+    def grouped(self) -> str:
+        """What makes runs groups beside each other; empty where they are steps of a chain."""
+        kind, key = self.by
+        return "" if kind in _CHAIN else key or kind
+
+
+def step_options(command: Command) -> Command:
+    """Add the options that say what makes a step; the command gets them as one `chain`."""
+
+    @wraps(command)
+    def wrapped(**given: Any) -> Any:  # noqa: ANN401 - click hands over whatever the options yield
+        return command(chain=StepOptions(by=given.pop("by"), steps=given.pop("steps")), **given)
+
+    by = click.option(
+        "--by", type=By(), metavar=By.name, default="step", help="What makes runs a step (default: their step label)."
+    )
+    steps = click.option(
+        "--steps",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="TOML file that says which runs make which step.",
+    )
+    added: Any = by(steps(wrapped))
+    return added  # type: ignore[no-any-return]  # click keeps the kind of what it decorates
+
+
+def recordings(
+    source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
+) -> "list[Recording]":
+    """Return the runs with their steps, from the command line or from a file; the rest as `sources` takes it.
+
+    Raises:
+        UsageError: when there is neither, or both.
+        SettingsError: when a run lacks the param or tag or lies in no folder that tells, or steps are named twice over.
+    """
+    if (chain.steps is None) == (not source):
+        msg = "name the runs, or a file of steps with --steps, and not both"
+        raise click.UsageError(msg, click.get_current_context())
+    if options.anonymise and chain.by == ("folder", ""):
+        raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
+    if chain.steps is None:
+        return _labelled(named_runs.recordings(source, options, tolerant=tolerant), chain.by)
+    if options.step:
+        raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
+    return [
+        replace(one, run=replace(one.run, step=step.label))
+        for step in step_file.read(chain.steps)
+        for one in named_runs.recordings(step.runs, options)
+    ]
+
+
+def _labelled(found: Sequence["Recording"], by: tuple[str, str]) -> list["Recording"]:
+    """Return the runs with what `--by` names as their step."""
+    kind, key = by
+    if kind == "step":
+        return list(found)
+    if kind == "folder":
+        return _in_folders(found)
+    return [replace(one, run=replace(one.run, step=f"{key or kind}={_value(one.run, kind, key)}")) for one in found]
+
+
+def _in_folders(found: Sequence["Recording"]) -> list["Recording"]:
+    """Return the runs with the folders of their logs as steps: the first below those that all logs share."""
+    from gpureport.comparison.steps.step_folders import step_folders  # noqa: PLC0415 - loads numpy
+
+    folders = step_folders([one.run for one in found])
+    for one, folder in zip(found, folders, strict=True):
+        if folder is None:
+            what = f"the log of run {one.run.name} lies in no folder beside those of others"
+            raise SettingsError("--by", what, "name a folder that holds one for each step")
+    return [replace(one, run=replace(one.run, step=folder)) for one, folder in zip(found, folders, strict=True)]
+
+
+def _value(run: "Run", kind: str, key: str) -> str:
+    if kind == "gpu":
+        return " and ".join(sorted({gpu.model or "a GPU without a name" for gpu in run.gpus})) or "no GPU"
+    given = dict(run.params if kind == "param" else run.tags)
+    if key not in given:
+        known = f"it has {', '.join(sorted(given))}" if given else f"give it with --{kind} {key}=VALUE when ingesting"
+        raise SettingsError("--by", f"run {run.name} has no {kind} {key!r}", known)
+    return given[key]

@@ -1,0 +1,155 @@
+"""What several steps together say: how work scales with GPUs, and what batch fits."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+
+from gpureport.analysis.job import precision_params
+from gpureport.comparison.across_runs.memory_fit import HEADROOM
+from gpureport.comparison.chain.step_groups import Group, Mean, gpu_count, groups
+from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.steps.batch_size import batch_size
+from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.verdicts.evidence import evidence
+from gpureport.recording import Device
+
+_ADVANCE = "Memory was taken in advance, so its peak says nothing about the batch."
+_FLAT = "Peak memory did not grow with the batch."
+_PRECISION = "The runs differ in precision, and so in what a sample takes of memory."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scaling:
+    """Work per GPU-second of a step against that of the step with the fewest GPUs.
+
+    Attributes:
+        base: label of the step with the fewest GPUs.
+        step: label of this one.
+        gpus: GPUs of a run of either.
+        efficiency: 1 where as many more GPUs do as much more work.
+        interval: its ends at a level of 0.95; None where nothing tells its scatter.
+    """
+
+    base: str
+    step: str
+    gpus: tuple[int, int]
+    efficiency: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSize:
+    """The largest batch that fits, by peak memory at several batch sizes.
+
+    Attributes:
+        sizes: batch sizes recorded, the smallest first.
+        peaks: highest memory of any GPU at each, in bytes.
+        fixed_bytes: memory that a batch of none would take.
+        bytes_each: memory that one more in the batch takes.
+        total_bytes: memory a job can get.
+        max_batch: largest batch that leaves HEADROOM; None where that cannot be told.
+        reason: why it cannot; empty where it can.
+    """
+
+    sizes: tuple[float, ...]
+    peaks: tuple[int, ...]
+    fixed_bytes: float
+    bytes_each: float
+    total_bytes: int
+    max_batch: int | None
+    reason: str
+
+
+def scaling(steps: Sequence[Step]) -> tuple[Scaling, ...]:
+    """Return how work per GPU-second holds up with more GPUs; nothing where work or the number of GPUs is not known."""
+    counted = [(count, step) for step in steps if (count := gpu_count(step)) and step.work_unit]
+    if len({count for count, _ in counted}) < 2:  # noqa: PLR2004 - one number of GPUs scales nowhere
+        return ()
+    fewest, base = min(counted, key=lambda each: each[0])
+    return tuple(
+        found
+        for count, step in counted
+        if count > fewest and (found := _scaled(base, step, (fewest, count))) is not None
+    )
+
+
+def _scaled(base: Step, step: Step, gpus: tuple[int, int]) -> Scaling | None:
+    """Return the ratio of GPU-seconds for the same work, the other way round."""
+    found = evidence(base, step, BY_METRIC[PER_WORK])
+    if not found.before or not found.after:
+        return None
+    interval = None
+    if found.contrast is not None:
+        low, high = found.contrast.interval(LEVEL)
+        interval = (found.before / (found.before + high), found.before / max(found.before + low, 1e-12))
+    known = interval if interval and all(map(isfinite, interval)) else None
+    return Scaling(base=base.label, step=step.label, gpus=gpus, efficiency=found.before / found.after, interval=known)
+
+
+def largest_batch(steps: Sequence[Step]) -> BatchSize | None:
+    """Return the largest batch that fits; None unless params name two batch sizes on as many GPUs of one memory."""
+    peaks: dict[float, int] = {}
+    totals: set[int | None] = set()
+    for size, peak, gpus in _recorded(steps):
+        peaks[size] = max(peak, peaks.get(size, 0))
+        totals |= {_available(gpu) for gpu in gpus}
+    (total,) = totals if len(totals) == 1 else (None,)
+    # a batch is one of all GPUs together: more of them take less of it each
+    if len(peaks) < 2 or total is None or len({gpu_count(step) for step in steps}) > 1:  # noqa: PLR2004 - a line takes two points
+        return None
+    each, fixed = _line(peaks)
+    reason = _doubtful(steps, float(each))
+    free = total * (1 - Fraction(str(HEADROOM.value)))
+    return BatchSize(
+        sizes=tuple(sorted(peaks)),
+        peaks=tuple(peaks[size] for size in sorted(peaks)),
+        fixed_bytes=float(fixed),
+        bytes_each=float(each),
+        total_bytes=total,
+        max_batch=None if reason else int((free - fixed) // each),
+        reason=reason,
+    )
+
+
+def _line(points: Mapping[float, int]) -> tuple[Fraction, Fraction]:
+    """Return slope and intercept of the line of least squares.
+
+    Exact: whether one more fits must not hang on the last digit of a float, which differs between processors.
+    """
+    places = {Fraction(place): value for place, value in points.items()}
+    middle, mean = Fraction(sum(places)) / len(places), Fraction(sum(places.values()), len(places))
+    rise = sum(((place - middle) * value for place, value in places.items()), Fraction())
+    slope = rise / sum(((place - middle) * (place - middle) for place in places), Fraction())
+    return slope, mean - slope * middle
+
+
+def _recorded(steps: Sequence[Step]) -> Iterator[tuple[float, int, tuple[Device, ...]]]:
+    """Yield batch size, peak memory and GPUs of every run that has them."""
+    for step in steps:
+        for analysis in step.analyses:
+            size = batch_size(analysis.run)
+            held = [device.memory_peak_bytes for device in analysis.statistics if device.memory_peak_bytes]
+            if size is not None and isfinite(size) and held:
+                yield size, max(held), analysis.run.gpus
+
+
+def _available(gpu: Device) -> int | None:
+    if gpu.memory_total_bytes is None:
+        return None
+    return gpu.memory_total_bytes - (gpu.memory_reserved_bytes or 0)
+
+
+def _doubtful(steps: Sequence[Step], bytes_each: float) -> str:
+    """Return why peak memory does not tell what a batch takes; empty where it does."""
+    if any(run.preallocated for step in steps for run in step.runs):
+        return _ADVANCE
+    told = {precision_params.said(analysis.run.params_and_tags) for step in steps for analysis in step.analyses}
+    if len({precision and precision[1] for precision in told}) > 1:
+        return _PRECISION
+    return _FLAT if bytes_each <= 0 else ""
+
+
+__all__ = ["HEADROOM", "BatchSize", "Group", "Mean", "Scaling", "groups", "largest_batch", "scaling"]

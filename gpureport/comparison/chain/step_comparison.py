@@ -1,0 +1,114 @@
+"""Every step against the one before it and against the first, figure by figure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.steps.batch_size import in_samples
+from gpureport.comparison.steps.compared_figures import FIGURES, UTILISATION
+from gpureport.comparison.steps.remaining_loss import remaining
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, steps_of
+from gpureport.comparison.verdicts.comparability import comparability, same_runs
+from gpureport.comparison.verdicts.evidence import evidence
+from gpureport.comparison.verdicts.figure_evidence import Evidence
+from gpureport.comparison.verdicts.judging import Judgement, Trial, holm, judged, needed, obstacle
+from gpureport.comparison.verdicts.repetition_noise import Noise
+
+UNSEEN = 3.0
+"""Of gaps that come at random none is seen in three times their distance in one case of twenty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    """One figure of two steps: what they hold, and what must be said of it whatever they hold."""
+
+    base: Step
+    step: Step
+    evidence: Evidence
+    obstacle: Judgement | None
+
+    @property
+    def testable(self) -> bool:
+        """Whether an interval of it can be held against zero."""
+        return self.obstacle is None and self.evidence.contrast is not None
+
+
+def compare(runs: Sequence[SampledRun], noise: Noise | None = None) -> Comparison:
+    """Return runs as steps in the order given, each against the one before it and against the first.
+
+    Args:
+        runs: in the order of their steps; those of one label are repetitions of it.
+        noise: what repetitions in a store differ by, where that was measured.
+    """
+    steps = tuple(steps_of(in_samples(runs)))
+    entries = [entry for base, step in _sides(steps) for entry in _entries(base, step)]
+    primary = PER_WORK if _one_work(steps) else UTILISATION
+    tested = [entry for entry in entries if entry.testable and entry.evidence.figure.metric == primary]
+    levels = {
+        id(entry): Trial(level=level, family=len(tested), noise=noise)
+        for entry, level in zip(tested, holm([entry.evidence for entry in tested]), strict=True)
+    }
+    plain = Trial(noise=noise)
+    deltas = (_delta(entry, levels.get(id(entry), plain), primary) for entry in entries)
+    last = steps[-1]
+    return Comparison(
+        steps=steps,
+        deltas=tuple(deltas),
+        primary=primary,
+        tested=len(tested),
+        remaining=remaining(last.label, last.analyses),
+    )
+
+
+def _sides(steps: Sequence[Step]) -> Iterator[tuple[Step, Step]]:
+    """Yield neighbours, then every step after the second against the first."""
+    yield from pairwise(steps)
+    yield from ((steps[0], step) for step in steps[2:])
+
+
+def _entries(base: Step, step: Step) -> Iterator[_Entry]:
+    checks, same = comparability(base, step), same_runs(base, step)
+    for figure in FIGURES:
+        found = evidence(base, step, figure)
+        barred = (
+            None
+            if found.whole.difference is None and found.contrast is None
+            else obstacle(checks, figure.metric, same=same)
+        )
+        yield _Entry(base=base, step=step, evidence=found, obstacle=barred)
+
+
+def _one_work(steps: Sequence[Step]) -> bool:
+    units = {step.work_unit for step in steps}
+    return len(units) == 1 and None not in units
+
+
+def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
+    found, contrast = entry.evidence, entry.evidence.contrast
+    judgement = entry.obstacle or judged(found, trial)
+    return Delta(
+        metric=found.figure.metric,
+        unit=found.figure.unit,
+        device=None,
+        base=entry.base.label,
+        step=entry.step.label,
+        before=found.before,
+        after=found.after,
+        difference=found.difference,
+        interval=None if contrast is None else contrast.interval(LEVEL),
+        level=None if contrast is None else LEVEL,
+        basis=None if contrast is None else contrast.basis.value,
+        detectable_difference=None if contrast is None else contrast.detectable,
+        verdict=judgement.verdict,
+        reason=judgement.reason,
+        general_reason=found.general if judgement.reason == found.reason else "",
+        window="steady" if found.steady else "whole",
+        whole=found.whole,
+        primary=found.figure.metric == primary,
+        runs=(len(entry.base.runs), len(entry.step.runs)),
+        needed=needed(found),
+        unseen_gap_seconds=None if found.unseen is None else found.unseen / UNSEEN,
+    )

@@ -1,0 +1,40 @@
+"""What a unit of work took in one step, with an interval of its own."""
+
+from dataclasses import replace
+from math import exp, fsum, isfinite, log, log1p, sqrt
+
+from gpureport.comparison.chain.step_groups import Mean
+from gpureport.comparison.statistics import quantiles
+from gpureport.comparison.statistics.contrasts import LEVEL
+from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.comparison.steps.step_figures import PER_WORK
+from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.verdicts.evidence import evidence
+from gpureport.comparison.verdicts.figure_evidence import Evidence
+
+
+def per_work_mean(step: Step) -> Mean | None:
+    """Return the GPU-seconds of a batch of work, a mean of logarithms over runs; None where they are not known."""
+    own = evidence(step, step, BY_METRIC[PER_WORK])
+    if not own.before:
+        return None
+    values = own.figures[0]
+    if len(values) > 1:
+        return replace(_over_runs([log(value) for value in values]), settled=own.steady)
+    return replace(_within(own, own.before), settled=own.steady)
+
+
+def _over_runs(logs: list[float]) -> Mean:
+    mean = fsum(logs) / len(logs)
+    error = sqrt(fsum((value - mean) ** 2 for value in logs) / (len(logs) - 1) / len(logs))
+    half = quantiles.student((1 + LEVEL) / 2, len(logs) - 1) * error
+    return Mean(value=exp(mean), interval=(exp(mean - half), exp(min(mean + half, 700.0))), basis="replicates")
+
+
+def _within(own: Evidence, value: float) -> Mean:
+    """Return the figure of one run: set against itself, its interval is wider by the root of two."""
+    if own.contrast is None:
+        return Mean(value=value, interval=None, basis=None)
+    half = log1p(own.contrast.interval(LEVEL)[1] / value) / sqrt(2)
+    interval = (value * exp(-half), value * exp(min(half, 50.0))) if isfinite(half) else None
+    return Mean(value=value, interval=interval, basis=interval and own.contrast.basis.value)

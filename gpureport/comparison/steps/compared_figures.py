@@ -1,0 +1,71 @@
+"""Every figure that steps are compared by: which way is better, and how far runs of one and the same job lie apart."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE
+
+POINTS = 0.02
+"""Two points: what repeating a run commonly changes a share by; also the half-width that planning aims at."""
+
+SHARE = 0.03
+"""Three per cent: what repeating a run commonly changes any other figure by."""
+
+UTILISATION, IDLE, POWER = "gpu_utilization_ratio", "idle_ratio", "gpu_power_watts"
+SM_CLOCK, GRAPHICS_CLOCK, MEMORY = "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz", "gpu_memory_used_bytes"
+GPU_SECONDS, ENERGY = "gpu_seconds", "energy_joules"
+
+
+class Kind(StrEnum):
+    """How a figure comes about, which decides how sure it can be.
+
+    A mean over time scatters within a run. A peak and a total are one figure a run. Figures per unit of work are means
+    where training metrics tell how fast work went, else one figure a run; they are compared as ratios.
+    """
+
+    MEAN = "mean"
+    PEAK = "peak"
+    TOTAL = "total"
+    WORK = "work"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One figure.
+
+    Attributes:
+        metric: its name, as in `measures`.
+        unit: its base unit.
+        kind: how it comes about.
+        better: 1 where more is better, -1 where less is, 0 where neither is by itself.
+        finest: step in which logs write it down, in its base unit.
+    """
+
+    metric: str
+    unit: str
+    kind: Kind
+    better: int
+    finest: float = 0.0
+
+    def margin(self, before: float) -> float:
+        """Return how far two runs of one job commonly lie apart, in the figure's unit."""
+        return POINTS if self.metric in {UTILISATION, IDLE} else SHARE * abs(before)
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure(metric=WORK_RATE, unit="1/s", kind=Kind.WORK, better=1),
+    Figure(metric=PER_WORK, unit="s", kind=Kind.WORK, better=-1),
+    Figure(metric=COST_PER_WORK, unit="currency", kind=Kind.WORK, better=-1),
+    Figure(metric=GPU_SECONDS, unit="s", kind=Kind.TOTAL, better=-1),
+    Figure(metric=ENERGY_PER_WORK, unit="J", kind=Kind.WORK, better=-1),
+    Figure(metric=ENERGY, unit="J", kind=Kind.TOTAL, better=-1),
+    Figure(metric=IDLE, unit="1", kind=Kind.MEAN, better=-1, finest=0.01),
+    Figure(metric=UTILISATION, unit="1", kind=Kind.MEAN, better=1, finest=0.01),
+    Figure(metric=POWER, unit="W", kind=Kind.MEAN, better=0, finest=0.01),
+    Figure(metric=SM_CLOCK, unit="Hz", kind=Kind.MEAN, better=0, finest=1e6),
+    Figure(metric=GRAPHICS_CLOCK, unit="Hz", kind=Kind.MEAN, better=0, finest=1e6),
+    Figure(metric=MEMORY, unit="By", kind=Kind.PEAK, better=0, finest=2.0**20),
+)
+"""Every figure, in the order shown."""
+
+BY_METRIC = {figure.metric: figure for figure in FIGURES}

@@ -1,0 +1,178 @@
+"""One run as a comparison takes it: its analysis, its series on bins, and how fast it worked."""
+
+from dataclasses import dataclass, field
+from math import fsum
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.analysis.detectors.memory.memory import Memory
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import Cells, cells_of, without
+from gpureport.columns import FloatArray
+from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
+from gpureport.comparison.steps.final_metrics import TrainingFigure, training_figures
+from gpureport.comparison.steps.run_series import RunSeries, run_series
+from gpureport.comparison.steps.throughput import Throughput, throughput
+from gpureport.recording import Device, Recording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_CELSIUS = "gpu_temperature_celsius"
+_FIRST_ROWS = 30
+"""Rows among which the first with a temperature is looked for."""
+
+THINNED = 1.25
+"""Ratio of two sampling intervals from which the finer run is thinned to the coarser."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledRun:
+    """A run of a step.
+
+    Attributes:
+        analysis: what was found out about it.
+        series: its series on bins; None without samples of a GPU.
+        throughput: how fast it worked; None where its training metrics do not tell.
+        training: what it learned, at its end.
+        start_celsius: temperature of its GPUs at the first samples, a mean over them; None when not recorded.
+        preallocated: whether a framework took memory of one of its GPUs in advance; None where that cannot be told.
+        gpu_hour_price: what an hour of one of its GPUs costs, in the currency of all runs; None where not known.
+    """
+
+    analysis: Analysis
+    series: RunSeries | None = None
+    throughput: Throughput | None = None
+    training: tuple[TrainingFigure, ...] = ()
+    start_celsius: float | None = None
+    preallocated: bool | None = None
+    gpu_hour_price: float | None = None
+    _estimates: dict[tuple[str, float], MeanEstimate] = field(default_factory=dict, repr=False, compare=False)
+    _thinned: dict[float, RunSeries] = field(default_factory=dict, repr=False, compare=False)
+
+    def at(self, interval: float) -> RunSeries | None:
+        """Return its series as a log would hold them that was sampled at an interval, where that is coarser."""
+        if self.series is None or interval <= THINNED * max(self.series.interval, self.series.width):
+            return self.series
+        if interval not in self._thinned:
+            self._thinned[interval] = self.series.thinned(interval)
+        return self._thinned[interval]
+
+    @property
+    def work_unit(self) -> str | None:
+        """The unit its work is counted in, as said, else as its training metrics tell; None when neither."""
+        work = self.analysis.run.work
+        return work.unit if work else self.throughput.unit if self.throughput else None
+
+    @property
+    def rates(self) -> FloatArray | None:
+        """Work done a second in each bin once it had settled; None unless training metrics tell of its unit."""
+        if self.throughput is None or self.throughput.unit != self.work_unit:
+            return None
+        rates = self.throughput.rates if self.series is None else self.throughput.within(self.series.settled)
+        known = rates[~np.isnan(rates)]
+        return known if len(known) else None
+
+    @property
+    def rate(self) -> float | None:
+        """Mean work done a second once it had settled."""
+        rates = self.rates
+        return None if rates is None else float(rates.mean())
+
+    @property
+    def rate_seconds(self) -> float:
+        """Time that `rates` cover."""
+        return 0.0 if self.rates is None or self.throughput is None else len(self.rates) * self.throughput.width
+
+    @property
+    def recorded_rate_seconds(self) -> float:
+        """Time that training metrics tell of, before anything is left out."""
+        known = 0 if self.throughput is None else int((~np.isnan(self.throughput.rates)).sum())
+        return known * self.throughput.width if self.throughput else 0.0
+
+    def recorded_seconds(self, metric: str, interval: float) -> float:
+        """Return the time that holds values of a metric, before anything is left out."""
+        series = self.at(interval)
+        return series.recorded_seconds(metric) if series else 0.0
+
+    def steady_seconds(self, metric: str, interval: float) -> float:
+        """Return the time that holds values of a metric once it had settled."""
+        series = self.at(interval)
+        return series.settled_seconds(metric) if series else 0.0
+
+    def steady_mean(self, metric: str, interval: float) -> float:
+        """Return the mean of a metric once it had settled; NaN without any value."""
+        series = self.at(interval)
+        values = series.settled_values(metric)[0] if series else np.zeros(0)
+        return float(values.mean()) if len(values) else float("nan")
+
+    def estimate(self, metric: str, interval: float, finest: float) -> MeanEstimate:
+        """Return the mean of a metric once the run had settled, and how sure it is; made once."""
+        key = metric, interval
+        if key not in self._estimates:
+            series = self.at(interval)
+            if series is None:
+                msg = f"run {self.analysis.run.name} has no series"
+                raise ValueError(msg)
+            self._estimates[key] = mean_estimate(*series.settled_values(metric), finest)
+        return self._estimates[key]
+
+
+def sampled_run(
+    recording: Recording, analysis: Analysis, key: str | None = None, gpu_hour_price: float | None = None
+) -> SampledRun:
+    """Return a run as a comparison takes it.
+
+    Args:
+        recording: the run and its series.
+        analysis: what was found out about it.
+        key: training metric that counts its work, whatever its name.
+        gpu_hour_price: what an hour of one of its GPUs costs; None where the analysis says it, or nobody does.
+    """
+    cells = [one for gpu in analysis.run.gpus if not gpu.mixed and len(one := _of_jobs(recording, analysis, gpu))]
+    return SampledRun(
+        analysis=analysis,
+        series=run_series(cells, analysis),
+        throughput=throughput(recording.training, key),
+        training=training_figures(recording.training),
+        start_celsius=_start_celsius(cells),
+        preallocated=_preallocated(cells),
+        gpu_hour_price=_price(analysis) if gpu_hour_price is None else gpu_hour_price,
+    )
+
+
+def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> Cells:
+    """Return the cells of a GPU without the time in which no job held it."""
+    cells, free = cells_of(recording, gpu), analysis.no_job.get(gpu.id, ())
+    return without(cells, intervals.spans(free)) if free else cells
+
+
+def _price(analysis: Analysis) -> float | None:
+    """Return the mean price of its GPUs; None where one has none."""
+    stated = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
+    amounts = [amount for amount in stated if amount is not None]
+    return sum(amounts) / len(amounts) if amounts and len(amounts) == len(stated) else None
+
+
+def _preallocated(cells: "Sequence[Cells]") -> bool | None:
+    """Return whether memory of any GPU was taken in advance, None where that cannot be told of one of them."""
+    rule = Memory()
+    found = {rule.preallocated(one) for one in cells}
+    return True if True in found else None if None in found or not found else False
+
+
+def _start_celsius(cells: "Sequence[Cells]") -> float | None:
+    first = []
+    for one in cells:
+        rows = one.series.slice(0, _FIRST_ROWS)
+        values = columns.floats(rows.column(_CELSIUS)) if _CELSIUS in rows.column_names else np.zeros(0)
+        first += [float(value) for value in values[~np.isnan(values)][:1]]
+    return fsum(first) / len(first) if first else None
+
+
+def coarsest(runs: "Sequence[SampledRun]") -> float:
+    """Return the longest sampling interval among runs."""
+    return max((run.series.interval for run in runs if run.series is not None), default=0.0)

@@ -1,0 +1,183 @@
+"""Optimization steps in the order given, and what is said of the difference between two of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.remaining_loss import Remaining
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import Measure, measures
+
+
+class Verdict(StrEnum):
+    """What may be said of a difference."""
+
+    BETTER = "better"
+    WORSE = "worse"
+    DIFFERS = "differs"
+    PAIR = "differs in this pair"
+    NOT_SHOWN = "no difference shown"
+    CANNOT_JUDGE = "cannot judge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Runs that share a step label; more than one are replicates of it."""
+
+    label: str
+    runs: tuple[SampledRun, ...]
+    measures: tuple[Measure, ...]
+
+    @property
+    def analyses(self) -> tuple[Analysis, ...]:
+        """What was found out about each of its runs."""
+        return tuple(run.analysis for run in self.runs)
+
+    def value(self, metric: str) -> float | None:
+        """Return one figure of the whole recordings, None when it was not recorded."""
+        return next((measure.value for measure in self.measures if measure.metric == metric), None)
+
+    @property
+    def work_unit(self) -> str | None:
+        """The unit its work is counted in, as said or as training metrics tell; None when neither, or runs differ."""
+        units = {run.work_unit for run in self.runs}
+        return units.pop() if len(units) == 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plain:
+    """One figure over whole recordings, start-up and end included.
+
+    Attributes:
+        before: in the earlier step; None where it was not recorded.
+        after: in the later step.
+        comparable: whether one can be taken from the other: not where they are for other units of work.
+    """
+
+    before: float | None
+    after: float | None
+    comparable: bool = True
+
+    @property
+    def difference(self) -> float | None:
+        """How far they are apart; None when either is missing, or one cannot be taken from the other."""
+        if self.before is None or self.after is None or not self.comparable:
+            return None
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What would narrow an interval to a half-width.
+
+    Attributes:
+        half_width: in the unit of the figure.
+        seconds: how long each run would have to be; None where the interval rests on repetitions.
+        runs: how many runs a side it would take; None where it rests on one, or a thousand would not do.
+    """
+
+    half_width: float
+    seconds: float | None
+    runs: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delta:
+    """One figure of a step against an earlier one.
+
+    Attributes:
+        metric: name of the figure.
+        unit: its base unit.
+        device: device id; None for all GPUs together.
+        base: label of the earlier step.
+        step: label of the later step.
+        before: value in the earlier step, a mean over its runs; None when not recorded.
+        after: value in the later step; None when not recorded.
+        difference: after - before; None when either is missing.
+        interval: lower and upper end of the difference; None where none can be told.
+        level: probability with which the interval holds it; None without one.
+        basis: `within-run` or `replicates`, what the interval was told from; None without one.
+        detectable_difference: size of a difference that such recordings show four times in five.
+        verdict: what may be said about the difference.
+        reason: why no more than that may be said; empty where nothing is held back.
+        window: `steady`, or `whole` where the values are of whole recordings.
+        whole: the same figure over whole recordings.
+        primary: whether it is the figure that the chain is judged by.
+        runs: how many runs stand on either side.
+        needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
+        unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
+            95 %; the interval does not allow for gaps that are rarer.
+        general_reason: the reason without the run it was said of; empty where it names none.
+    """
+
+    metric: str
+    unit: str
+    device: str | None
+    base: str
+    step: str
+    before: float | None
+    after: float | None
+    difference: float | None
+    interval: tuple[float, float] | None
+    level: float | None
+    basis: str | None
+    detectable_difference: float | None
+    verdict: Verdict
+    reason: str
+    window: str
+    whole: Plain
+    primary: bool
+    runs: tuple[int, int]
+    needed: Needed | None
+    unseen_gap_seconds: float | None
+    general_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Steps in order, and the differences between each and the one before, and the first.
+
+    Attributes:
+        steps: in order.
+        deltas: neighbours in order, then those after the second against the first.
+        primary: the figure that the chain is judged by.
+        tested: how many comparisons of it were made, which verdicts allow for.
+        remaining: what is still lost in the last step.
+    """
+
+    steps: tuple[Step, ...]
+    deltas: tuple[Delta, ...]
+    primary: str
+    tested: int
+    remaining: Remaining
+
+    def between(self, base: str, step: str) -> tuple[Delta, ...]:
+        """Return the differences of one step against an earlier one."""
+        return tuple(delta for delta in self.deltas if (delta.base, delta.step) == (base, step))
+
+    def judged(self, base: str, step: str) -> Delta | None:
+        """Return the difference of the primary figure between two steps, None where they were not set side by side."""
+        return next((delta for delta in self.between(base, step) if delta.primary), None)
+
+
+def steps_of(runs: Sequence[SampledRun]) -> Iterator[Step]:
+    """Yield one step a label; a run without a label is a step of its own, named after the run."""
+    groups: dict[tuple[str | None, int], list[SampledRun]] = {}
+    for position, run in enumerate(runs):
+        label = run.analysis.run.step
+        groups.setdefault((label, -1 if label is not None else position), []).append(run)
+    taken: set[str] = set()
+    for group in groups.values():
+        first = group[0].analysis.run
+        label = _unique(first.step or first.name, taken)
+        prices = [run.gpu_hour_price for run in group]
+        yield Step(label=label, runs=tuple(group), measures=measures([run.analysis for run in group], prices))
+
+
+def _unique(label: str, taken: set[str]) -> str:
+    """Return the label, numbered when another step already has it."""
+    candidates = (label if count == 1 else f"{label} ({count})" for count in range(1, len(taken) + 2))
+    name = next(candidate for candidate in candidates if candidate not in taken)
+    taken.add(name)
+    return name

@@ -1,0 +1,70 @@
+"""The noise of a store: what repetitions of one and the same step in it differ by."""
+
+from collections.abc import Sequence
+from math import log
+
+from gpureport.comparison.steps.compared_figures import FIGURES, IDLE, MEMORY, UTILISATION, Figure, Kind
+from gpureport.comparison.steps.sampled_run import SampledRun, coarsest
+from gpureport.comparison.steps.step_figures import measures
+from gpureport.comparison.steps.steps import Step, steps_of
+from gpureport.comparison.verdicts.evidence import STEADY_SECONDS
+from gpureport.comparison.verdicts.per_work import per_work
+from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise, pooled
+from gpureport.recording import Run
+
+SHARES = (UTILISATION, IDLE)
+"""Figures whose scatter is in points; that of others is in per cent."""
+
+
+def alike(run: Run) -> tuple[object, ...]:
+    """Return what runs must have in common to be repetitions of one step: label, params and GPUs."""
+    models = tuple((gpu.model, gpu.power_limit_watts) for gpu in run.gpus)
+    return run.step, tuple(sorted(run.params)), models
+
+
+def calibrated(runs: Sequence[SampledRun]) -> Noise:
+    """Return the scatter of repetitions, figure by figure; of those only those that two runs at least recorded.
+
+    Args:
+        runs: any runs; those of one step label, with equal params on equal GPUs, are repetitions.
+    """
+    groups: dict[tuple[object, ...], list[SampledRun]] = {}
+    for run in runs:
+        if run.analysis.run.step is not None:
+            groups.setdefault(alike(run.analysis.run), []).append(run)
+    repeated = [step for group in groups.values() for step in steps_of(group)]
+    found = (_noise(repeated, figure) for figure in FIGURES if figure.kind is not Kind.TOTAL)
+    return Noise(metrics=tuple(each for each in found if each is not None))
+
+
+def _noise(steps: Sequence[Step], figure: Figure) -> MetricNoise | None:
+    relative = figure.metric not in SHARES
+    groups = []
+    for step in steps:
+        if figure.kind is Kind.WORK and step.work_unit is None:
+            continue
+        values = [value for run in step.runs if (value := _value(run, figure, coarsest(step.runs))) is not None]
+        groups.append([log(value) for value in values if value > 0] if relative else values)
+    return pooled(figure.metric, groups, relative=relative)
+
+
+def _value(run: SampledRun, figure: Figure, interval: float) -> float | None:
+    """Return a figure of one run as a comparison would take it; None where it was not recorded, or for too short."""
+    if figure.kind is Kind.WORK:
+        return _per_work(run, figure.metric)
+    if figure.metric == MEMORY:
+        peaks = [device.memory_peak_bytes for device in run.analysis.statistics if device.memory_peak_bytes]
+        return float(max(peaks)) if peaks else None
+    if run.steady_seconds(figure.metric, interval) < STEADY_SECONDS:
+        return None
+    return run.steady_mean(figure.metric, interval)
+
+
+def _per_work(run: SampledRun, metric: str) -> float | None:
+    """Return a figure per unit of work: by training metrics where they tell of its unit, else of the whole run."""
+    if run.rates is not None:
+        return per_work(run, metric) if run.rate_seconds >= STEADY_SECONDS else None
+    if (run.analysis.run.ended - run.analysis.run.started) / 1e6 < STEADY_SECONDS:
+        return None
+    found = measures([run.analysis], [run.gpu_hour_price])
+    return next((each.value for each in found if each.metric == metric), None)

@@ -1,0 +1,287 @@
+"""Whether two steps were recorded so that their figures can be set against each other."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from gpureport.comparison.steps import recorded_setup
+from gpureport.comparison.steps.compared_figures import ENERGY, FIGURES, GRAPHICS_CLOCK, IDLE, MEMORY, POWER, SM_CLOCK
+from gpureport.comparison.steps.recorded_setup import Value
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    ENERGY_PER_WORK,
+    PER_WORK,
+    SHORTEST_SECONDS,
+    WORK_RATE,
+)
+from gpureport.comparison.steps.steps import Step
+
+SAMPLING = 1.25
+"""Ratio of two sampling intervals from which one log sees gaps that the other misses."""
+
+LENGTH = 2.0
+"""Ratio of two durations from which start-up and end weigh noticeably more in the shorter run."""
+
+COVERAGE = 0.9
+"""Share of the time that must have been sampled for a total to mean anything."""
+
+WARMER = 15.0
+"""Degrees Celsius between the first readings from which one run starts warmer than the other."""
+
+WARM_SECONDS = 600.0
+"""Length from which a recording is mostly of a GPU that has warmed up."""
+
+_NO_WINDOW = "unknown"
+_NO_ZONE = (
+    "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
+    "No figure depends on it."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparability:
+    """One property of the recordings that must agree for their figures to be set against each other.
+
+    Attributes:
+        base: label of the earlier step.
+        step: label of the later step.
+        check: name of the property.
+        unit: base unit of a number, empty for text.
+        before: its value in the earlier step; None when not recorded.
+        after: its value in the later step; None when not recorded.
+        comparable: whether it lets the steps be compared; None when that cannot be told.
+        note: what follows from it; empty when nothing does.
+        touches: figures that must not be compared where it is false.
+    """
+
+    base: str
+    step: str
+    check: str
+    unit: str
+    before: Value
+    after: Value
+    comparable: bool | None
+    note: str
+    touches: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Property:
+    """How one check reads a step, when two values agree, what to say when they do not, and which figures that bars."""
+
+    check: str
+    read: Callable[[Step], Value]
+    agree: Callable[[Value, Value], bool | None]
+    note: str
+    unit: str = ""
+    touches: tuple[str, ...] = ()
+
+
+def comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
+    """Return every check of two steps, those that agree included."""
+    return tuple(_checked(base, step, each) for each in _PROPERTIES)
+
+
+def _checked(base: Step, step: Step, each: _Property) -> Comparability:
+    before, after = each.read(base), each.read(step)
+    comparable = each.agree(before, after)
+    note = "" if comparable else each.note
+    if comparable is None:
+        note = f"Whether they agree cannot be told from what was recorded. If they do not: {each.note}"
+    if each.check == "start_temperature" and comparable is False:
+        # both have been at their working temperature for most of a longer recording
+        comparable = min(recorded_setup.shortest(base), recorded_setup.shortest(step)) >= WARM_SECONDS
+    if each.check == "timezone" and None in {before, after}:
+        note = each.note
+    if each.check == "duration" and base.work_unit is not None and base.work_unit == step.work_unit:
+        # the same work in less time is what a change is for, and figures per unit of work allow for it
+        comparable = True
+    return Comparability(
+        base=base.label,
+        step=step.label,
+        check=each.check,
+        unit=each.unit,
+        before=before,
+        after=after,
+        comparable=comparable,
+        note=note,
+        touches=each.touches,
+    )
+
+
+def barrier(checks: Sequence[Comparability], metric: str) -> str:
+    """Return why a figure must not be compared, by the first check that fails and bears on it; empty when none does."""
+    failed = (check.note for check in checks if check.comparable is False and metric in check.touches)
+    return next(failed, "")
+
+
+def same_runs(base: Step, step: Step) -> bool:
+    """Return whether the very same recordings stand on both sides."""
+    sides = [sorted(analysis.run.id for analysis in side.analyses) for side in (base, step)]
+    return sides[0] == sides[1]
+
+
+def _same(before: Value, after: Value) -> bool | None:
+    return None if before is None or after is None else before == after
+
+
+def _differ(before: Value, after: Value) -> bool | None:
+    return not set(str(before).split(", ")) & set(str(after).split(", "))
+
+
+def _same_power(before: Value, after: Value) -> bool | None:
+    """Tell whether the reading that figures rest on is the same; a window nobody knows tells nothing."""
+    if before is None or after is None:
+        return None
+    one, other = (str(value).partition(" and ")[0] for value in (before, after))
+    fields = {value.partition(" (")[0] for value in (one, other)}
+    return None if len(fields) == 1 and _NO_WINDOW in one + other else one == other
+
+
+def _work_given(before: Value, after: Value) -> bool | None:
+    return None if before is None and after is None else before == after
+
+
+def _within(ratio: float) -> Callable[[Value, Value], bool | None]:
+    """Return what tells whether two numbers are less than `ratio` times apart."""
+
+    def agree(before: Value, after: Value) -> bool | None:
+        if not isinstance(before, float) or not isinstance(after, float):
+            return None
+        return max(before, after) <= ratio * min(before, after)
+
+    return agree
+
+
+def _long_enough(before: Value, after: Value) -> bool | None:
+    return all(isinstance(value, float) and value >= SHORTEST_SECONDS for value in (before, after))
+
+
+def _covered(before: Value, after: Value) -> bool | None:
+    known = [value for value in (before, after) if isinstance(value, float)]
+    return False if any(value < COVERAGE for value in known) else True if len(known) == 2 else None  # noqa: PLR2004 - both
+
+
+def _known(before: Value, after: Value) -> bool | None:
+    """Tell whether both are known; where they are, times are UTC, so that other zones do not matter."""
+    return None if before is None or after is None else True
+
+
+def _started_alike(before: Value, after: Value) -> bool | None:
+    if not isinstance(before, float) or not isinstance(after, float):
+        return None
+    return abs(before - after) <= WARMER
+
+
+_ALL = tuple(figure.metric for figure in FIGURES)
+_CLOCKS = (SM_CLOCK, GRAPHICS_CLOCK)
+_POWERS = (POWER, ENERGY, ENERGY_PER_WORK)
+_WORKS = (WORK_RATE, PER_WORK, COST_PER_WORK, ENERGY_PER_WORK)
+
+_PROPERTIES = (
+    _Property(
+        check="observed_time",
+        read=recorded_setup.observed,
+        agree=_long_enough,
+        note="Less than a minute was recorded, which is too short to set figures against each other.",
+        unit="s",
+        touches=_ALL,
+    ),
+    _Property(
+        check="gpu_models",
+        read=recorded_setup.models,
+        agree=_same,
+        note="GPUs of other models differ in speed, power and memory, which hides what the change did; work done and "
+        "what it took can still be compared.",
+        touches=tuple(metric for metric in _ALL if metric not in _WORKS),
+    ),
+    _Property(
+        check="gpu_count",
+        read=recorded_setup.gpu_count,
+        agree=_same,
+        note="GPU-hours and energy count all GPUs, so they differ by the number of GPUs alone.",
+        touches=("gpu_seconds", ENERGY),
+    ),
+    _Property(
+        check="gpu_memory",
+        read=recorded_setup.memory_totals,
+        agree=_same,
+        note="GPUs with another amount of memory are filled to another level.",
+        touches=(MEMORY,),
+    ),
+    _Property(
+        check="source_kind",
+        read=recorded_setup.source_kinds,
+        agree=_same,
+        note="Recorders differ in what they count as memory in use, and trackers average what nvidia-smi reads at one "
+        "moment, which hides idle time.",
+        touches=(MEMORY, IDLE),
+    ),
+    _Property(
+        check="sampling_interval",
+        read=recorded_setup.interval,
+        agree=_within(SAMPLING),
+        note="The finer log sees pauses that the coarser one misses, so findings differ by that alone; figures are "
+        "made from the finer one thinned to the interval of the coarser.",
+        unit="s",
+    ),
+    _Property(
+        check="power_reading",
+        read=recorded_setup.power_reading,
+        agree=_same_power,
+        note="Power was not measured in the same way, so neither power nor energy should be compared.",
+        touches=_POWERS,
+    ),
+    _Property(
+        check="power_limit",
+        read=recorded_setup.power_limits,
+        agree=_same,
+        note="Another power limit changes power and clocks by itself.",
+        touches=(*_POWERS, *_CLOCKS),
+    ),
+    _Property(
+        check="driver",
+        read=recorded_setup.drivers,
+        agree=_same,
+        note="Another driver can change clocks, and what it counts as memory in use.",
+        touches=(*_CLOCKS, MEMORY),
+    ),
+    _Property(
+        check="duration",
+        read=recorded_setup.duration,
+        agree=_within(LENGTH),
+        note="Start-up and end weigh more in the shorter run, so figures of whole recordings differ in part by that.",
+        unit="s",
+        touches=("gpu_seconds", ENERGY),
+    ),
+    _Property(
+        check="coverage",
+        read=recorded_setup.coverage,
+        agree=_covered,
+        note="Too much of the time was not sampled for a total to mean anything.",
+        unit="1",
+        touches=(ENERGY,),
+    ),
+    _Property(
+        check="start_temperature",
+        read=recorded_setup.start_temperature,
+        agree=_started_alike,
+        note="A GPU that starts cooler runs at higher clocks and lower power until it is warm, which short recordings "
+        "consist of.",
+        unit="Cel",
+        touches=(POWER, *_CLOCKS),
+    ),
+    _Property(
+        check="work_unit",
+        read=recorded_setup.work_unit,
+        agree=_work_given,
+        note="Work is not counted in one unit on both sides, so GPU-hours and energy are not for the same work.",
+        touches=_WORKS,
+    ),
+    _Property(
+        check="different_runs",
+        read=recorded_setup.run_ids,
+        agree=_differ,
+        note="The same recording stands on both sides.",
+    ),
+    _Property(check="timezone", read=recorded_setup.timezone, agree=_known, note=_NO_ZONE),
+)

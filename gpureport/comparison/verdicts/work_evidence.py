@@ -1,0 +1,102 @@
+"""Figures per unit of work in two steps, compared as ratios."""
+
+from collections.abc import Callable, Sequence
+from math import exp, log
+
+from gpureport.comparison.statistics.contrasts import Contrast, between_runs
+from gpureport.comparison.steps.compared_figures import Figure
+from gpureport.comparison.steps.step_figures import COST_PER_WORK
+from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.verdicts import single_run_interval
+from gpureport.comparison.verdicts.figure_evidence import (
+    ABSENT,
+    NO_PRICE,
+    OTHER_WORK,
+    SINGLE_FIGURE,
+    ZERO,
+    Evidence,
+    average,
+    each_run,
+    told,
+    whole_of,
+)
+from gpureport.comparison.verdicts.per_work import per_work
+
+FINEST_RATIO = 0.003
+"""Step in which figures per unit of work are known at best: work and time are both read off points in time."""
+
+
+def of_work(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a figure per unit of work, compared as a ratio."""
+    runs = (*base.runs, *step.runs)
+    if None in {base.work_unit, step.work_unit}:
+        return told(base, step, figure, ABSENT)
+    if base.work_unit != step.work_unit:
+        return told(base, step, figure, OTHER_WORK)
+    if figure.metric == COST_PER_WORK and None in {run.gpu_hour_price for run in runs}:
+        return told(base, step, figure, NO_PRICE)
+    if all(run.rates is not None for run in runs):
+        return _by_rates(base, step, figure)
+    sides = [each_run(side, figure.metric) for side in (base, step)]
+    if None in sides[0] or None in sides[1]:
+        return told(base, step, figure, ABSENT)
+    known = [[value for value in side if value] for side in sides]
+    whole = [len(side) for side in known] == [len(side) for side in sides]
+    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, ZERO)
+
+
+def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
+    """Return a figure per unit of work once runs had settled, by how fast training metrics say that work went."""
+    runs = (*base.runs, *step.runs)
+    sides = [[per_work(run, figure.metric) for run in side.runs] for side in (base, step)]
+    known = [[value for value in side if value is not None and value > 0] for side in sides]
+    if [len(side) for side in known] != [len(side) for side in sides]:
+        return told(base, step, figure, ABSENT)
+    if len(runs) > 2:  # noqa: PLR2004 - one on each side
+        return _ratio(base, step, figure, known, steady=True)
+    found = single_run_interval.work(base.runs[0], step.runs[0], figure)
+    before, after = known[0][0], known[1][0]
+    return Evidence(
+        figure=figure,
+        before=before,
+        after=after,
+        steady=True,
+        contrast=found.contrast and _as_amounts(found.contrast, before),
+        reason=found.reason,
+        general=found.general,
+        whole=whole_of(base, step, figure),
+        seconds=min(run.rate_seconds for run in runs),
+        lone=found.contrast is None,
+    )
+
+
+def _ratio(base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[float]], *, steady: bool) -> Evidence:
+    """Return figures of runs compared by their logarithms; the values are geometric means."""
+    logs = [tuple(log(value) for value in side) for side in sides]
+    contrast = between_runs(logs[0], logs[1], FINEST_RATIO)
+    before, after = (exp(average(side)) for side in logs)
+    return Evidence(
+        figure=figure,
+        before=before,
+        after=after,
+        steady=steady,
+        contrast=contrast and _as_amounts(contrast, before),
+        reason="" if contrast else SINGLE_FIGURE,
+        whole=whole_of(base, step, figure),
+        figures=(tuple(sides[0]), tuple(sides[1])) if contrast else ((), ()),
+        lone=contrast is None,
+    )
+
+
+def _as_amounts(contrast: Contrast, before: float) -> Contrast:
+    """Return a difference of logarithms as a difference from what was before."""
+
+    def amount(difference: float) -> float:
+        return before * (exp(min(difference, 50.0)) - 1)
+
+    def interval(level: float) -> tuple[float, float]:
+        low, high = contrast.interval(level)
+        return amount(low), amount(high)
+
+    made: Callable[[float], tuple[float, float]] = interval
+    return Contrast(difference=amount(contrast.difference), basis=contrast.basis, interval=made, reach=contrast.reach)

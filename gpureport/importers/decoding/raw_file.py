@@ -1,0 +1,195 @@
+"""The bytes of a file as they were when reading began, hashed in the same read."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+
+from gpureport.errors import SourceError
+from gpureport.importers.count_text import counted
+
+BLOCK = 2**20
+"""Size of a block: it stays in the processor's cache while it is hashed and cleaned."""
+_SMALL = 128 * 1024
+"""Bytes that are hashed before another thread has woken up for them."""
+
+
+@dataclass(slots=True)
+class Account:
+    """What was met on the way from bytes to lines.
+
+    Attributes:
+        nul_bytes: NUL bytes that were skipped.
+        nul_runs: runs they lay in.
+        long_lines: lines that were shortened.
+        longest: length of the longest of them, in bytes.
+        damage: why a compressed log could be read in part only, empty when it could be read whole.
+        compression: what it is compressed with, empty when it is not.
+        encoding: encoding of its text.
+        marked: whether a byte order mark says so.
+        newlines: lines that ended, however they did.
+        pairs: those that ended with a carriage return and a newline.
+        returns: those that ended with a lone carriage return.
+        delimiter: what parts the cells of its last rows; empty where it is no table.
+        latin_1_lines: lines in Latin-1 among those in UTF-8.
+        joined_rows: rows on several lines, as a quoted cell holds newlines.
+        quoted: rows whose cells stood in quotes.
+        trailing: whether bytes of something else follow a compressed log.
+    """
+
+    nul_bytes: int = 0
+    nul_runs: int = 0
+    long_lines: int = 0
+    longest: int = 0
+    damage: str = ""
+    compression: str = ""
+    encoding: str = "utf-8"
+    marked: bool = False
+    newlines: int = 0
+    pairs: int = 0
+    returns: int = 0
+    delimiter: str = ","
+    latin_1_lines: int = 0
+    joined_rows: int = 0
+    quoted: int = 0
+    trailing: bool = False
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know, one sentence each."""
+        found = []
+        if self.damage:
+            found.append(f"The compressed log is {self.damage}: read up to there.")
+        if self.trailing:
+            found.append("The compressed log is followed by other bytes: they are ignored.")
+        if self.nul_bytes:
+            found.append(f"{counted(self.nul_bytes, 'NUL byte')} in {counted(self.nul_runs, 'run')} skipped.")
+        if self.latin_1_lines:
+            found.append(f"{counted(self.latin_1_lines, 'line')} in Latin-1, not UTF-8: read as Latin-1.")
+        if self.joined_rows:
+            found.append(
+                f"{counted(self.joined_rows, 'row')} on several lines, by newlines in quotes: each counted as one row."
+            )
+        if self.long_lines:
+            found.append(f"{counted(self.long_lines, 'line')} shortened, the longest of {self.longest:,} bytes.")
+        return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What tells whether a file was written to."""
+
+    inode: int
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> "FileState":
+        """Return the state of a file now."""
+        found = path.stat()
+        return cls(found.st_ino, found.st_size, found.st_mtime_ns)
+
+
+class RawFile:
+    """A file read up to the size it had at first, so that a log that grows meanwhile is one log.
+
+    Whatever is read for the first time is hashed. The hash can be asked for before the end: then the rest is read
+    for it at once, and again when it is parsed; `settle` makes sure that both saw the same.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Take a file; it is looked at when it is first read."""
+        self.path = path
+        self.account = Account()
+        self.watch: Callable[[int], None] | None = None
+        self._state: FileState | None = None
+        self._hasher = sha256()
+        self._hashing: Future[None] | None = None
+        self._hashed = 0
+        self._ended = False
+        self._again = False
+
+    def again(self) -> "RawFile":
+        """Return the file to be read once more on the side, as long as it is now."""
+        other = RawFile(self.path)
+        other._state = self._state
+        return other
+
+    @property
+    def size(self) -> int:
+        """Bytes it had when it was first looked at."""
+        self._state = self._state or FileState.of(self.path)
+        return self._state.size
+
+    def begins(self, length: int = 512) -> bytes:
+        """Return its first bytes."""
+        with self.path.open("rb") as file:
+            return file.read(min(length, self.size))
+
+    def blocks(self, size: int = BLOCK) -> Iterator[bytes]:
+        """Yield its bytes from the start."""
+        at = 0
+        with self.path.open("rb", buffering=0) as file:
+            while block := file.read(min(size, self.size - at)):
+                self._hash(block, at)
+                at += len(block)
+                if self.watch:
+                    self.watch(len(block))
+                yield block
+        self._ended = True
+
+    def _hash(self, block: bytes, at: int) -> None:
+        """Hash what of a block was not hashed before."""
+        known = self._hashed - at
+        self._again |= known > 0
+        if known < len(block):
+            self._wait()
+            fresh = memoryview(block)[max(known, 0) :]
+            if len(fresh) < _SMALL:
+                self._hasher.update(fresh)
+            else:
+                # aside, while the block is parsed; the interpreter is not held meanwhile
+                self._hashing = _hashers().submit(self._hasher.update, fresh)
+            self._hashed = at + len(block)
+
+    def _wait(self) -> None:
+        """Wait until the block before is hashed."""
+        if self._hashing is not None:
+            self._hashing.result()
+            self._hashing = None
+
+    def sha256(self) -> str:
+        """Return the hash of its bytes, after reading those that were not read yet."""
+        if not self._ended and self._hashed < self.size:
+            with self.path.open("rb", buffering=0) as file:
+                at = file.seek(self._hashed)
+                while block := file.read(min(BLOCK, self.size - at)):
+                    self._hash(block, at)
+                    at += len(block)
+        self._ended = True
+        self._wait()
+        return self._hasher.hexdigest()
+
+    @property
+    def hashed(self) -> int:
+        """Bytes the hash stands for."""
+        return self._hashed
+
+    def settle(self) -> None:
+        """Make sure that what was parsed is what was hashed, after parsing.
+
+        Raises:
+            SourceError: when bytes that were read twice were not the same.
+        """
+        if not self._again or FileState.of(self.path) == self._state:
+            return
+        now = RawFile(self.path)
+        now._state = self._state
+        if now.sha256() != self.sha256():
+            raise SourceError(str(self.path), "it changed while it was read", "copy it and read the copy")
+
+
+@cache
+def _hashers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(1, thread_name_prefix="sha256")

@@ -1,0 +1,225 @@
+"""Parsed rows to columns of the series, every line accounted for."""
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from json.encoder import encode_basestring_ascii as _quoted
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.delimited.row_sections import LineKind, OddLine, Parsed, Section
+from gpureport.importers.timebase.device_clock import Clock
+from gpureport.importers.timebase.placed_rows import Placed
+from gpureport.importers.values.cells import Decoded
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected
+from gpureport.recording import METRIC_TYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """One column of rows: numbers with where they are present, or codes into texts."""
+
+    data: npt.NDArray[Any]
+    valid: BoolArray
+    texts: list[str] | None = None
+
+    def taken(self, rows: BoolArray | IntArray) -> "Values":
+        """Return the values of some rows."""
+        if rows.dtype == np.bool_:
+            return Values(self.data[rows], self.valid[rows], self.texts)
+        valid = columns.everywhere(len(rows)) if self.valid.all() else self.valid.take(rows)
+        data = self.data[: len(rows)] if columns.alike(self.data) else self.data.take(rows)
+        return Values(data, valid, self.texts)
+
+    def arrow(self, name: str, rows: slice) -> "pa.Array[Any]":
+        """Return the values of some rows as the Arrow type of the column."""
+        if self.texts is not None:
+            return columns.categories(self.data[rows], self.texts, self.valid[rows])
+        return columns.array(self.data[rows], METRIC_TYPES[name], self.valid[rows])
+
+
+def values(decoded: Decoded, dtype: str) -> Values:
+    """Return a decoded column as values."""
+    if dtype == "str":
+        return _texts(decoded)
+    return Values(decoded.values(dtype), decoded.valid())
+
+
+def _texts(decoded: Decoded) -> Values:
+    """Return a column of texts, each text once: cells that differ in blanks or hold nothing may be equal."""
+    texts = [str(value) for value in decoded.distinct]
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    if len(places) == len(texts):
+        return Values(decoded.codes, decoded.valid(), texts)
+    table = np.array([places[text] for text in texts], dtype=decoded.codes.dtype)
+    return Values(table.take(decoded.codes), decoded.valid(), list(places))
+
+
+def columns_of(section: Section) -> dict[str, Values]:
+    """Return the columns of a section by their targets, the time stamp aside."""
+    return {
+        column.target: values(section.columns[position], column.dtype)
+        for position, column in enumerate(section.layout.columns)
+        if position != section.layout.stamp
+    }
+
+
+_SHOWN, _EXAMPLES = 60, 3
+"""Letters of a cell, and how many cells, that a note shows."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts what became of every line."""
+
+    lines: int = 0
+    rows: int = 0
+    headers: int = 0
+    noise: int = 0
+    events: int = 0
+    continued: int = 0
+    rejected: dict[str, list[int]] = field(default_factory=dict)
+    absent: Counter[tuple[str, str]] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
+    misaligned: Counter[tuple[int, int]] = field(default_factory=Counter)
+    _unnamed_cells: Counter[str] = field(default_factory=Counter)
+    _torn: "array[int]" = field(default_factory=lambda: array("q"))
+    _rejects: pa.BufferOutputStream = field(default_factory=pa.BufferOutputStream)
+    _stream: Any = None
+
+    def add(self, parsed: Parsed) -> None:
+        """Count the lines of one piece."""
+        self.take(parsed.lines, sum(len(section.times) for section in parsed.sections), 0, parsed.odd)
+        for line in parsed.odd:
+            if line.cells and parsed.layout is not None:
+                self.misaligned[len(parsed.layout.columns), line.cells] += 1
+        self._unnamed_cells.update(parsed.unnamed_cells)
+        if parsed.cut:
+            self.notes.append("The log has no newline at its end, so its last line may be cut.")
+
+    def take(self, lines: int, rows: int, continued: int, odd: Iterable[OddLine]) -> None:
+        """Count lines: those rows are counted for, those that say more of a row, and the others."""
+        self.lines += lines
+        self.rows += rows
+        self.continued += continued
+        told = list(odd)
+        kinds = Counter([line.kind for line in told])
+        self.headers += kinds[LineKind.HEADER]
+        self.noise += kinds[LineKind.NOISE]
+        self.events += kinds[LineKind.EVENT]
+        self._lose([line for line in told if line.kind is LineKind.REJECTED])
+        self._tear_off([line for line in told if line.kind is LineKind.TORN_OFF])
+
+    def _lose(self, lines: Sequence[OddLine]) -> None:
+        """Count and keep rejected lines."""
+        numbers: dict[str, list[int]] = {}
+        for line in lines:
+            numbers.setdefault(line.reason, []).append(line.number)
+        for reason, places in numbers.items():
+            self.reject(reason, len(places), min(places))
+        self._keep(lines)
+
+    def _tear_off(self, lines: Sequence[OddLine]) -> None:
+        """Keep the lines of which a part was left out, the other being a row: the part was a row as well."""
+        self._torn.extend(line.number for line in lines)
+        self._keep(lines)
+
+    def reject(self, reason: str, rows: int, line: int) -> None:
+        """Count rejected lines of one reason."""
+        entry = self.rejected.setdefault(reason, [0, line])
+        entry[0] += rows
+        entry[1] = min(entry[1], line)
+
+    def _keep(self, lines: Iterable[OddLine]) -> None:
+        """Keep rejected lines as they were, compressed."""
+        # a third of what json.dumps takes, which is most of what a line costs that is no row
+        entries = [
+            f'{{"line": {line.number}, "reason": {_quoted(line.reason)}, "text": {_quoted(line.text)}}}\n'
+            for line in lines
+        ]
+        if entries:
+            self._stream = self._stream or pa.CompressedOutputStream(self._rejects, "zstd")
+            self._stream.write("".join(entries).encode())
+
+    def drop(self, reason: str, numbers: IntArray) -> None:
+        """Count rows that were read but do not become part of the series."""
+        if len(numbers):
+            self.rows -= len(numbers)
+            self.reject(reason, len(numbers), int(numbers.min()))
+
+    def settle(self, section: Section, placed: Placed) -> None:
+        """Count the rows of a section that are left out for where they stand in the log, then keep the others."""
+        self.leave_out(section.numbers, placed)
+        self.keep(section, placed.devices >= 0)
+
+    def leave_out(self, numbers: IntArray, placed: Placed) -> None:
+        """Count the rows that are left out for where they stand in the log."""
+        for reason, rows in placed.left_out.items():
+            self.drop(reason, numbers[rows])
+
+    def keep(self, section: Section, rows: BoolArray) -> None:
+        """Count the cells without a value in the rows that are kept."""
+        for position, decoded in section.columns.items():
+            for reason, cells in decoded.absences(rows).items():
+                self.absent[section.layout.columns[position].source, reason] += cells
+
+    def rejects(self) -> bytes:
+        """Return the rejected lines as zstd-compressed JSON lines, empty when there are none."""
+        if self._stream is None:
+            return b""
+        self._stream.close()
+        return self._rejects.getvalue().to_pybytes()
+
+    def quality(self, clocks: list[Clock], notes: tuple[str, ...] = ()) -> Quality:
+        """Return the account, with what the clocks of the devices saw and what is noted of the order of the rows."""
+        gaps = tuple(gap for clock in clocks for gap in clock.gaps())
+        return Quality(
+            lines=self.lines,
+            rows_kept=self.rows,
+            rejected=tuple(Rejected(reason=r, rows=n, first_line=at) for r, (n, at) in sorted(self.rejected.items())),
+            headers=self.headers,
+            noise=self.noise,
+            events=self.events,
+            continued=self.continued,
+            absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(self.absent.items())),
+            gaps=gaps,
+            duplicates=sum(clock.duplicates for clock in clocks),
+            clock_steps=tuple(step for clock in clocks for step in clock.steps),
+            coverage_ratio=coverage(clocks, gaps),
+            notes=(*self.notes, *self._torn_line_notes(), *self._unnamed_cell_notes(), *notes),
+        )
+
+    def _unnamed_cell_notes(self) -> Iterator[str]:
+        """Yield what a reader must know of cells that no heading names."""
+        if self._unnamed_cells:
+            rows, texts = (
+                self._unnamed_cells.total(),
+                [text[:_SHOWN] for text, _ in self._unnamed_cells.most_common(_EXAMPLES)],
+            )
+            holds = f"{rows} rows hold" if rows > 1 else "1 row holds"
+            yield f"{holds} cells before the time stamp that have no heading ({'; '.join(texts)}): they are left out."
+
+    def _torn_line_notes(self) -> Iterator[str]:
+        """Yield what a reader must know of the lines of which a part was left out."""
+        if self._torn:
+            number, first = len(self._torn), min(self._torn)
+            torn = (
+                f"{number} torn lines (the first is line {first}) end"
+                if number > 1
+                else f"Line {first} is torn and ends"
+            )
+            yield f"{torn} in a whole row: the row is kept, what stands before it is left out."
+
+
+def coverage(clocks: list[Clock], gaps: tuple[LogGap, ...]) -> float | None:
+    """Return the share of the time from first to last sample, over all devices, in which each was sampled."""
+    spans = [(clock.first, clock.last) for clock in clocks if clock.first is not None and clock.last is not None]
+    whole = max((end for _, end in spans), default=0) - min((start for start, _ in spans), default=0)
+    sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
+    return sampled / (whole * len(spans)) if whole else None

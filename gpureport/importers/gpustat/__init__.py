@@ -1,5 +1,0 @@
-"""What `gpustat --json` writes, one document or many one below the other."""
-
-from gpureport.importers.gpustat.documents import Gpustat
-
-__all__ = ["Gpustat"]

@@ -1,0 +1,133 @@
+"""Reads CSV files of DCGM's fields that scripts write: one GPU a line, or one reading a line."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from gpureport.errors import SourceError
+from gpureport.importers.decoding.pieces import Piece
+from gpureport.importers.delimited.row_sections import LineKind
+from gpureport.importers.logs.dcgm import fields
+from gpureport.importers.logs.dcgm.readings import Values, take
+from gpureport.importers.logs.dcgm.tables import Table, table
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
+from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.numbered_lines import TextLine, text_lines
+from gpureport.importers.text.text_log import Chunk
+
+MOST = 5_000_000
+"""Readings of a table with one a line, which are held in memory until all of a moment are there."""
+_UNTOLD = (
+    "DCGM_FI_DEV_GPU_UTIL_RATIO counts in per cent in DCGM before 4.7 and as a ratio since: kept as it is in a table."
+)
+_Key = tuple[int | None, tuple[tuple[str, str], ...]]
+
+
+def header(lines: Sequence[str]) -> bool:
+    """Return whether a line is the header of a table of DCGM's fields; of one reading a line its rows tell."""
+    for place, line in enumerate(lines):
+        found = table(cells(line)) if "," in line else None
+        if found is not None and found.field is None:
+            return True
+        rows = [cells(row) for row in lines[place + 1 :]] if found is not None else []
+        if found is not None and any(
+            len(row) == len(found.header) and fields.field(row[found.field or 0]) for row in rows
+        ):
+            return True
+    return False
+
+
+class FieldCsvForm:
+    """Tables of DCGM's fields."""
+
+    name: ClassVar[str] = "CSV of DCGM fields"
+    averaged = False
+
+    def __init__(self) -> None:
+        """Start before any header."""
+        self.zone: str | None = None
+        self._table: Table | None = None
+        self._node: str | None = None
+        self._held: dict[_Key, tuple[int, Values]] = {}
+        self._readings = 0
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what a table holds; one with a reading a line at its end, in the order of time.
+
+        Raises:
+            SourceError: when it is too long to be held in memory, or of several machines.
+        """
+        gathering = Gathering()
+        for line in text_lines(log):
+            self._take(line, gathering)
+            if gathering.full:
+                yield from gathering.chunks()
+        yield from self._release(gathering)
+        yield from gathering.chunks()
+
+    def _take(self, line: TextLine, gathering: Gathering) -> None:
+        row = [] if line.fault else cells(line.text)
+        found = table(row) if row else None
+        if found is not None:
+            self._table = found
+            gathering.odd(line, LineKind.HEADER)
+        elif self._table is None:
+            gathering.reject(line, BEFORE_HEADER)
+        elif line.cut or len(row) != len(self._table.header):
+            gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
+        else:
+            self._row(line, row, self._table, gathering)
+
+    def _row(self, line: TextLine, row: Sequence[str], columns: Table, gathering: Gathering) -> None:
+        self._one_machine(row, columns)
+        moment = columns.moment(row)
+        if moment is not None and moment.utc:
+            self.zone = "UTC"
+        time = None if moment is None or moment.utc != (self.zone is not None) else moment.micros
+        said = columns.describes(row)
+        if columns.field is not None and columns.value is not None:
+            self._reading(line, (time, tuple(said.items())), _name(row[columns.field]), row[columns.value], gathering)
+            return
+        values: Values = dict(said)
+        for place, name in columns.fields:
+            if fields.field(name) or row[place]:
+                take(name, row[place], values, gathering)
+            if name == fields.EITHER:
+                gathering.note(_UNTOLD)
+        gathering.row(line.number, time, values)
+
+    def _reading(self, line: TextLine, key: _Key, name: str, cell: str, gathering: Gathering) -> None:
+        """Hold a reading until the others of its GPU and moment are there."""
+        if name == fields.EITHER:
+            gathering.note(_UNTOLD)
+        if key not in self._held:
+            self._held[key] = (line.number, dict(key[1]))
+        else:
+            gathering.go_on(1)
+        take(name, cell, self._held[key][1], gathering)
+        self._readings += 1
+        if self._readings > MOST:
+            what = f"more than {MOST:,} readings one a line, which are held in memory"
+            raise SourceError(self.name, what, "split it by time, or write one GPU a line")
+
+    def _release(self, gathering: Gathering) -> Iterator[Chunk]:
+        """Yield the rows that were made of readings."""
+        for (time, _), (line, values) in sorted(self._held.items(), key=lambda item: (item[0][0] or 0, item[1][0])):
+            gathering.row(line, time, values)
+            if gathering.full:
+                yield from gathering.chunks()
+        self._held.clear()
+
+    def _one_machine(self, row: Sequence[str], columns: Table) -> None:
+        if columns.node is None:
+            return
+        self._node = self._node or row[columns.node]
+        if row[columns.node] != self._node and not any(name == "uuid" for _, name in columns.texts):
+            what = f"GPUs of several machines ({self._node}, {row[columns.node]}, ...) in one table"
+            raise SourceError(self.name, what, "write one file a machine, and read them with --as-one-run")
+
+
+def _name(cell: str) -> str:
+    """Return the name of a field, by the symbol it has in the list where it is given by another one."""
+    known = fields.field(cell)
+    return cell if known is None or not cell.isdigit() else known.source

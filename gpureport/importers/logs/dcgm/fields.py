@@ -1,0 +1,167 @@
+"""DCGM's fields by every name they go by: what each is in the series, and the unit it counts in.
+
+The names of a field: its symbol before and since DCGM 4.5, its number, and the short tag `dcgmi dmon` heads its column
+with (NVIDIA/DCGM dcgmlib/dcgm_fields.h and dcgmlib/src/dcgm_fields.cpp).
+
+dcgm-exporter 4.9.0 renames the 23 fields of its default lists that DCGM 4.7 deprecates; eleven of them change their
+unit with the name: clocks from MHz to hertz, energy from mJ to J, utilisations from per cent to ratios, memory from MiB
+to bytes, and NVLink throughput from MB/s to bytes a second (release notes of dcgm-exporter 4.9.0; numbers 1600 to 1648
+in go-dcgm's base unit fields). So the name tells the unit, with these exceptions:
+
+- `DCGM_FI_DEV_GPU_UTIL_RATIO` is field 203 in per cent in DCGM 4.5 and 4.6, and field 1613 as a ratio since 4.7.
+- A relabelling that keeps the old names for old dashboards leaves the new units under them.
+
+`told` looks at the values where that can be so. Not read as metrics, and kept as they are: NVLink throughput, which is
+a number of lanes' counters in old exporters and MB/s in others (NVIDIA/dcgm-exporter#472), the violation times, of
+which DCGM's header says microseconds and the exporter's list nanoseconds, and PCIe throughput over NVML, a reading
+of 20 ms in KB.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpureport.importers.values.quantities import finite, in_base
+
+EITHER = "DCGM_FI_DEV_GPU_UTIL_RATIO"
+"""The name whose unit hangs on the version of DCGM."""
+MASK = "clock_events"
+"""Target of the mask of clock event reasons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field under one of its names: the metric it is, the unit it counts in, and the name."""
+
+    target: str
+    unit: str
+    source: str
+
+
+_TABLE = {
+    "gpu_sm_clock_hertz MHz": "DCGM_FI_DEV_SM_CLOCK 100 SMCLK",
+    "gpu_memory_clock_hertz MHz": "DCGM_FI_DEV_MEM_CLOCK 101 MMCLK",
+    "gpu_video_clock_hertz MHz": "DCGM_FI_DEV_VIDEO_CLOCK 102",
+    "gpu_sm_clock_max_hertz MHz": "DCGM_FI_DEV_MAX_SM_CLOCK 113 SMMAX",
+    "gpu_memory_clock_max_hertz MHz": "DCGM_FI_DEV_MAX_MEM_CLOCK 114 MMMAX",
+    "gpu_sm_clock_hertz Hz": "DCGM_FI_DEV_SM_CLOCK_HERTZ 1603",
+    "gpu_memory_clock_hertz Hz": "DCGM_FI_DEV_MEMORY_CLOCK_HERTZ 1604",
+    "gpu_video_clock_hertz Hz": "DCGM_FI_DEV_VIDEO_CLOCK_HERTZ 1605",
+    "gpu_sm_clock_max_hertz Hz": "DCGM_FI_DEV_SM_MAX_CLOCK_HERTZ 1608",
+    "gpu_memory_clock_max_hertz Hz": "DCGM_FI_DEV_MEMORY_MAX_CLOCK_HERTZ 1609",
+    "gpu_temperature_celsius C": "DCGM_FI_DEV_GPU_TEMP_CELSIUS DCGM_FI_DEV_GPU_TEMP 150 TMPTR",
+    "gpu_memory_temperature_celsius C": "DCGM_FI_DEV_MEMORY_TEMP_CELSIUS DCGM_FI_DEV_MEMORY_TEMP 140 MMTMP",
+    "gpu_temperature_margin_celsius C": "DCGM_FI_DEV_GPU_TEMP_MARGIN_CELSIUS 153 GTLIMIT",
+    "gpu_power_watts W": "DCGM_FI_DEV_BOARD_POWER_WATTS DCGM_FI_DEV_POWER_USAGE 155 POWER",
+    "gpu_power_instant_watts W": "DCGM_FI_DEV_BOARD_POWER_RAW_WATTS DCGM_FI_DEV_POWER_USAGE_INSTANT 157 POWINST",
+    "gpu_power_limit_requested_watts W": (
+        "DCGM_FI_DEV_BOARD_POWER_LIMIT_REQUESTED_WATTS DCGM_FI_DEV_POWER_MGMT_LIMIT 160 PMLMT"
+    ),
+    "gpu_power_limit_min_watts W": (
+        "DCGM_FI_DEV_BOARD_POWER_LIMIT_MIN_WATTS DCGM_FI_DEV_POWER_MGMT_LIMIT_MIN 161 PMMIN"
+    ),
+    "gpu_power_limit_max_watts W": (
+        "DCGM_FI_DEV_BOARD_POWER_LIMIT_MAX_WATTS DCGM_FI_DEV_POWER_MGMT_LIMIT_MAX 162 PMMAX"
+    ),
+    "gpu_power_limit_default_watts W": (
+        "DCGM_FI_DEV_BOARD_POWER_LIMIT_DEFAULT_WATTS DCGM_FI_DEV_POWER_MGMT_LIMIT_DEF 163 PMDEF"
+    ),
+    "gpu_power_limit_watts W": (
+        "DCGM_FI_DEV_BOARD_POWER_LIMIT_ENFORCED_WATTS DCGM_FI_DEV_ENFORCED_POWER_LIMIT 164 EPLMT"
+    ),
+    "gpu_energy_joules_total mJ": "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION 156 TOTEC",
+    "gpu_energy_joules_total J": "DCGM_FI_DEV_GPU_ENERGY_JOULES_TOTAL 1611",
+    "gpu_performance_state ": "DCGM_FI_DEV_GPU_PSTATE DCGM_FI_DEV_PSTATE 190 PSTAT",
+    "gpu_fan_ratio %": "DCGM_FI_DEV_FAN_SPEED 191 FANSP",
+    "gpu_fan_ratio 1": "DCGM_FI_DEV_FAN_SPEED_RATIO 1612",
+    "gpu_utilization_ratio %": "DCGM_FI_DEV_GPU_UTIL 203 GPUTL",
+    "gpu_memory_controller_ratio %": "DCGM_FI_DEV_MEM_COPY_UTIL 204 MCUTL",
+    "gpu_encoder_ratio %": "DCGM_FI_DEV_ENC_UTIL 206",
+    "gpu_decoder_ratio %": "DCGM_FI_DEV_DEC_UTIL 207",
+    "gpu_utilization_ratio 1": "DCGM_FI_DEV_GPU_UTIL_RATIO 1613",
+    "gpu_memory_controller_ratio 1": "DCGM_FI_DEV_MEMORY_UTIL_RATIO 1614",
+    "gpu_encoder_ratio 1": "DCGM_FI_DEV_ENC_UTIL_RATIO 1615",
+    "gpu_decoder_ratio 1": "DCGM_FI_DEV_DEC_UTIL_RATIO 1616",
+    "gpu_memory_total_bytes MiB": "DCGM_FI_DEV_FB_TOTAL 250 FBTTL",
+    "gpu_memory_free_bytes MiB": "DCGM_FI_DEV_FB_FREE 251 FBFRE",
+    "gpu_memory_used_bytes MiB": "DCGM_FI_DEV_FB_USED 252 FBUSD",
+    "gpu_memory_reserved_bytes MiB": "DCGM_FI_DEV_FB_RESERVED 253",
+    "gpu_memory_total_bytes B": "DCGM_FI_DEV_FB_CAPACITY_BYTES 1625",
+    "gpu_memory_free_bytes B": "DCGM_FI_DEV_FB_FREE_BYTES 1626",
+    "gpu_memory_used_bytes B": "DCGM_FI_DEV_FB_USED_BYTES 1627",
+    "gpu_memory_reserved_bytes B": "DCGM_FI_DEV_FB_RESERVED_BYTES 1628",
+    "pcie_link_generation_max ": "DCGM_FI_DEV_PCIE_MAX_LINK_GEN 235 PCIMG",
+    "pcie_link_width_max ": "DCGM_FI_DEV_PCIE_MAX_LINK_WIDTH 236 PCIMW",
+    "pcie_link_generation ": "DCGM_FI_DEV_PCIE_LINK_GEN 237 PCILG",
+    "pcie_link_width ": "DCGM_FI_DEV_PCIE_LINK_WIDTH 238 PCILW",
+    "gpu_xid_code ": "DCGM_FI_DEV_XID_ERROR DCGM_FI_DEV_XID_ERRORS 230 XIDER",
+    "gpu_ecc_corrected_total ": "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL 310 ESVTL",
+    "gpu_ecc_uncorrected_total ": "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL 311 EDVTL",
+    "gpu_retired_pages_single_bit_total ": "DCGM_FI_DEV_RETIRED_SBE 390",
+    "gpu_retired_pages_double_bit_total ": "DCGM_FI_DEV_RETIRED_DBE 391",
+    "gpu_remapped_rows_uncorrectable_total ": "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS 393",
+    "gpu_remapped_rows_correctable_total ": "DCGM_FI_DEV_CORRECTABLE_REMAPPED_ROWS 394",
+    "gpu_graphics_engine_active_ratio 1": "DCGM_FI_PROF_GR_ENGINE_UTIL_RATIO DCGM_FI_PROF_GR_ENGINE_ACTIVE 1001 GRACT",
+    "gpu_sm_active_ratio 1": "DCGM_FI_PROF_SM_UTIL_RATIO DCGM_FI_PROF_SM_ACTIVE 1002 SMACT",
+    "gpu_sm_occupancy_ratio 1": "DCGM_FI_PROF_SM_OCCUPANCY_RATIO DCGM_FI_PROF_SM_OCCUPANCY 1003 SMOCC",
+    "gpu_tensor_active_ratio 1": "DCGM_FI_PROF_TENSOR_UTIL_RATIO DCGM_FI_PROF_PIPE_TENSOR_ACTIVE 1004 TENSO",
+    "gpu_dram_active_ratio 1": "DCGM_FI_PROF_DRAM_UTIL_RATIO DCGM_FI_PROF_DRAM_ACTIVE 1005 DRAMA",
+    "pcie_transmit_bytes_per_second B/s": "DCGM_FI_PROF_PCIE_TX_BYTES 1009 PCITX",
+    "pcie_receive_bytes_per_second B/s": "DCGM_FI_PROF_PCIE_RX_BYTES 1010 PCIRX",
+    "nvlink_transmit_bytes_per_second B/s": "DCGM_FI_PROF_NVLINK_TX_BYTES 1011 NVLTX",
+    "nvlink_receive_bytes_per_second B/s": "DCGM_FI_PROF_NVLINK_RX_BYTES 1012 NVLRX",
+    "clock_event_sw_power_cap_seconds_total ns": "DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_POWER_CAP_NS 1420",
+    "clock_event_sync_boost_seconds_total ns": "DCGM_FI_DEV_CLOCKS_EVENT_REASON_SYNC_BOOST_NS 1421",
+    "clock_event_sw_thermal_slowdown_seconds_total ns": "DCGM_FI_DEV_CLOCKS_EVENT_REASON_SW_THERM_SLOWDOWN_NS 1422",
+    "clock_event_hw_thermal_slowdown_seconds_total ns": "DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_THERM_SLOWDOWN_NS 1423",
+    "clock_event_hw_power_brake_slowdown_seconds_total ns": (
+        "DCGM_FI_DEV_CLOCKS_EVENT_REASON_HW_POWER_BRAKE_SLOWDOWN_NS 1424"
+    ),
+    f"{MASK} ": "DCGM_FI_DEV_CLOCKS_EVENT_REASONS DCGM_FI_DEV_CLOCK_THROTTLE_REASONS 112 DVCCTR",
+}
+"""Metric and unit, and the names of the field."""
+
+
+def _fields() -> Iterable[tuple[str, Field]]:
+    for what, names in _TABLE.items():
+        target, _, unit = what.partition(" ")
+        for name in names.split():
+            yield name, Field(target, unit, name)
+
+
+FIELDS: dict[str, Field] = dict(_fields())
+"""Fields by each of their names."""
+_NEWER_UNITS = {"%": "1", "MHz": "Hz", "MiB": "B"}
+"""Unit a field may count in under its old name after a relabelling, by the unit the name stands for."""
+_TOO_LARGE = {"MHz": 1e5, "MiB": 2.0**22}
+"""No clock is 100 GHz and no GPU has 4 TiB: such a number counts in the newer unit."""
+_BLANKS = ((2**63 - 1024, 2**63), (2**47, 2**47 + 16), (2**31 - 16, 2**31))
+"""What DCGM writes where it has no value: numbers from these on are blank, not found, not supported, not permitted
+(dcgm_structs.h, DCGM_INT64_BLANK, DCGM_FP64_BLANK, DCGM_INT32_BLANK). As floats those of 64 bits are 2**63."""
+
+
+def field(name: str) -> Field | None:
+    """Return the field of a name, with or without `DCGM_`; None for one that is no metric."""
+    return FIELDS.get(name) or FIELDS.get(f"DCGM_{name}")
+
+
+def blank(found: float) -> bool:
+    """Return whether a number stands for no value."""
+    return any(low <= found <= high for low, high in _BLANKS)
+
+
+def value(found: float, known: Field, unit: str) -> float | int | None:
+    """Return what a number says of a field in the base unit of its metric, None when it is no value of it."""
+    return None if blank(found) else in_base(found, unit, known.target)
+
+
+def told(known: Field, values: Iterable[float]) -> str | None:
+    """Return the unit a field counts in, told by its name and all its values; None when neither tells."""
+    numbers = [each for each in values if finite(each) is not None and not blank(each)]
+    most = max(numbers, default=0.0)
+    if known.source == EITHER:
+        return "%" if most > 1 else "1" if any(0 < each < 1 for each in numbers) else None
+    if known.unit == "%" and known.target != "gpu_fan_ratio":
+        return "1" if most <= 1 and any(0 < each < 1 for each in numbers) else "%"
+    if known.unit in _TOO_LARGE and most > _TOO_LARGE[known.unit]:
+        return _NEWER_UNITS[known.unit]
+    return known.unit

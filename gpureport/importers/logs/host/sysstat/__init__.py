@@ -1,0 +1,1 @@
+"""What sar, sadf, mpstat and pidstat write."""

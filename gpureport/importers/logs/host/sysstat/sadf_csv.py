@@ -1,0 +1,114 @@
+"""Reads what `sadf -d` prints: semicolons, a heading a table, and stamps in UTC unless asked for otherwise."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
+
+from gpureport.importers.decoding.pieces import Piece
+from gpureport.importers.delimited.row_sections import LineKind
+from gpureport.importers.logs.host.block import Blocks
+from gpureport.importers.logs.host.readings import Readings
+from gpureport.importers.logs.host.sysstat.sysstat_fields import Fields, MalformedError
+from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.protocol.reject_reasons import (
+    BEFORE_HEADER,
+    CUT_LAST_LINE,
+    MALFORMED,
+    OTHER_MACHINE,
+    WRONG_CELLS,
+)
+from gpureport.importers.text.text_log import Chunk
+from gpureport.importers.values.timestamps import Moment, stamp
+
+_HEADING = re.compile(r"#\s*hostname;interval;timestamp;(.+)")
+_KEYS = 3
+"""Cells before the values: machine, interval, stamp."""
+
+
+class SadfCsv:
+    """Tables of `sadf -d`."""
+
+    name: ClassVar[str] = "sadf -d"
+    averaged = False
+
+    def __init__(self, around: tuple[int, int] | None = None) -> None:
+        """Start; its stamps hold a date, so what it lies beside does not matter."""
+        del around
+        self.zone: str | None = None
+        self._readings = Readings()
+        self._blocks = Blocks(self._readings)
+        self._fields: Fields | None = None
+        self._untold: dict[str, None] = {}
+        self._machine: str | None = None
+        self._stated: bool | None = None
+        self._text = ""
+        self._stamp: Moment | None = None
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether any of the first lines is a heading of `sadf -d`."""
+        return any(_HEADING.match(line) for line in lines)
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what the log holds."""
+        for piece in log:
+            for number, line, cut in numbered(piece):
+                if line.strip():
+                    self._line(number, line, cut=cut)
+            yield self._readings.counted()
+        self._blocks.end()
+        self._readings.untold(self._untold)
+        yield self._readings.chunk()
+
+    def _line(self, number: int, line: str, *, cut: bool) -> None:
+        heading = _HEADING.match(line)
+        cells = line.split(";")
+        if cut and heading is None:
+            self._readings.lost(number, CUT_LAST_LINE, line)
+        elif heading is not None:
+            self._blocks.close()
+            # with -h, groups that recur are marked
+            self._fields = Fields.of([name.removesuffix("[...]") for name in heading[1].split(";")])
+            if not self._fields.known:
+                self._untold[self._fields.names[0]] = None
+            self._readings.lost(number, "", line, LineKind.HEADER)
+        elif len(cells) > _KEYS and cells[1] == "-1":
+            # a restart of the machine, or a comment
+            self._blocks.close()
+            self._readings.lost(number, "", line, LineKind.EVENT)
+        else:
+            self._row(number, line, cells)
+
+    def _row(self, number: int, line: str, cells: list[str]) -> None:
+        fields = self._fields
+        if fields is None:
+            self._readings.lost(number, BEFORE_HEADER, line)
+        elif not fields.known and len(cells) > _KEYS:
+            self._readings.more()
+        elif len(cells) != len(fields.names) + _KEYS:
+            self._readings.lost(number, WRONG_CELLS, line)
+        elif (self._machine or cells[0]) != cells[0]:
+            self._readings.lost(number, OTHER_MACHINE, line)
+        elif (at := self._at(cells[2])) is None:
+            self._readings.lost(number, f"{MALFORMED} timestamp", line)
+        else:
+            self._machine = cells[0]
+            self._take(fields, at, number, cells, line)
+
+    def _at(self, text: str) -> int | None:
+        """Return the time a stamp states, None where it is none or of another kind than those before."""
+        if text != self._text:
+            self._text, self._stamp = text, stamp(text)
+        if self._stamp is None:
+            return None
+        if self._stated is None:
+            self._stated, self.zone = self._stamp.utc, "UTC" if self._stamp.utc else None
+        return self._stamp.micros if self._stamp.utc == self._stated else None
+
+    def _take(self, fields: Fields, at: int, number: int, cells: list[str], line: str) -> None:
+        block = self._blocks.at(fields.names, at, number)
+        try:
+            fields.take(cells[_KEYS:], block)
+        except MalformedError as error:
+            block.lines -= 1
+            self._readings.lost(number, str(error), line)

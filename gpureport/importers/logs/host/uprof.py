@@ -1,0 +1,108 @@
+"""Reads the timechart of AMDuProf: power of the processors, with times of day below the time the profile started."""
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import ClassVar
+
+from gpureport.importers.decoding.pieces import Piece
+from gpureport.importers.delimited.row_sections import LineKind
+from gpureport.importers.logs.host.day_clock import DayClock, time_of_day
+from gpureport.importers.logs.host.figures import figure
+from gpureport.importers.logs.host.readings import Readings, Said
+from gpureport.importers.logs.host.text_lines import numbered
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
+from gpureport.importers.text.text_log import Chunk
+
+_TITLE = "AMDPROFILER"
+_STARTED = re.compile(r"Profile Start Time:,(\w{3}-\d{1,2}-\d{4})_", re.ASCII)
+_TIME = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2}):(\d{1,3})", re.ASCII)
+_SOCKET = re.compile(r"socket\d+-package-power", re.ASCII)
+_KEYS = 2
+"""Cells before the values: number of the record, time."""
+
+
+class Uprof:
+    """Records of an AMDuProf timechart."""
+
+    name: ClassVar[str] = "AMDuProf timechart"
+    averaged = False
+    zone: str | None = None
+
+    def __init__(self, around: tuple[int, int] | None = None) -> None:
+        """Start; `around` are the first and last local time of the log this one lies beside."""
+        self._clock = DayClock(around)
+        self._readings = Readings()
+        self._names: list[str] = []
+        self._sockets: list[int] = []
+
+    @staticmethod
+    def identify(lines: list[str]) -> bool:
+        """Return whether the first line is the title of such a report."""
+        return bool(lines) and lines[0].startswith(_TITLE)
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what the log holds."""
+        for piece in log:
+            for number, line, cut in numbered(piece):
+                if line.strip():
+                    self._line(number, line, cut=cut)
+            yield self._readings.chunk()
+
+    def _line(self, number: int, line: str, *, cut: bool) -> None:
+        if match := _STARTED.match(line):
+            self._date(match[1])
+        if line.startswith("RecordId,Timestamp,") and not cut:
+            self._heading(line.split(","))
+            self._readings.lost(number, "", line, LineKind.HEADER)
+        elif not self._names:
+            self._readings.lost(number, "", line, LineKind.HEADER)
+        elif cut:
+            self._readings.lost(number, CUT_LAST_LINE, line)
+        else:
+            self._row(number, line)
+
+    def _date(self, text: str) -> None:
+        try:
+            day = datetime.strptime(text, "%b-%d-%Y").date()  # noqa: DTZ007 - a day has no zone
+        except ValueError:
+            return
+        self._clock.date(day.isoformat())
+
+    def _heading(self, cells: list[str]) -> None:
+        self._names = cells
+        self._sockets = [place for place, name in enumerate(cells) if _SOCKET.fullmatch(name.strip())]
+        others = [
+            name for place, name in enumerate(cells[_KEYS:], _KEYS) if place not in self._sockets and name.strip()
+        ]
+        if others:
+            self._readings.notes[f"{len(others)} counters of the timechart are not kept, such as {others[0]}."] = None
+
+    def _row(self, number: int, line: str) -> None:
+        cells = line.split(",")
+        if len(cells) == len(self._names) + 1 and not cells[-1].strip():
+            cells.pop()
+        time = _TIME.fullmatch(cells[1].strip()) if len(cells) > 1 else None
+        if len(cells) != len(self._names):
+            self._readings.lost(number, WRONG_CELLS, line)
+        elif not self._sockets:
+            self._readings.lost(number, BEFORE_HEADER, line)
+        elif (stamp := self._at(time)) is None:
+            self._readings.lost(number, NO_TIME, line)
+        else:
+            self._take(number, line, stamp, [cells[place].strip() for place in self._sockets])
+
+    def _at(self, match: "re.Match[str] | None") -> int | None:
+        if match is None:
+            return None
+        hour, minute, second, millis = map(int, match.groups())
+        since_midnight = time_of_day(f"{hour}:{minute:02}:{second:02}")
+        return None if since_midnight is None else self._clock.at(since_midnight + millis * 1000)
+
+    def _take(self, number: int, line: str, stamp: int, cells: list[str]) -> None:
+        watts = [value for cell in cells if (value := figure(cell)) is not None and value >= 0]
+        if len(watts) < len(cells):
+            self._readings.lost(number, f"{MALFORMED} package power", line)
+            return
+        values = {"cpu_power_watts": sum(watts)}
+        self._readings.put(Said(table="", stamp=stamp, number=number, lines=1, values=values))

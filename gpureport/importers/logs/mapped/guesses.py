@@ -1,0 +1,223 @@
+"""What a column of an unknown table may be: told by its heading, and by the cells below it."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from gpureport.importers.logs.mapped.tolerant import quantity, written_unit
+from gpureport.importers.protocol.column_map import ISO
+from gpureport.importers.values import quantities
+from gpureport.importers.values.timestamps import epoch, iso
+from gpureport.metrics import BY_NAME, Scope
+from gpureport.units import UNITS
+
+_TIME = re.compile(r"time|date|timestamp|datetime|ts|time_?stamp|epoch|unix_?time", re.IGNORECASE)
+_WRITTEN = (
+    *(
+        f"{date} {time}"
+        for date in ("%d.%m.%Y", "%m/%d/%Y", "%d/%m/%Y", "%m-%d-%Y", "%d-%m-%Y")
+        for time in ("%H:%M:%S", "%H:%M:%S.%f", "%I:%M:%S %p")
+    ),
+    "%a %b %d %H:%M:%S %Y",
+)
+"""Times as spreadsheets and `date` write them; without seconds, rows cannot be told apart."""
+_GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
+_NUMBERED = re.compile(r"(?:gpu|gpu[ _]?(?:id|idx|index)|index|device(?:[ _]id)?|card)", re.IGNORECASE)
+_HOST = re.compile(r"cpu|ram|host|system|(?<![a-z])sys|mem_?total|mem_?used|swap", re.IGNORECASE)
+_OTHER = re.compile(r"nvme|ssd|disk|drive|nic|board|ambient|inlet|chassis|psu", re.IGNORECASE)
+"""Devices that are neither a GPU nor what is known of its machine."""
+_SHAPES: tuple[tuple[str, str], ...] = (
+    (r"(?:power|pwr).*(?:limit|cap)", "gpu_power_limit_requested_watts"),
+    (r"power|pwr|watt|draw", "gpu_power_watts"),
+    (r"(?:mem|vram|hbm).*temp|temp.*(?:mem|vram|hbm)", "gpu_memory_temperature_celsius"),
+    (r"temp|celsius", "gpu_temperature_celsius"),
+    (r"(?:mem|vram).*(?:clock|clk|freq|mhz)|(?:clock|clk).*mem", "gpu_memory_clock_hertz"),
+    (r"clock|clk|freq|mhz", "gpu_sm_clock_hertz"),
+    (r"(?:mem|vram|fb).*(?:total|size)|(?:total|size).*(?:mem|vram)", "gpu_memory_total_bytes"),
+    (r"(?:mem|vram|fb).*free|free.*(?:mem|vram)", "gpu_memory_free_bytes"),
+    (r"(?:mem|memory).*(?:util|ctrl|controller|bandwidth|bw)", "gpu_memory_controller_ratio"),
+    (r"mem|vram|fb", "gpu_memory_used_bytes"),
+    (r"fan", "gpu_fan_ratio"),
+    (r"util|usage|load|busy|gpu_?%|gpu_?percent", "gpu_utilization_ratio"),
+)
+"""What words of a heading stand for, those that say more first."""
+_OF_HOST: tuple[tuple[str, str], ...] = (
+    (r"temp|freq|clock|power|volt", ""),
+    (r"iowait|io_wait", "cpu_iowait_ratio"),
+    (r"(?:mem|ram).*total|total.*(?:mem|ram)", "host_memory_total_bytes"),
+    (r"(?:mem|ram).*(?:%|percent|free|avail)", ""),
+    (r"mem|ram", "host_memory_used_bytes"),
+    (r"cpu", "cpu_utilization_ratio"),
+)
+_HEADING_UNITS = {
+    "By": {"gib": "GiB", "gb": "GiB", "mib": "MiB", "mb": "MiB", "kib": "KiB", "kb": "KiB", "bytes": "B"},
+    "W": {"mw": "mW", "milliwatts": "mW", "kw": "kW", "w": "W", "watt": "W", "watts": "W"},
+    "Hz": {"ghz": "GHz", "mhz": "MHz", "khz": "kHz", "hz": "Hz"},
+    "1": {"%": "%", "percent": "%", "percentage": "%", "pct": "%", "perc": "%", "ratio": "1", "frac": "1"},
+    "Cel": {"c": "C", "celsius": "C", "degc": "C"},
+}
+"""Words of a heading that state a unit, by the base unit of what is counted in it."""
+_FOREIGN = {"rpm", "wh", "kwh", "j", "mj", "kj", "joule", "joules", "v", "mv", "volt", "volts", "f", "fahrenheit", "k"}
+"""Words that state a unit in which no metric of a table is counted."""
+_UNPROVEN = {"c"}
+"""Words too short to say that a column holds nothing else."""
+_LIKELY_WATTS = (100.0, 1_500.0)
+"""Decimals in this range, from a GPU, are watts: nothing else a script logs lies there with a fraction."""
+_MIB, _GIB = 2.0**20, 2.0**30
+_SIZES: dict[str, tuple[tuple[str, ...], float, float]] = {
+    "gpu_memory_total_bytes": (("B", "MiB", "GiB"), 512 * _MIB, 300 * _GIB),
+    "host_memory_used_bytes": (("B", "MiB", "GiB"), 256 * _MIB, 8_192 * _GIB),
+    "host_memory_total_bytes": (("B", "MiB", "GiB"), 1 * _GIB, 8_192 * _GIB),
+    "By": (("B", "MiB", "GiB"), 1 * _MIB, 300 * _GIB),
+    "W": (("W", "mW"), 3.0, 2_500.0),
+    "Hz": (("MHz", "GHz", "kHz", "Hz"), 1e8, 2e10),
+    "Cel": (("C",), 0.0, 130.0),
+}
+"""Units that tools count a metric or a base unit in, and how small and large its highest value can be.
+
+Pragmatic: a GPU that is idle holds a few MiB and draws some watts, the largest holds 288 GB and draws 1.4 kW.
+"""
+_MOST_PERCENT = 200.0
+"""Fans alone turn faster than the whole."""
+_GPU_SUFFIX = re.compile(r"[ _:.\-](\d{1,2})$", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """What a column may hold.
+
+    Attributes:
+        metric: metric; empty when there is none like it.
+        unit: unit of its numbers; empty where neither heading nor cells prove one.
+        units: units that come into question then.
+        gpu: index of the GPU; None for the machine, or where the heading names none.
+        sure: whether heading and cells agree; a guess from the cells alone is not.
+    """
+
+    metric: str = ""
+    unit: str = ""
+    units: tuple[str, ...] = ()
+    gpu: int | None = None
+    sure: bool = False
+
+
+def time_formats(heading: str, cells: Sequence[str]) -> list[str]:
+    """Return the formats that a column of times may have, the likeliest first; none where none is known."""
+    if not cells or not _TIME.search(heading):
+        return []
+    if iso(cells[0]) is not None:
+        return [ISO]
+    if number := quantities.number(cells[0]):
+        return [f"epoch_{unit}" for unit in ("s", "ms", "us", "ns") if _is_now(number, unit)][:1]
+    return [pattern for pattern in _WRITTEN if all(_is_written(cell, pattern) for cell in cells)]
+
+
+def _is_written(cell: str, pattern: str) -> bool:
+    try:
+        datetime.strptime(cell, pattern)  # noqa: DTZ007 - only whether it can be read
+    except ValueError:
+        return False
+    return True
+
+
+def _is_now(number: float, unit: str) -> bool:
+    """Return whether a count since 1970 lies between 2001 and 2096."""
+    moment = epoch(number, unit)
+    return moment is not None and 10**15 <= moment.micros < 4 * 10**15
+
+
+def numbers_gpus(heading: str, cells: Sequence[str]) -> bool:
+    """Return whether a column holds the number of a GPU."""
+    return _NUMBERED.fullmatch(heading.strip()) is not None and all(cell.isdigit() for cell in cells)
+
+
+def names_gpu(heading: str) -> bool:
+    """Return whether a heading names one GPU."""
+    return _GPU.search(heading) is not None
+
+
+def guess(heading: str, cells: Sequence[str], *, others: bool = False) -> Guess:
+    """Return what a column may hold.
+
+    Args:
+        heading: its heading.
+        cells: cells below it.
+        others: whether other headings name the GPUs they speak of, so that one that does not speaks of none.
+    """
+    held = [cell for cell in cells if quantities.absent(cell) is None]
+    of_gpu = _GPU.search(heading)
+    index = int(of_gpu[1]) if of_gpu else None
+    if of_gpu is None and _HOST.search(heading) and not re.search(r"gpu|vram|cuda", heading, re.IGNORECASE):
+        return _fitting(_first(_OF_HOST, heading), heading, held, None)
+    if of_gpu is None and (others or _OTHER.search(heading)):
+        return Guess()
+    if of_gpu is None and (suffix := _GPU_SUFFIX.search(heading.strip())):
+        index = int(suffix[1])
+    bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
+    metric = _first(_SHAPES, bare)
+    if metric:
+        return _fitting(metric, bare, held, index)
+    if of_gpu is not None and _watts(held):
+        return Guess(metric="gpu_power_watts", unit="W", gpu=index)
+    return Guess(gpu=index)
+
+
+def _first(shapes: Sequence[tuple[str, str]], heading: str) -> str:
+    return next((metric for shape, metric in shapes if re.search(shape, heading, re.IGNORECASE)), "")
+
+
+def _fitting(metric: str, heading: str, held: Sequence[str], gpu: int | None) -> Guess:
+    """Return the guess with its unit, none where heading or cells state a unit of something else."""
+    if not metric or not held:
+        return Guess(gpu=gpu)
+    base = BY_NAME[metric].unit
+    stated = _stated_unit(base, heading, held)
+    units = _units_by_size(metric, base, held) if stated is None else stated
+    trial = next(iter(units), None)
+    if trial is None or any(quantity(cell, trial, metric) is None for cell in held):
+        return Guess(gpu=gpu)
+    return Guess(
+        metric=metric,
+        unit=trial if len(units) == 1 else "",
+        units=units,
+        gpu=gpu if BY_NAME[metric].scope is Scope.GPU else None,
+        sure=True,
+    )
+
+
+def _stated_unit(base: str, heading: str, held: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the unit that cells or heading state, none of one that is no unit of the metric; None where none is."""
+    stated = next((unit for cell in held if (unit := written_unit(cell))), "")
+    if stated:
+        return (stated,) if UNITS[stated].base == base else ()
+    words = {*_words(heading), *_words(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", heading)), *("%" * ("%" in heading))}
+    own = next((unit for word, unit in _HEADING_UNITS.get(base, {}).items() if word in words), "")
+    if own:
+        return (own,)
+    others = {word for units in _HEADING_UNITS.values() for word in units} - _UNPROVEN | _FOREIGN
+    return () if words & others else None
+
+
+def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
+    """Return the units that the size of the numbers leaves; all that there are where it leaves none."""
+    most = max((number for cell in held if (number := quantities.number(cell)) is not None), default=0.0)
+    if base == "1":
+        return ("%",) if 1 < most <= _MOST_PERCENT else ("%", "1")
+    units, low, high = _SIZES.get(metric) or _SIZES[base]
+    left = tuple(unit for unit in units if low <= UNITS[unit].to_base(most) <= high)
+    return left or (units if len(units) > 1 else ())
+
+
+def _words(heading: str) -> list[str]:
+    return [word for word in re.split(r"[^a-z%]+", heading.lower()) if word]
+
+
+def _watts(held: Sequence[str]) -> bool:
+    numbers = [quantities.number(cell) for cell in held]
+    whole = [number for number in numbers if number is not None]
+    return (
+        len(whole) == len(held) > 0
+        and all(_LIKELY_WATTS[0] <= number <= _LIKELY_WATTS[1] for number in whole)
+        and any(not number.is_integer() for number in whole)
+    )

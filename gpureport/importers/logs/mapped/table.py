@@ -1,0 +1,198 @@
+"""Reads a table as a map says: each mapped cell is a metric of a GPU or of the machine."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from typing import ClassVar
+
+from gpureport.errors import SourceError
+from gpureport.importers.decoding.pieces import Piece, head, head_text
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.delimited.row_sections import LineKind
+from gpureport.importers.logs.mapped.tolerant import pointed, quantity
+from gpureport.importers.protocol.column_map import EPOCHS, ISO, MappedColumn, Mapping
+from gpureport.importers.protocol.importer import HEAD_BYTES, Placement
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
+from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.numbered_lines import TextLine, text_lines
+from gpureport.importers.text.text_log import Chunk, FormExtraction
+from gpureport.importers.values import quantities
+from gpureport.importers.values.timestamps import Moment, epoch, iso
+from gpureport.metrics import BY_NAME, Scope
+
+DELIMITERS = (",", ";", "\t", "|")
+_WHERE = "the table"
+_LISTED = 30
+Values = dict[str, float | bool | str]
+
+
+class Mapped:
+    """The importer of tables with a map; it recognises nothing by itself."""
+
+    kind: ClassVar[str] = "mapped"
+
+    def identify(self, head: bytes) -> bool:
+        """Return that only a person can say so."""
+        del head
+        return False
+
+    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+        """Begin to read a table.
+
+        Raises:
+            SourceError: when no map was given.
+        """
+        mapping = placement.map
+        if mapping is None:
+            raise _unmapped(file)
+
+        return FormExtraction(file, placement, partial(MappedForm, mapping))
+
+
+def _unmapped(file: RawFile) -> SourceError:
+    """Return that a table needs a map, with one to start from where its headings tell something."""
+    from gpureport.importers.logs.mapped.suggestion import suggestion  # noqa: PLC0415 - only where a map is missing
+
+    found = suggestion(head_text(head(file.again(), HEAD_BYTES)))
+    hint = (
+        "save standard output as map.toml, correct it, then give --map map.toml"
+        if found.text
+        else "give --map map.toml"
+    )
+    return SourceError(str(file.path), "no map says what its columns are", hint, found.text, to_stdout=True)
+
+
+class MappedForm:
+    """Rows of a table whose columns a map names."""
+
+    name: ClassVar[str] = "table with a map"
+    averaged = False
+
+    def __init__(self, mapping: Mapping) -> None:
+        """Start before any header."""
+        self.zone: str | None = None
+        self._map = mapping
+        self._delimiter = mapping.delimiter
+        self._header: list[str] = []
+        self._first: str | None = None
+        self._fitting = 0
+        self._others: dict[int, int] = {}
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what a table holds, in its order.
+
+        Raises:
+            SourceError: when it lacks a mapped column, or no row has as many cells as its header.
+        """
+        gathering = Gathering()
+        for line in text_lines(log):
+            self._take(line, gathering)
+            if gathering.full:
+                yield from gathering.chunks()
+        self._check()
+        yield from gathering.chunks()
+
+    def _take(self, line: TextLine, gathering: Gathering) -> None:
+        if line.fault:
+            gathering.reject(line, line.fault)
+            return
+        self._first = line.text if self._first is None else self._first
+        row = cells(line.text, self._delimiter or ",")
+        if self._heads(line):
+            gathering.odd(line, LineKind.HEADER)
+        elif not self._header:
+            gathering.reject(line, BEFORE_HEADER)
+        elif line.cut:
+            gathering.reject(line, CUT_LAST_LINE)
+        elif len(row) != len(self._header) and not (len(row) == len(self._header) + 1 and not row[-1]):
+            self._others[len(row)] = self._others.get(len(row), 0) + 1
+            gathering.reject(line, WRONG_CELLS)
+        else:
+            self._fitting += 1
+            self._rows(line, row, gathering)
+
+    def _heads(self, line: TextLine) -> bool:
+        """Return whether a line names all columns of the map, and learn where they stand."""
+        for delimiter in (self._delimiter,) if self._delimiter else DELIMITERS:
+            names = cells(line.text, delimiter)
+            names = names[:-1] if len(names) > 1 and not names[-1] else names
+            if set(self._map.headings) <= set(names):
+                self._header, self._delimiter = names, delimiter
+                return True
+        return False
+
+    def _rows(self, line: TextLine, row: Sequence[str], gathering: Gathering) -> None:
+        """Take a row apart into one of each device."""
+        said = dict(zip(self._header, row, strict=False))
+        numbers = said
+        if self._delimiter == ";":
+            numbers = {heading: pointed(cell) for heading, cell in said.items()}
+        named = self._named(said)
+        if self._map.device and named is None:
+            gathering.reject(line, GPU_NOT_NAMED)
+            return
+        devices: dict[int | None, Values] = {}
+        for column in self._map.columns:
+            host = BY_NAME[column.metric].scope is Scope.HOST
+            gpu = None if host else named if column.gpu is None else column.gpu
+            values = devices.setdefault(gpu, {} if gpu is None else {"index": str(gpu)})
+            _put(column, numbers[column.heading], values, gathering)
+        self._rest(said, devices, named, gathering)
+        time = self._time(numbers)
+        for gpu, values in devices.items():
+            gathering.row(line.number, time, values, host=gpu is None)
+
+    def _named(self, said: dict[str, str]) -> int | None:
+        """Return the number of the GPU that a row names."""
+        index = said.get(self._map.device, "").lower().removeprefix("gpu").strip(" :_")
+        return int(index) if index.isascii() and index.isdigit() and len(index) <= 4 else None  # noqa: PLR2004 - 0 to 9999
+
+    def _rest(
+        self, said: dict[str, str], devices: dict[int | None, Values], named: int | None, gathering: Gathering
+    ) -> None:
+        """Keep the cells of other columns as text where the row is one GPU's, else say that they are not kept."""
+        rest = {heading: cell for heading, cell in said.items() if heading not in self._map.headings}
+        if named is not None:
+            devices[named].update(quantities.as_text(heading, cell) for heading, cell in rest.items() if cell)
+        elif rest:
+            gathering.note(f"Columns the map does not name are not kept: {', '.join(list(rest)[:_LISTED])}.")
+
+    def _time(self, said: dict[str, str]) -> int | None:
+        """Return the time of a row; a table whose first time is UTC is one in UTC."""
+        moment = _moment(said[self._map.time], self._map.format) if self._map.time else None
+        if moment is None:
+            return None
+        self.zone = "UTC" if moment.utc else self.zone
+        return moment.micros if moment.utc == (self.zone is not None) else None
+
+    def _check(self) -> None:
+        if not self._header:
+            missing = [each for each in self._map.headings if each not in (self._first or "")]
+            what = f"no line names the columns of the map ({', '.join(missing or self._map.headings)})"
+            raise SourceError(_WHERE, what, f"its first line is {(self._first or '')[:200]!r}")
+        if not self._fitting and self._others:
+            cells_each = max(self._others, key=lambda count: self._others[count])
+            what = f"its header names {len(self._header)} columns, but its rows have {cells_each} cells"
+            raise SourceError(_WHERE, what, "nobody can say which cell is which: mend the header")
+
+
+def _put(column: MappedColumn, cell: str, values: Values, gathering: Gathering) -> None:
+    value = quantity(cell, column.unit, column.metric)
+    if value is None:
+        gathering.lacks(column.heading, quantities.lack(cell))
+    else:
+        values[column.metric] = value
+
+
+def _moment(cell: str, pattern: str) -> Moment | None:
+    """Return a time written in a format of a map."""
+    if pattern == ISO:
+        return iso(cell)
+    if pattern in EPOCHS:
+        return epoch(cell, EPOCHS[pattern])
+    try:
+        found = datetime.strptime(cell, pattern)  # noqa: DTZ007 - a stamp without a zone stays without one
+        return iso(found.isoformat())
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,1 @@
+"""The table that plain `nvidia-smi` draws."""

@@ -1,0 +1,123 @@
+"""Rows of an nvidia-smi query log that lack their header: how they are recognised, and what to type for them."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from gpureport.columns import strings
+from gpureport.importers.count_text import columns_option
+from gpureport.importers.delimited.layout import STAMP
+from gpureport.importers.delimited.layout import cells as split
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.values import stamps
+from gpureport.importers.values.cells import absent
+
+_STAMP = re.compile(r"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d\.\d{3}")
+"""The stamp as nvidia-smi writes it; other tools write dashes, or no milliseconds."""
+_OTHER_STAMP = re.compile(r"\d{4}[/-]\d\d[/-]\d\d[ T]\d\d:\d\d:\d\d(?:\.\d{1,6})?")
+_QUANTITY = re.compile(r"\d+(?:\.\d+)? (%|MiB|W|MHz|us)")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_WORDS = {"Active", "Not Active", "Enabled", "Disabled", "Default", "None", "Yes", "No"}
+_HEX = r"[0-9A-Fa-f]"
+_UUID = re.compile(rf"(?:GPU|MIG)-{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}")
+_BUS = re.compile(rf"(?:{_HEX}{{4}})?{_HEX}{{4}}:{_HEX}{{2}}:{_HEX}{{2}}\.{_HEX}")
+_MASK = re.compile(rf"0x{_HEX}{{16}}")
+_STATE = re.compile(r"P(?:1[0-5]|[0-9])")
+_MODEL = re.compile(r"(?:NVIDIA|Tesla|GeForce|Quadro|TITAN|GRID)[ -][A-Za-z0-9][\w .()/+-]*")
+_ONLY_NVIDIA, _ALSO_NVIDIA = (_UUID, _BUS, _MASK), (_STATE, _MODEL)
+"""Forms of cells that nvidia-smi alone writes, and that others write as well."""
+_FIELDS = {
+    "uuid": _UUID,
+    "pci.bus_id": _BUS,
+    "pstate": _STATE,
+    "name": _MODEL,
+    "driver_version": re.compile(r"\d{3}\.\d{2,3}\.\d{2}"),
+    "vbios_version": re.compile(rf"{_HEX}{{2}}(?:\.{_HEX}{{2}}){{4}}"),
+}
+"""Query fields whose cells have a form of their own; a unit proves none, for several fields have each."""
+_FEWEST, _SHARE = 2, 0.5
+"""Rows there must be, and their share of the lines that say anything."""
+
+
+def is_headerless(lines: Sequence[str]) -> bool:
+    """Return whether the first lines of a text are rows of an nvidia-smi query log without a header.
+
+    The rows have one number of cells, hold nothing that nvidia-smi does not write, and hold what only it writes.
+    A header in words nvidia-smi does not use makes them rows of something else.
+
+    Args:
+        lines: the first lines; the last of them may be cut.
+    """
+    stripped = [line.strip() for line in lines]
+    cells = [tuple(cell.strip() for cell in line.split(",")) for line in stripped if line and not _is_silent(line)]
+    rows = [row for row in cells if _is_row(row)]
+    if len(rows) < _FEWEST:
+        return False
+    width, count = Counter(map(len, rows)).most_common(1)[0]
+    first = next(place for place, row in enumerate(cells) if len(row) == width and _is_row(row))
+    headed = any(len(row) > 1 for row in cells[:first])
+    return count >= _FEWEST and count >= _SHARE * len(cells) and not headed
+
+
+def suggest_columns(lines: Sequence[str]) -> str:
+    """Return the `--columns` to type for rows without a header, with the names that the cells prove."""
+    parted = [cells for _, cells in map(split, lines)]
+    widths = Counter(len(cells) for cells in parted if len(cells) > 1)
+    width = widths.most_common(1)[0][0] if widths else 1
+    columns = [list(cells) for cells in zip(*(cells for cells in parted if len(cells) == width), strict=True)]
+    return columns_option(list(_names(columns)), [_unit(cells) for cells in columns])
+
+
+def _names(columns: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a name for each column: `column_3` for one that no form of its cells proves, or the second to prove it."""
+    taken: set[str] = set()
+    for place, cells in enumerate(columns):
+        name = _proven({cell for cell in cells if absent(cell) is None})
+        yield name if name and name not in taken else f"column_{place + 1}"
+        taken.add(name)
+
+
+def _proven(texts: set[str]) -> str:
+    """Return the query field that the form of all texts of a column proves; empty where none does."""
+    if texts and stamps.parse(strings(sorted(texts)))[1].all():
+        return STAMP
+    return next((name for name, form in _FIELDS.items() if texts and all(map(form.fullmatch, texts))), "")
+
+
+def _unit(cells: Sequence[str]) -> str:
+    """Return the unit that the quantities of a column have, empty where they have none or several."""
+    units = {match[1] for match in map(_QUANTITY.fullmatch, cells) if match}
+    return units.pop() if len(units) == 1 else ""
+
+
+def _is_silent(line: str) -> bool:
+    """Return whether a line says nothing about the columns: noise between rows, or a message of the driver."""
+    return QueryGpuDialect().classify(line) != "rejected"
+
+
+def _is_row(row: tuple[str, ...]) -> bool:
+    """Return whether cells are all what nvidia-smi writes, and some of them what only it writes."""
+    if len(row) < 2:  # noqa: PLR2004 - a table
+        return False
+    # a line of no table may repeat a cell a million times
+    cells = Counter(row)
+    if not all(map(_is_known, cells)):
+        return False
+    own = sum(count for cell, count in cells.items() if _QUANTITY.fullmatch(cell) or cell.startswith("["))
+    own += 2 * sum(count for cell, count in cells.items() if any(form.fullmatch(cell) for form in _ONLY_NVIDIA))
+    own += sum(count for cell, count in cells.items() if any(form.fullmatch(cell) for form in _ALSO_NVIDIA))
+    stamped = any(_OTHER_STAMP.fullmatch(cell) for cell in cells)
+    # one quantity with a unit may be of any table, two or one beside a stamp are not
+    return any(_STAMP.fullmatch(cell) for cell in cells) or own + stamped > 1
+
+
+def _is_known(cell: str) -> bool:
+    forms = (_NUMBER, _QUANTITY, _OTHER_STAMP, *_ONLY_NVIDIA, *_ALSO_NVIDIA)
+    return (
+        absent(cell) is not None or cell in _WORDS or any(form.fullmatch(cell) for form in forms) or _is_version(cell)
+    )
+
+
+def _is_version(cell: str) -> bool:
+    """Return whether a cell is a version or an id, of which nvidia-smi has many kinds: digits, letters and dots."""
+    return cell.isascii() and cell[:1].isalnum() and cell.replace(".", "").isalnum() and any(map(str.isdigit, cell))

@@ -1,0 +1,134 @@
+"""The lines of an nvidia-smi query log that are no rows: headers, driver messages, and noise."""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from gpureport.importers.delimited.layout import Layout, cells
+from gpureport.importers.delimited.row_sections import LineKind
+from gpureport.importers.logs.nvidia_smi.query import fields
+from gpureport.importers.logs.nvidia_smi.query.headings import about_gpus, column
+from gpureport.importers.logs.nvidia_smi.query.timeless import arranged
+from gpureport.importers.values.cells import Column, extra_name
+from gpureport.metrics import BY_NAME
+
+_EVENTS = (
+    "No devices were found",
+    "Unable to determine the device handle",
+    "Unable to determine the number of GPUs",
+    "NVIDIA-SMI has failed",
+    "NVIDIA-SMI couldn't find",
+    "Failed to initialize NVML",
+    "NVML library version",
+    "Problem with GPU",
+    "GPU is lost",
+    "Failed to create log file",
+)
+"""How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
+XID = "NVRM: Xid ("
+"""What stands in a line of the kernel's log that tells of an Xid error; recorders copy such lines between the rows."""
+_MOST = 500
+"""Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
+_HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
+"""What every heading looks like: a word, and perhaps a unit."""
+_TITLE = re.compile(rf"[^\S\n]*+(?=[^\W\d_]){_HEADING}(?: *+[,;\t] *+(?:{_HEADING})?)*+[^\S\n]*+")
+"""What every header looks like: most lines that are none are told by it, at a tenth of the cost."""
+_TITLES = re.compile(rf"^{_TITLE.pattern}$", re.MULTILINE)
+_OTHERS = 10_000
+"""Lines that are no header that are remembered; words come again as a rule."""
+_CLOCK = r"\d\d:\d\d:\d\d"
+_DATE = rf"[A-Z][a-z]{{2}} (?:[A-Z][a-z]{{2}} +\d{{1,2}} {_CLOCK}|\d{{1,2}} [A-Z][a-z]{{2}} \d{{4}} {_CLOCK})"
+_NOISE = re.compile(
+    rf"[-=+*#_ ]{{3,}}|#TYPE [\w.+]+|\d{{4}}[-/]\d\d[-/]\d\d[ T]{_CLOCK}(?:\.\d+)?"
+    rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
+)
+"""Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueryGpuDialect:
+    """Lines of `nvidia-smi --query-gpu=… --format=csv`.
+
+    Attributes:
+        fractions: headings of which nobody can say whether they count in per cent; their columns stay text.
+        grouped: whether dots part the thousands of numbers.
+        instead: columns in place of those of a header that names another number of them.
+        absolute: whether time stamps are counts since 1970 or name their offset.
+    """
+
+    fractions: frozenset[str] = frozenset()
+    grouped: bool = False
+    instead: Layout | None = None
+    absolute: bool = False
+
+    def header(self, line: str) -> Layout | None:
+        """Return the columns a header declares: all cells are field names, at least one of them a known one."""
+        if not line[:1].isalpha() or not _TITLE.fullmatch(line):
+            return None
+        delimiter, headings = cells(line)
+        if len(headings) > _MOST or 2 * len(set(headings)) < len(headings):
+            return None
+        columns = _declared(headings)
+        if columns is None:
+            return None
+        if self.instead is not None and len(columns) != len(self.instead.columns):
+            return self.instead
+        if self.fractions:
+            columns = [
+                _text(heading) if heading in self.fractions else each
+                for heading, each in zip(headings, columns, strict=True)
+            ]
+        found = replace(arranged(columns, delimiter, line), absolute=self.absolute)
+        return found.grouped() if self.grouped else found
+
+    def classify(self, line: str) -> LineKind:
+        """Return whether a line that is no row is a driver message, noise, or simply rejected."""
+        if line.startswith(_EVENTS) or XID in line:
+            return LineKind.EVENT
+        return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED
+
+
+def headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterator[tuple[int, Layout]]:
+    """Yield where the headers of a text begin, and what they declare.
+
+    Args:
+        text: whole lines.
+        dialect: what its lines are.
+        start: where the first line to look at begins.
+    """
+    others: set[str] = set()
+    for match in _TITLES.finditer(text, start):
+        line = match[0].strip()
+        header = None if line in others else dialect.header(line)
+        if header is not None:
+            yield match.start(), header
+        elif len(others) < _OTHERS:
+            others.add(line)
+
+
+def _declared(headings: Sequence[str]) -> list[Column] | None:
+    """Return the columns of a header, None when the cells are none.
+
+    Headings that people write themselves count in a table that is plainly about GPUs, and fills a metric.
+    """
+    if len(headings) == 1 and not fields.named(headings[0]):
+        # any word is a heading
+        return None
+    own = _columns(headings, fields.column)
+    named = [each for heading in headings if (each := fields.column(heading)) is not None]
+    telling = any(map(about_gpus, headings)) or any(map(fields.telling, named))
+    written = _columns(headings, column) if telling and len(headings) > 1 else None
+    if written is not None and any(each.target in BY_NAME or each.target == fields.CLOCK_EVENTS for each in written):
+        return written
+    return own if own is not None and any(map(fields.known, own)) else None
+
+
+def _columns(headings: Sequence[str], read: Callable[[str], Column | None]) -> list[Column] | None:
+    """Return a column for each heading, None when one is no heading."""
+    found = [each for heading in headings if (each := read(heading)) is not None]
+    return found if len(found) == len(headings) else None
+
+
+def _text(heading: str) -> Column:
+    """Return a column that is kept as it is written."""
+    return Column(target=extra_name(heading), source=heading, dtype="str", read=str)

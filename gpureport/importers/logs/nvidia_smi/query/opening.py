@@ -1,0 +1,196 @@
+"""How the lines of a log are read: the columns of rows before any header, and what its headers leave open."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.count_text import counted
+from gpureport.importers.delimited.layout import STAMP, Layout
+from gpureport.importers.delimited.layout import cells as split
+from gpureport.importers.logs.nvidia_smi.query import headings, spreadsheet
+from gpureport.importers.logs.nvidia_smi.query.beginning import around_header
+from gpureport.importers.logs.nvidia_smi.query.fractions import fractions
+from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
+from gpureport.importers.logs.nvidia_smi.query.timeless import arranged
+from gpureport.importers.values import absolute_stamps, stamps
+from gpureport.importers.values.cells import Column, absent
+
+_UNUSED = "The log has a header: --columns was not used."
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How the lines of a log are read.
+
+    Attributes:
+        layout: columns of the rows before any header; None when the log begins with a header.
+        dialect: what its lines are.
+        notes: what a reader must know about it.
+        stamped: whether a header among the first lines names a time stamp.
+        told_by: `--columns` where that names the columns; empty when a header does.
+    """
+
+    layout: Layout | None = None
+    dialect: QueryGpuDialect = field(default_factory=QueryGpuDialect)
+    notes: tuple[str, ...] = ()
+    stamped: bool = False
+    told_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """The first lines of a log, parted at the first of its headers.
+
+    Attributes:
+        before: lines before any header.
+        header: columns of the first header, None when there is none.
+        after: lines after it.
+    """
+
+    before: Sequence[str]
+    header: Layout | None
+    after: Sequence[str]
+
+    @classmethod
+    def of(cls, lines: Sequence[str], dialect: QueryGpuDialect) -> "_Head":
+        """Part lines at their first header."""
+        for place, line in enumerate(lines):
+            header = dialect.header(line)
+            if header is not None:
+                return cls(lines[:place], header, lines[place + 1 :])
+        return cls(lines, None, ())
+
+
+def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[[], Iterable[str]]) -> Opening:
+    """Return how the lines of a log are read.
+
+    Args:
+        where: the log, for an error.
+        head: its first lines, up to some below its first header.
+        names: query fields a person named, None when none were.
+        whole: gives all its lines, which are read only where the first ones do not tell.
+
+    Raises:
+        SettingsError: when a name is no query field.
+        SourceError: when there is no header, and nobody named the columns.
+    """
+    lines = around_header(head)
+    dialect = QueryGpuDialect(fractions=fractions(lines, whole))
+    parted = _Head.of(lines, dialect)
+    if parted.header is not None and absolute_stamps.are_absolute(_stamps(parted.after, parted.header)):
+        dialect = replace(dialect, absolute=True)
+        parted = _Head.of(lines, dialect)
+    if parted.header is not None and spreadsheet.grouped(lines, parted.header):
+        dialect, parted = replace(dialect, grouped=True), replace(parted, header=parted.header.grouped())
+    if names is not None:
+        found = _named(names, parted)
+    elif parted.header is not None:
+        found = _above(parted, parted.header)
+    else:
+        found = _below(where, lines, whole, dialect) if is_headerless(lines) else Opening()
+    layout = found.layout
+    if names is not None and layout is not None and absolute_stamps.are_absolute(_stamps(lines, layout)):
+        dialect, layout = replace(dialect, absolute=True), replace(layout, absolute=True)
+        instead = None if found.dialect.instead is None else layout
+        found = replace(found, layout=layout, dialect=replace(found.dialect, instead=instead))
+    return replace(
+        found,
+        dialect=replace(dialect, instead=found.dialect.instead),
+        notes=(*_notes(lines, dialect.fractions), *found.notes),
+        stamped=any(header.stamp is not None for header in _headers(lines, dialect)),
+    )
+
+
+def _stamps(lines: Sequence[str], layout: Layout) -> Iterator[str]:
+    """Yield the time stamps of lines that have as many cells as a layout has columns."""
+    if layout.stamp is not None:
+        for line in lines:
+            cells = line.split(layout.delimiter)
+            if len(cells) == len(layout.columns):
+                yield cells[layout.stamp]
+
+
+def _notes(lines: Sequence[str], unread: frozenset[str]) -> Iterator[str]:
+    """Yield what a reader must know of what the cells leave open."""
+    for heading in sorted(unread):
+        column = headings.column(heading)
+        name = heading if column is None else column.source
+        yield (
+            f"{heading} names no unit and holds nothing above 1, fractions or per cent: it is kept as text. "
+            f"{name} [1] or {name} [%] in its place is read."
+        )
+    yield from filter(None, [spreadsheet.dates_note([line for line in lines if ";" in line])])
+
+
+def _named(names: Sequence[str], head: _Head) -> Opening:
+    """Return the columns a person named: for the rows before any header, and for those a header does not fit."""
+    columns = [headings.column(name) for name in names]
+    wrong = next((name for name, column in zip(names, columns, strict=True) if column is None), None)
+    if wrong is not None:
+        raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
+    delimiter = _delimiter(head, len(names))
+    named = arranged([column for column in columns if column is not None], delimiter)
+    named = named.grouped() if spreadsheet.grouped([*head.before, *head.after], named) else named
+    if head.header is None:
+        return Opening(named, told_by="--columns")
+    header, row = len(head.header.columns), _usual(head.after, delimiter)
+    if header != row == len(names):
+        which = f"{counted(header, 'column')} and its rows hold {counted(row, 'cell')}"
+        note = f"The header names {which}: --columns was used instead."
+        return Opening(named, QueryGpuDialect(instead=named), (note,), told_by="--columns")
+    used = any(line.count(delimiter) + 1 == len(names) for line in head.before)
+    return Opening(named, notes=() if used else (_UNUSED,), told_by="--columns" if used else "")
+
+
+def _delimiter(head: _Head, cells: int) -> str:
+    """Return what parts the cells of a log of which a person says how many a row has."""
+    if head.header is not None:
+        return head.header.delimiter
+    first = head.before[0] if head.before else ""
+    return next((each for each in ",;\t" if first.count(each) + 1 == cells), split(first)[0])
+
+
+def _usual(lines: Sequence[str], delimiter: str) -> int:
+    """Return how many cells most lines have."""
+    counted = Counter(line.count(delimiter) + 1 for line in lines)
+    return counted.most_common(1)[0][0] if counted else 0
+
+
+def _above(head: _Head, header: Layout) -> Opening:
+    """Return whether rows above the first header have its columns; those that do not are not read."""
+    if any(_fits(line, header) for line in head.before):
+        return Opening(header, notes=("Rows before the first header are read with its columns.",))
+    if not is_headerless(head.before):
+        return Opening()
+    return Opening(
+        notes=(f"Rows before the first header are not its own and not read; {suggest_columns(head.before)}.",)
+    )
+
+
+def _fits(line: str, header: Layout) -> bool:
+    """Return whether each cell of a line is what its column holds, and some column does not hold any text."""
+    cells = line.split(header.delimiter)
+    strict = any(column.number is not None for column in header.columns) or header.stamp is not None
+    return strict and len(cells) == len(header.columns) and all(map(_readable, cells, header.columns))
+
+
+def _readable(cell: str, column: Column) -> bool:
+    text = cell.strip()
+    if column.target == STAMP:
+        return stamps.STAMP.fullmatch(text) is not None
+    number = text.replace(column.decimal, ".") if column.number is not None else text
+    return absent(text) is not None or column.read(number) is not None
+
+
+def _below(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]], dialect: QueryGpuDialect) -> Opening:
+    """Return the columns of a header far below rows that it fits."""
+    header = next(_headers(whole(), dialect), None)
+    if header is None or not any(_fits(line, header) for line in lines):
+        raise SourceError(where, "rows of nvidia-smi --query-gpu without their header", suggest_columns(lines))
+    return _above(_Head(lines, header, ()), header)
+
+
+def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:
+    return (header for line in lines if (header := dialect.header(line.strip())) is not None)

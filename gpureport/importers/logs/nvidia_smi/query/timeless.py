@@ -1,0 +1,62 @@
+"""Rows of a log without time stamps: without one, words and numbers that a job prints look like a row sooner."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from gpureport.columns import BoolArray
+from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.delimited.row_sections import Section
+from gpureport.importers.logs.nvidia_smi.query import fields
+from gpureport.importers.timebase.row_order import spans
+from gpureport.importers.values.cells import Column, Value
+
+_FORMS = {
+    "uuid": re.compile(r"(?:GPU|MIG)-[\w*/-]{4,120}", re.ASCII),
+    "bus_id": re.compile(r"[0-9A-Fa-fx*]{2,8}:[0-9A-Fa-fx*]{2}:[0-9A-Fa-fx*]{2}\.[0-9A-Fa-fx*]"),
+    "serial": re.compile(r"[\w*-]{4,40}", re.ASCII),
+    "model": re.compile(r"[A-Za-z][\w()/+*-]*(?:[ .][\w()/+*-]+){0,9}", re.ASCII),
+    "driver": re.compile(r"\d+(?:\.\d+){1,3}"),
+}
+"""How the driver writes what it says of a GPU in words, digits that people black out included."""
+_LONGEST = 96
+"""Letters of the name of a GPU at most (NVML_DEVICE_NAME_V2_BUFFER_SIZE)."""
+_RUN = 3
+"""Rows in a row that lack the unit of all others, up to which they are no rows of the log (pragmatic)."""
+
+
+def arranged(columns: Sequence[Column], delimiter: str = ",", header: str = "") -> Layout:
+    """Return the layout of columns of nvidia-smi; without a time stamp, words must be what the driver writes."""
+    found = layout(columns, fields.PREFERRED, delimiter, header)
+    return found if found.stamp is not None else replace(found, columns=tuple(map(_strict, found.columns)))
+
+
+def _strict(column: Column) -> Column:
+    form = _FORMS.get(column.target)
+    if form is None:
+        return column
+
+    def read(text: str) -> Value | None:
+        return text if len(text) <= _LONGEST and form.fullmatch(text) else None
+
+    return replace(column, read=read)
+
+
+def strange(section: Section) -> Iterator[tuple[str, BoolArray]]:
+    """Yield each column with the rows that are none of a log without time stamps: few numbers without its unit.
+
+    Numbers that a job prints have none. A log may go on with `nounits`, but not for some rows only.
+    """
+    if section.layout.stamp is not None:
+        return
+    for position, column in section.columns.items():
+        bare = column.without_unit()
+        if bare is None or 2 * bare.sum() > column.valid().sum():
+            continue
+        for start, end in spans(np.flatnonzero(np.diff(bare)) + 1, len(bare)):
+            if end - start > _RUN:
+                bare[start:end] = False
+        if bare.any():
+            yield section.layout.columns[position].source, bare

@@ -1,0 +1,172 @@
+"""Rows of a query log in which no column names a GPU: told apart by their place in the tick."""
+
+from array import array
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain, takewhile
+
+import numpy as np
+
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.delimited.layout import STAMP, Layout
+from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
+from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.series_assembly import Values, columns_of
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import LEFT_OUT, TickPositions, along
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer
+from gpureport.importers.values import stamps
+from gpureport.importers.values.cells import Column
+
+_HEAD = 50_000
+"""Rows that are looked at for ticks."""
+_NAMES = tuple(name for name in IDENTITY.values() if name != "model")
+MIXED = (
+    "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
+    "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
+)
+_ONE = (
+    "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
+)
+
+
+@dataclass(slots=True)
+class Places:
+    """Gives rows of a log the place in their tick, where nothing else tells GPUs apart.
+
+    Attributes:
+        given: rows a tick as a person says, None when nobody does.
+        whole: whether the first section is all of the log.
+        mixed: whether some rows come several at a time although the first ones did not.
+        assumed: whether nothing could tell how many GPUs there are.
+    """
+
+    given: int | None
+    whole: bool
+    mixed: bool = False
+    assumed: bool = False
+    _seen: list[tuple[Ticks, TickPositions]] = field(default_factory=list)
+    _damaged: "array[int]" = field(default_factory=lambda: array("q"))
+    """Numbers of the lines that were rows, and are rejected."""
+
+    def add_damaged(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
+        """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
+        if layout is not None:
+            rejected = (line for line in odd if line.kind in {LineKind.REJECTED, LineKind.TORN_OFF})
+            self._damaged.extend(line.number for line in rejected if _was_row(line.text, layout))
+
+    def along(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
+        """Yield the sections with the place of each row, None where columns name the GPUs or one GPU is logged.
+
+        Rows up to the next section in which a column names GPUs are told by one kind of tick.
+        """
+        for first in sections:
+            if _named(first):
+                yield first, None
+                continue
+            after: list[Section] = []
+            unnamed = chain([first], takewhile(partial(_goes_on, after=after), sections))
+            yield from self._unnamed(first, unnamed)
+            yield from ((section, None) for section in after)
+
+    def _unnamed(self, first: Section, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
+        """Yield sections in which no column names a GPU."""
+        ticks = self._ticks(first)
+        if ticks is None:
+            for section in sections:
+                later = section is not first and self.given is None and section.layout.stamp is not None
+                self.mixed |= later and infer(section.times[:_HEAD], whole=False) is not None
+                yield section, None
+            return
+        positions = TickPositions(ticks)
+        self._seen.append((ticks, positions))
+        if ticks.gap is None:
+            yield from self._counted(ticks, sections)
+        else:
+            yield from along(positions, sections, lambda section: section.times)
+
+    def _counted(self, ticks: Ticks, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray]]:
+        """Yield sections whose rows are counted through, damaged ones among them."""
+        rows = 0
+        for section in sections:
+            damaged = np.unique(np.frombuffer(self._damaged.tobytes(), dtype=np.int64))
+            # what was torn off stands before the row that was kept of its line
+            before = np.searchsorted(damaged, section.numbers, side="right")
+            yield section, (rows + np.arange(len(section.numbers)) + before) % ticks.size
+            rows += len(section.numbers)
+
+    def _ticks(self, section: Section) -> Ticks | None:
+        """Return the ticks of a log by its first section."""
+        if self.given == 1:
+            return None
+        found = None
+        if section.layout.stamp is not None:
+            shown = [values.data[:_HEAD] for values in columns_of(section).values()]
+            found = infer(section.times[:_HEAD], shown, whole=self.whole and len(section.times) <= _HEAD)
+        elif self.given is None:
+            self.assumed = True
+        if self.given is None:
+            return found
+        if found is not None and found.size == self.given and found.gap is not None:
+            return replace(found, confidence="high", evidence=f"--gpus-per-tick {self.given}, and {found.evidence}")
+        said = f"--gpus-per-tick {self.given}, rows counted through"
+        if found is not None:
+            said = f"--gpus-per-tick {self.given}, although {found.evidence}"
+        return Ticks(size=self.given, confidence="low", evidence=said)
+
+    @property
+    def told(self) -> bool:
+        """Whether a place in the tick told GPUs apart."""
+        return bool(self._seen)
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what a reader must know about how GPUs were told apart."""
+        found = [
+            f"No column tells the GPUs apart: each is a place in the tick ({ticks.evidence}; "
+            f"{ticks.confidence} confidence)."
+            for ticks, _ in self._seen
+        ]
+        return (*dict.fromkeys(found), *((_ONE,) if self.assumed else ()))
+
+
+def _named(section: Section) -> bool:
+    """Return whether a column names the GPU of any row."""
+    for position, column in section.columns.items():
+        if section.layout.columns[position].target in _NAMES and column.valid().any():
+            return True
+    return False
+
+
+def _was_row(text: str, layout: Layout) -> bool:
+    """Return whether a number or a time stamp stands in a line where the columns have one, beside other cells."""
+    cells = text.split(layout.delimiter)
+    if len(cells) == 1:
+        return False
+    return any(_holds(cell.strip(), column) for cell, column in zip(cells, layout.columns, strict=False))
+
+
+def _holds(cell: str, column: Column) -> bool:
+    """Return whether a cell is what its column holds, where that is not any text."""
+    if column.target == STAMP:
+        return stamps.STAMP.fullmatch(cell) is not None
+    return column.number is not None and column.read(cell.replace(column.decimal, ".")) is not None
+
+
+def _goes_on(section: Section, *, after: list[Section]) -> bool:
+    """Return whether no column of a section names GPUs; one that does is kept for what comes after."""
+    if _named(section):
+        after.append(section)
+        return False
+    return True
+
+
+def index(places: IntArray) -> Values:
+    """Return places in a tick as the index of GPUs."""
+    most = int(places.max(initial=0))
+    texts = [str(place) for place in range(most + 1)]
+    return Values(np.maximum(places, 0), places != LEFT_OUT, texts)
+
+
+def left_out(places: IntArray | None, rows: int) -> BoolArray:
+    """Return rows whose tick does not hold the usual number of rows."""
+    return np.zeros(rows, dtype=np.bool_) if places is None else places == LEFT_OUT

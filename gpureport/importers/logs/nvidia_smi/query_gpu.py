@@ -1,0 +1,114 @@
+"""Recognises what nvidia-smi writes: `--query-gpu=… --format=csv`, and the forms beside it."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, ClassVar
+
+from gpureport.errors import SourceError
+from gpureport.importers.decoding.pieces import Piece, head, head_text
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.logs.nvidia_smi.query import fields
+from gpureport.importers.logs.nvidia_smi.query.beginning import beginning, every_line, first_lines
+from gpureport.importers.logs.nvidia_smi.query.extraction import QueryGpuExtraction
+from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, headers
+from gpureport.importers.logs.nvidia_smi.query.opening import opening
+from gpureport.importers.logs.nvidia_smi.query.plain_query import is_plain
+from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, Placement
+
+if TYPE_CHECKING:
+    from gpureport.importers.logs.nvidia_smi.forms.form import BlockForm
+
+_LOOKED_AT = 2**20
+"""How much of a log is looked at for other forms than a CSV of queries."""
+
+
+class NvidiaSmi:
+    """The importer of what nvidia-smi writes."""
+
+    kind: ClassVar[str] = "nvidia_smi"
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether a line among the first is a header that names a GPU metric, or a time and what only GPUs have.
+
+        A line that begins another form tells as well, and without a header, rows that only nvidia-smi writes.
+        """
+        text = head_text(head)
+        declared = [layout for _, layout in headers(text, QueryGpuDialect())]
+        if any(map(fields.of_gpus, declared)) or _opened(text):
+            return True
+        return not declared and is_headerless(first_lines(text))
+
+    def used(self, file: RawFile, placement: Placement) -> Placement:
+        """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.
+
+        Raises:
+            SettingsError: when a name is no query field.
+        """
+        given = placement.columns is not None or placement.interval is not None
+        if not given or (placement.columns is None and _in_forms(_beginning(file))):
+            return placement
+        try:
+            found = opening(str(file.path), beginning(file), placement.columns, lambda: every_line(file))
+        except SourceError:
+            # what is wrong with it is said when it is read
+            return placement
+        stamped = found.stamped or (found.layout is not None and found.layout.stamp is not None)
+        return replace(
+            placement,
+            columns=placement.columns if found.told_by == "--columns" else None,
+            interval=None if stamped else placement.interval,
+        )
+
+    def extract(self, file: RawFile, placement: Placement) -> Extraction:
+        """Begin to read a log; one that holds a table from end to end is read as such."""
+        if placement.columns is None and _in_forms(_beginning(file)):
+            from gpureport.importers.logs.nvidia_smi.forms.extraction import FormsExtraction  # noqa: PLC0415 - as below
+
+            return FormsExtraction(file, placement)
+        return QueryGpuExtraction(file, placement)
+
+
+def _beginning(file: RawFile) -> Piece:
+    """Return the beginning of a log; more of it where what a job printed stands above."""
+    piece = _piece(head(file.again(), _LOOKED_AT))
+    if len(piece.data) < _LOOKED_AT // 2 or is_plain(piece.data) or _forms(piece):
+        return piece
+    return _piece(head(file.again(), SEARCHED_BYTES))
+
+
+def _piece(text: bytes) -> Piece:
+    """Return the whole lines of a text."""
+    whole = text[: text.rfind(b"\n") + 1] or text
+    return Piece(whole, 1, last=True, lines=whole.count(b"\n"))
+
+
+def _forms(piece: Piece) -> "set[type[BlockForm]]":
+    """Return the forms of which a block begins."""
+    from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks  # noqa: PLC0415 - most logs are a CSV of queries
+
+    return {part.form for part in Blocks().parts(piece) if part.form is not None}
+
+
+def _opened(text: str) -> bool:
+    """Return whether a block of any form begins; XML is written by others as well."""
+    from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml  # noqa: PLC0415 - as above
+
+    forms = _forms(_piece(text.encode()))
+    return bool(forms) and (forms != {QueryXml} or "nvidia_smi_log" in text)
+
+
+def _in_forms(piece: Piece) -> bool:
+    """Return whether the beginning of a log holds rows of another form than a CSV of queries, or headings of one."""
+    if is_plain(piece.data):
+        return False
+    from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed  # noqa: PLC0415 - as above
+    from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv  # noqa: PLC0415 - as above
+
+    if not _forms(piece) - {QueryCsv}:
+        return False
+    mixed = Mixed()
+    for _ in mixed.chunks([piece]):
+        pass
+    others = [block.rows for block in mixed.blocks if block.form not in {TEXT, QueryCsv.name}]
+    queries = [block.rows for block in mixed.blocks if block.form == QueryCsv.name]
+    return any(others) or (bool(others) and not any(queries))

@@ -1,0 +1,128 @@
+"""Reads the CSV of a ResourceMetricCollector: rows of the machine and of each GPU, at the end of their window."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from gpureport.importers.decoding.pieces import Piece, head_text
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.delimited.row_sections import LineKind
+from gpureport.importers.logs.nvitop.headings import LAST, Layout, Statistic, layout
+from gpureport.importers.logs.nvitop.windows import Windows
+from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
+from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.csv_lines import cells
+from gpureport.importers.text.numbered_lines import TextLine, text_lines
+from gpureport.importers.text.text_log import Chunk, FormExtraction
+from gpureport.importers.values import quantities
+from gpureport.importers.values.timestamps import epoch, iso
+from gpureport.units import UNITS
+
+_KEPT = "Of each window nvitop's mean is kept, and the last reading of memory"
+_CUMULATIVE = (
+    "The means are those since the collection began; the mean of each window was made from two of them and their "
+    "duration."
+)
+_WHOLE = 1.02
+"""A part of a whole that exceeds it by the error of the difference of two means is the whole."""
+
+
+class Nvitop:
+    """The importer of nvitop's collections."""
+
+    kind: ClassVar[str] = "nvitop"
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether one of the first lines names columns of a collector."""
+        lines = head_text(head).splitlines()[:5]
+        return any("/" in line and layout(cells(line)) is not None for line in lines)
+
+    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+        """Begin to read a CSV."""
+        return FormExtraction(file, placement, NvitopForm)
+
+
+class NvitopForm:
+    """Rows of a ResourceMetricCollector."""
+
+    name: ClassVar[str] = "nvitop ResourceMetricCollector"
+    averaged = False
+
+    def __init__(self) -> None:
+        """Start before any header."""
+        self.zone: str | None = None
+        self._layout: Layout | None = None
+        self._windows = Windows()
+
+    def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
+        """Yield what a CSV holds, in its order."""
+        gathering = Gathering()
+        for line in text_lines(log):
+            self._take(line, gathering)
+            if gathering.full:
+                yield from gathering.chunks()
+        if self._windows.cumulative:
+            gathering.note(_CUMULATIVE)
+        yield from gathering.chunks()
+
+    def _take(self, line: TextLine, gathering: Gathering) -> None:
+        row = [] if line.fault else cells(line.text)
+        header = layout(row) if row and "/" in line.text else None
+        if header is not None:
+            self._layout, self._windows = header, Windows(self._windows.cumulative)
+            self.zone = "UTC" if header.epoch is not None else None
+            gathering.odd(line, LineKind.HEADER)
+            gathering.note(f"{_KEPT}; not kept: {', '.join(header.ignored)}." if header.ignored else f"{_KEPT}.")
+        elif self._layout is None:
+            gathering.reject(line, BEFORE_HEADER)
+        elif len(row) != len(self._layout.header):
+            gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS)
+        elif line.cut:
+            gathering.reject(line, CUT_LAST_LINE)
+        else:
+            self._rows(line, row, self._layout, gathering)
+
+    def _rows(self, line: TextLine, row: Sequence[str], header: Layout, gathering: Gathering) -> None:
+        """Take a row apart into one of each device."""
+        time = _time(row, header)
+        means = self._means(time, row, header)
+        devices: dict[int | None, dict[str, float | bool | str]] = {}
+        for each in header.statistics:
+            gpu: dict[str, float | bool | str] = {} if each.gpu is None else {"index": str(each.gpu)}
+            values = devices.setdefault(each.gpu, gpu)
+            if not each.target:
+                if row[each.place]:
+                    values.update([quantities.as_text(each.source, row[each.place])])
+                continue
+            value = _value(each, row, means)
+            if value is None:
+                gathering.lacks(each.source, quantities.lack(row[each.place]))
+            else:
+                values[each.target] = value
+        for gpu_index, values in devices.items():
+            gathering.row(line.number, time, values, host=gpu_index is None)
+
+    def _means(self, time: int | None, row: Sequence[str], header: Layout) -> dict[int, float]:
+        """Return the means of the window of a row by column."""
+        duration = None if header.duration is None else quantities.number(row[header.duration])
+        found = {each.place: quantities.number(row[each.place]) for each in header.statistics if each.name != LAST}
+        return self._windows.row(time, duration, {place: mean for place, mean in found.items() if mean is not None})
+
+
+def _value(each: Statistic, row: Sequence[str], means: dict[int, float]) -> float | int | None:
+    """Return what a row says of a metric in its base unit."""
+    found = quantities.number(row[each.place]) if each.name == LAST else means.get(each.place)
+    if found is None:
+        return None
+    part = UNITS[each.unit].to_base(found)
+    if each.unit == "%" and 1 < part <= _WHOLE:
+        return 1.0 if each.target != "gpu_fan_ratio" else part
+    return quantities.in_base(found, each.unit, each.target)
+
+
+def _time(row: Sequence[str], header: Layout) -> int | None:
+    if header.epoch is not None:
+        moment = epoch(row[header.epoch], "s")
+    else:
+        moment = None if header.local is None else iso(row[header.local])
+    return None if moment is None else moment.micros

@@ -1,0 +1,233 @@
+"""The importer of training logs: what Lightning's CSVLogger, a Trainer of Hugging Face and TensorBoard's export write.
+
+Their metrics are told apart by headings or keys. A row may state a date, seconds since 1970, seconds since the run
+began, or a step only; then its points have no time.
+"""
+
+import csv
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from gpureport.errors import SourceError
+from gpureport.importers.decoding.pieces import head_text, pieces
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.delimited.layout import cells as header_cells
+from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.devices.series_assembly import Tally
+from gpureport.importers.logs.training.points import Points
+from gpureport.importers.logs.training.rows import key, row, telling
+from gpureport.importers.protocol.importer import Outcome, Placement
+from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
+from gpureport.importers.timebase import zones
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_TAG = re.compile(r"(?:run-.*-)?tag-(.+)", re.IGNORECASE)
+_BOARD = {"wall_time", "step", "value"}
+_HISTORY = "log_history"
+_TRAINING_METRIC = re.compile(
+    r"(?:^|[^a-z])(?:loss|acc|accuracy|perplexity|ppl|f1|auc|bleu|reward|lr|learning_rate)(?:$|[^a-z])"
+)
+"""What only a training loop writes."""
+WANTED = "give Lightning's metrics.csv, a trainer_state.json, a CSV of TensorBoard, or a CSV with a step or a time"
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """A training log that was read.
+
+    Attributes:
+        table: its points, as `Recording.training`.
+        outcome: what is known of it; its span is 0 where no point has a time.
+        counted: whether its times were counted from the start of the run.
+    """
+
+    table: "pa.Table"
+    outcome: Outcome
+    counted: bool
+
+    @property
+    def dated(self) -> bool:
+        """Whether its points state when they were written."""
+        return self.table.column("timestamp").null_count == 0 and not self.counted
+
+
+class TrainingLog:
+    """The importer of training logs."""
+
+    kind: ClassVar[str] = "training"
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether the first line is an object, or headings with a step or a time and at least one metric."""
+        text = head_text(head).lstrip()
+        if text.startswith("{"):
+            return True
+        first = text.partition("\n")[0].strip()
+        _, names = header_cells(first)
+        return len(names) > 1 and any(telling({key(name): name for name in names}))
+
+    def is_training_log(self, head: bytes) -> bool:
+        """Return whether a file that nobody named is a training log: it names a loss or another such metric too."""
+        text = head_text(head).lstrip()
+        if text.startswith("{"):
+            found = next(_objects(text.split("\n", 1)[:1]), (0, ""))[1]
+            return f'"{_HISTORY}"' in text or (isinstance(found, Mapping) and _has_training_columns(found))
+        return self.identify(head) and _has_training_columns(header_cells(text.partition("\n")[0].strip())[1])
+
+    def read(self, file: RawFile, placement: Placement, started: int, name: str) -> Training:
+        """Read a training log.
+
+        Args:
+            file: the log.
+            placement: the zone of its stamps.
+            started: when the run began, in microseconds, for a log of elapsed times.
+            name: what a person called it; TensorBoard's export names its metric nowhere else.
+
+        Raises:
+            SourceError: when it holds no point.
+        """
+        lines = [line for piece in pieces(file) for line in piece.data.decode(errors="replace").split("\n")]
+        reader = _Reader(name)
+        reader.read(lines)
+        if not len(reader.points):
+            raise SourceError(str(file.path), "it holds no training metric", WANTED)
+        return reader.training(placement, started)
+
+
+class _Reader:
+    """Reads the lines of one log."""
+
+    def __init__(self, name: str) -> None:
+        self.points = Points()
+        self._tally = Tally()
+        self._value = _tag(name)
+
+    def read(self, lines: list[str]) -> None:
+        text = "\n".join(lines)
+        state = _state(text)
+        if state is not None:
+            self._state(text, state)
+        elif text.lstrip().startswith("{"):
+            self._rows(lines, _objects(lines))
+        else:
+            self._rows(lines, self._table(lines))
+
+    def _state(self, text: str, history: list[Any]) -> None:
+        """Take the history in the state of a Trainer; its lines are those of one object each and more."""
+        lines = sum(1 for line in text.split("\n") if line.strip())
+        rows = [entry for entry in history if isinstance(entry, dict)]
+        faults = [fault for entry in rows if (fault := self._take(entry))]
+        lines = max(lines, len(rows))
+        odd = [OddLine(0, LineKind.REJECTED, fault, "") for fault in faults]
+        self._tally.take(lines, len(rows) - len(faults), lines - len(rows), odd)
+
+    def _table(self, lines: list[str]) -> Iterator[tuple[int, Mapping[str, object] | str]]:
+        """Yield the rows of a CSV by their lines, or why a line is none."""
+        delimiter, names = header_cells(next((line for line in lines if line.strip()), ""))
+        names = [name.strip('"').removeprefix("\ufeff") for name in names]
+        if {key(name) for name in names} == _BOARD:
+            names = [self._value if key(name) == "value" else name for name in names]
+        header = False
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            if not header:
+                header = True
+                self._tally.take(1, 0, 0, [OddLine(number, LineKind.HEADER, "", line)])
+                continue
+            cells = _cells(line, delimiter)
+            if number == len(lines):
+                yield number, CUT_LAST_LINE
+            elif len(cells) != len(names):
+                yield number, WRONG_CELLS
+            else:
+                yield number, dict(zip(names, cells, strict=True))
+
+    def _rows(self, lines: list[str], found: Iterable[tuple[int, Mapping[str, object] | str]]) -> None:
+        for number, cells in found:
+            fault = cells if isinstance(cells, str) else self._take(cells)
+            odd = [OddLine(number, LineKind.REJECTED, fault, lines[number - 1])] if fault else []
+            self._tally.take(1, not fault, 0, odd)
+
+    def _take(self, cells: Mapping[str, object]) -> str:
+        """Take a row; return why that cannot be done."""
+        found = row(cells)
+        if found.when is None:
+            return f"{MALFORMED} time"
+        return "" if self.points.add(found.when, found.step, found.values) else NO_TIME
+
+    def training(self, placement: Placement, started: int) -> Training:
+        """Return the points on the time base of the run."""
+        kind, times = self.points.kind, self.points.times
+        placed = times + (started if kind == "elapsed" else 0)
+        if kind == "local" and placement.tz is not None:
+            placed = zones.to_utc(times, zones.zone(placement.tz), np.zeros(len(times), dtype=np.bool_))
+        self._tally.notes += self._notes()
+        return Training(
+            self.points.table(placed),
+            Outcome(
+                devices=(),
+                quality=self._tally.quality([]),
+                span=(0, 0) if kind == "none" else (int(placed.min()), int(placed.max())),
+                rejects=self._tally.rejects(),
+                timezone="UTC" if kind == "utc" else None,
+            ),
+            counted=kind == "elapsed",
+        )
+
+    def _notes(self) -> Iterator[str]:
+        if self.points.kind == "none":
+            yield "The training log states no times: its points are known by their steps only."
+        elif self.points.kind == "elapsed":
+            yield "The training log counts its times from 0: they were counted from the first sample of the run."
+
+
+def _has_training_columns(names: Iterable[str]) -> bool:
+    """Return whether headings or keys name a time or a step, and a metric that only a training loop has."""
+    named = {key(name.strip('"').removeprefix("\ufeff")): name for name in names}
+    return any(telling(named)) and (named.keys() >= _BOARD or any(map(_TRAINING_METRIC.search, named)))
+
+
+def _state(text: str) -> list[Any] | None:
+    """Return the history in the state of a Trainer, None where the text is none."""
+    if f'"{_HISTORY}"' not in text:
+        return None
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    history = content.get(_HISTORY) if isinstance(content, dict) else None
+    return history if isinstance(history, list) else None
+
+
+def _objects(lines: list[str]) -> Iterator[tuple[int, Mapping[str, object] | str]]:
+    """Yield JSON objects by their lines, or why a line is none."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                content = json.loads(line)
+            except (ValueError, RecursionError):
+                yield number, CUT_LAST_LINE if number == len(lines) else f"{MALFORMED} object"
+                continue
+            yield number, content if isinstance(content, dict) else f"{MALFORMED} object"
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter), [])
+    except csv.Error:
+        return []
+
+
+def _tag(name: str) -> str:
+    """Return the metric an export of TensorBoard is called after."""
+    stem = Path(name).stem
+    match = _TAG.search(stem)
+    return match[1] if match else stem

@@ -1,0 +1,68 @@
+"""The time that two logs of one device share: rows that stand in both, stamp and values, are taken once."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport import columns
+from gpureport.columns import BoolArray
+from gpureport.importers.merging.shared_devices import Span
+from gpureport.importers.ordering.row_keys import Keys, row_keys
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_NO_KEYS: Keys = np.zeros(0, dtype=np.uint64)
+
+
+class Seam:
+    """The rows of a device in the logs before the one that is being read, as far as a later log has their time too.
+
+    Rows that both logs hold are told by stamp and values. Others at the same time are samples of the same device
+    between those of the log before, as a second recorder takes them. Eight bytes a row are held.
+    """
+
+    def __init__(self, spans: Sequence[tuple[int, Span]]) -> None:
+        """Start before the first log; `spans` are the logs of the device as they will be read, with their times."""
+        self._log: int | None = None
+        self._shared: dict[int, Span] = {}
+        for place, (log, _) in enumerate(spans[:-1]):
+            later = [span for _, span in spans[place + 1 :]]
+            self._shared[log] = min(start for start, _ in later), max(end for _, end in later)
+        self._known, self._fresh = _NO_KEYS, [_NO_KEYS]
+        self._ended = self._latest = np.iinfo(np.int64).min
+
+    def again(self, batch: "pa.Table", log: int) -> BoolArray:
+        """Return which rows of the next batch the logs before held as well.
+
+        Args:
+            batch: rows of the device.
+            log: their log.
+        """
+        if log != self._log:
+            self._turn(log)
+        times = columns.integers(batch.column("timestamp"))
+        start, end = self._shared.get(log, (0, -1))
+        kept, asked = (times >= start) & (times <= end), times <= self._ended
+        again = np.zeros(len(batch), dtype=np.bool_)
+        if kept.any() or (asked.any() and len(self._known)):
+            keys = row_keys(batch)
+            self._fresh.append(keys[kept])
+            again[asked] = self._held(keys[asked])
+        self._latest = max(self._latest, int(times.max(initial=self._latest)))
+        return again
+
+    def _turn(self, log: int) -> None:
+        """Go on with the next log."""
+        self._known = np.unique(np.concatenate([self._known, *self._fresh]))
+        self._log, self._fresh = log, []
+        self._ended = self._latest
+
+    def _held(self, keys: Keys) -> BoolArray:
+        """Return which rows are known."""
+        if not len(self._known):
+            return np.zeros(len(keys), dtype=np.bool_)
+        places = np.minimum(np.searchsorted(self._known, keys), len(self._known) - 1)
+        held: BoolArray = self._known[places] == keys
+        return held

@@ -1,0 +1,246 @@
+"""Several logs of one run as one source: each is read once to learn what it holds, then all in the order of time."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.errors import SourceError
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.merging import device_gaps
+from gpureport.importers.merging.log_overlap import Seam
+from gpureport.importers.merging.one_run import Plan, plan
+from gpureport.importers.merging.overlap_check import alike
+from gpureport.importers.merging.shared_devices import Logged, Relation, Span, relations
+from gpureport.importers.protocol import time_bases
+from gpureport.importers.protocol.importer import Extraction, Input, Outcome, Placement
+from gpureport.importers.protocol.reject_reasons import TWICE
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, joined
+from gpureport.recording import in_time_order
+
+_FINEST = 1e-3
+
+
+class Merged:
+    """The logs of one run being read."""
+
+    def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement) -> None:
+        """Prepare to read; nothing is read yet."""
+        self._inputs = inputs
+        self._files = files
+        self._placement = placement
+        self._plan = Plan(order=(), names=(), devices=())
+        self._outcomes: list[Outcome] = []
+        self._bases: list[Outcome] = []
+        self._parts: dict[str, list[tuple[int, Span]]] = {}
+        self._twice: list[int] = [0] * len(inputs)
+        self._unordered: set[int] = set()
+        self._seams: dict[str, Seam] = {}
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one device each, in time order within a device but for the time that two logs share.
+
+        Raises:
+            SourceError: when a log holds nothing that can be used, or their times cannot be compared.
+        """
+        logs = [self._learned(place) for place in range(len(self._inputs))]
+        time_bases.check(self._inputs, self._bases, self._placement.tz)
+        untold = [pair for pair, relation in relations(logs).items() if relation is Relation.UNTOLD]
+        self._plan = plan(logs, alike(logs, untold, self._aside))
+        self._outcomes = [Outcome(devices=(), quality=Quality(), span=(0, 0))] * len(logs)
+        for place in self._plan.order:
+            for device, span in logs[place].spans.items():
+                self._parts.setdefault(self._plan.names[place][device], []).append((place, span))
+        self._seams = {name: Seam(parts) for name, parts in self._parts.items()}
+        for place in self._plan.order:
+            names = self._plan.names[place]
+            extraction = self._extraction(place)
+            for batch in self._read(extraction, place):
+                fresh = self._fresh(batch, names, place)
+                if len(fresh):
+                    yield fresh
+            outcome = extraction.outcome()
+            self._outcomes[place] = outcome.noted(self._files[place].account.notes())
+
+    def _extraction(self, place: int) -> Extraction:
+        placement = self._placement
+        logs = [outcome for outcome, given in zip(self._bases, self._inputs, strict=False) if not given.beside]
+        if self._inputs[place].beside and logs:
+            starts, ends = zip(*(outcome.span for outcome in logs), strict=True)
+            placement = placement.beside((min(starts), max(ends)))
+        return self._inputs[place].importer.extract(self._files[place], placement)
+
+    def _aside(self, place: int) -> Iterator["pa.Table"]:
+        """Yield the batches of one log, read for nothing but to be compared."""
+        again = self._files[place].again()
+        return self._read(self._inputs[place].importer.extract(again, self._placement), place)
+
+    def _read(self, extraction: Extraction, place: int) -> Iterator["pa.Table"]:
+        """Yield the batches of one log, in time order even where the log has its rows in another."""
+        try:
+            if place in self._unordered:
+                yield from _ordered(extraction)
+            else:
+                yield from extraction.batches()
+        except SourceError as error:
+            raise SourceError(self._inputs[place].locator, error.what, error.hint) from error
+
+    def _learned(self, place: int) -> Logged:
+        """Return what a log holds, after reading it for nothing else."""
+        spans: dict[str, Span] = {}
+        extraction = self._extraction(place)
+        for batch in self._read(extraction, place):
+            device, times = _device(batch), columns.integers(batch.column("timestamp"))
+            first, last = spans.get(device, (int(times[0]), int(times[0])))
+            if times[0] < last or (times[1:] < times[:-1]).any():
+                self._unordered.add(place)
+            spans[device] = min(first, int(times.min())), max(last, int(times.max()))
+        self._bases.append(extraction.outcome())
+        renamed = extraction.outcome().renamed
+        if renamed:
+            self._unordered.add(place)
+            spans = _renamed(spans, renamed)
+        devices = tuple(device for device in extraction.outcome().devices if device.id in spans)
+        given = self._inputs[place]
+        return Logged(locator=given.locator, devices=devices, spans=spans, beside=given.beside)
+
+    def _fresh(self, batch: "pa.Table", names: dict[str, str], place: int) -> "pa.Table":
+        """Return the rows of a batch that no log before held, under the device's name in the run."""
+        name = names[_device(batch)]
+        codes = columns.category(name, len(batch))
+        renamed = batch.set_column(batch.column_names.index("device"), batch.schema.field("device"), codes)
+        again = self._seams[name].again(renamed, place)
+        if not again.any():
+            return renamed
+        self._twice[place] += int(again.sum())
+        return renamed.filter(columns.array(~again, pa.bool_()))
+
+    def outcome(self) -> Outcome:
+        """Return what is known after the last batch.
+
+        Raises:
+            SourceError: when a host log shares no time with the logs.
+        """
+        log = [outcome for outcome, given in zip(self._outcomes, self._inputs, strict=True) if not given.beside]
+        span = min(outcome.span[0] for outcome in log), max(outcome.span[1] for outcome in log)
+        for outcome, given in zip(self._outcomes, self._inputs, strict=True):
+            if outcome.span[1] < span[0] or outcome.span[0] > span[1]:
+                what = "it covers another time than the GPU logs"
+                raise SourceError(given.locator, what, "check its clock, give --tz, or leave it out")
+        intervals: dict[str, float] = {}
+        for place in self._plan.order:
+            for device, interval in self._outcomes[place].intervals.items():
+                intervals.setdefault(self._plan.names[place][device], interval)
+        return Outcome(
+            devices=self._plan.devices,
+            quality=self._quality(intervals),
+            span=span,
+            intervals=intervals,
+            rejects=b"".join(outcome.rejects for outcome in self._outcomes),
+            timezone=log[0].timezone if len({outcome.timezone for outcome in log}) == 1 else None,
+        )
+
+    def _quality(self, intervals: dict[str, float]) -> Quality:
+        """Return the account of all logs together."""
+        accounts = [
+            replace(account, notes=tuple(f"{self._inputs[place].locator}: {note}" for note in account.notes))
+            for place, account in ((place, self._account(place)) for place in self._plan.order)
+        ]
+        gaps = tuple(self._gaps(accounts, intervals))
+        rejected: dict[str, Rejected] = {}
+        absent = Counter[tuple[str, str]]()
+        for cells in (cells for account in accounts for cells in account.absent_cells):
+            absent[cells.column, cells.reason] += cells.cells
+        for entry in (entry for account in accounts for entry in account.rejected):
+            first = rejected.get(entry.reason, replace(entry, rows=0))
+            rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
+        return replace(
+            joined(accounts),
+            rejected=tuple(rejected.values()),
+            absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
+            gaps=gaps,
+            coverage_ratio=self._coverage(gaps),
+            notes=(*self._plan.notes, *(note for account in accounts for note in account.notes)),
+        )
+
+    def _account(self, place: int) -> Quality:
+        """Return the account of one log, its devices called as in the run."""
+        names, account = self._plan.names[place], self._outcomes[place].quality
+        twice = self._twice[place]
+        rejected = (Rejected(reason=TWICE, rows=twice, first_line=None),) if twice else ()
+        return replace(
+            account,
+            rows_kept=account.rows_kept - twice,
+            rejected=(*account.rejected, *rejected),
+            gaps=tuple(replace(gap, device=names[gap.device]) for gap in account.gaps),
+            clock_steps=tuple(replace(step, device=names[step.device]) for step in account.clock_steps),
+            log_events=tuple(
+                replace(event, device=names.get(event.device or "", event.device)) for event in account.log_events
+            ),
+        )
+
+    def outcomes(self) -> list[Outcome]:
+        """Return what is known of each log as given, devices called as in the run, after the last batch."""
+        return [self._outcome(place) for place in range(len(self._inputs))]
+
+    def _outcome(self, place: int) -> Outcome:
+        names, outcome = self._plan.names[place], self._outcomes[place]
+        return replace(
+            outcome,
+            devices=tuple(replace(each, id=names.get(each.id, each.id)) for each in outcome.devices),
+            intervals={names[device]: interval for device, interval in outcome.intervals.items()},
+            quality=self._account(place),
+        )
+
+    def _gaps(self, accounts: Sequence[Quality], intervals: dict[str, float]) -> Iterator[LogGap]:
+        """Yield the time without samples of each device, in its logs and between them; accounts as in the plan."""
+        of = dict(zip(self._plan.order, accounts, strict=True))
+        for device, parts in sorted(self._parts.items()):
+            limit = gap_seconds(intervals.get(device, _FINEST)) * 1e6
+            logs = [(span, _of(of[place].gaps, device)) for place, span in parts]
+            for start, end in device_gaps.gaps(logs, limit):
+                yield LogGap(device=device, start=start, end=end)
+
+    def _coverage(self, gaps: Sequence[LogGap]) -> float | None:
+        """Return the share of the run's time in which each device was sampled."""
+        spans = [
+            (min(start for _, (start, _) in parts), max(end for _, (_, end) in parts)) for parts in self._parts.values()
+        ]
+        whole = max(end for _, end in spans) - min(start for start, _ in spans)
+        sampled = sum(end - start for start, end in spans) - sum(gap.end - gap.start for gap in gaps)
+        return sampled / (whole * len(spans)) if whole else None
+
+
+def _of(gaps: Sequence[LogGap], device: str) -> list[Span]:
+    return [(gap.start, gap.end) for gap in gaps if gap.device == device]
+
+
+def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:
+    """Yield a whole log device by device, since its rows are in the order of time only then."""
+    kept: dict[str, list[pa.Table]] = {}
+    for batch in extraction.batches():
+        kept.setdefault(_device(batch), []).append(batch)
+    joined_up: dict[str, list[pa.Table]] = {}
+    renamed = extraction.outcome().renamed
+    for device, tables in kept.items():
+        joined_up.setdefault(renamed.get(device, device), []).extend(tables)
+    for device, tables in joined_up.items():
+        yield in_time_order(pa.concat_tables(tables, promote_options="default"), device)
+
+
+def _renamed(spans: dict[str, Span], renamed: dict[str, str]) -> dict[str, Span]:
+    """Return the spans under the ids the devices have in the end."""
+    found: dict[str, Span] = {}
+    for device, (start, end) in spans.items():
+        name = renamed.get(device, device)
+        first, last = found.get(name, (start, end))
+        found[name] = min(first, start), max(last, end)
+    return found
+
+
+def _device(batch: "pa.Table") -> str:
+    name: Any = batch.column("device")[0].as_py()
+    return str(name)

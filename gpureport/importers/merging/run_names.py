@@ -1,0 +1,60 @@
+"""What a run is called that nobody named: as its log or its folder, and longer where runs beside it are called so."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from gpureport.importers.merging.nodes import bare
+from gpureport.recording import Run
+
+_COMPRESSED = {".gz", ".zst", ".bz2", ".xz"}
+_USUAL = {"nvidia-smi", "nvidia_smi", "gpu"}
+"""What logs are called whose folder says more than they do."""
+
+
+def derived(locator: str) -> str:
+    """Return the name of a log, or of its folder where the log is called what logs of nvidia-smi are called."""
+    return _parts(locator)[-1]
+
+
+def told_apart(runs: Sequence[Run]) -> list[Run]:
+    """Return runs, those longer named that are called alike after their logs: by as much of the path as differs.
+
+    A name that a person or a tracker gave stays, and so does that of logs whose paths do not differ.
+    """
+    named = list(runs)
+    for name in dict.fromkeys(run.name for run in runs):
+        same = [place for place, run in enumerate(runs) if run.name == name and _derived(run)]
+        for place, longer in zip(same, longer_names([runs[place].sources[0].locator for place in same]), strict=True):
+            named[place] = replace(runs[place], name=longer)
+    return named
+
+
+def longer_names(locators: Sequence[str]) -> list[str]:
+    """Return names for logs that would be called alike, with as much of their paths as tells them apart."""
+    paths = [_parts(locator) for locator in locators]
+    tails = list(_tails(paths))
+    # of those that tell the same number apart the first is the shortest
+    return max(tails, key=lambda names: len(set(names)), default=[])
+
+
+def _tails(paths: Sequence[tuple[str, ...]]) -> Iterator[list[str]]:
+    """Yield the ends of paths, one part longer each time."""
+    for length in range(1, max(map(len, paths), default=0) + 1):
+        yield ["/".join(path[-length:]) for path in paths]
+
+
+def _derived(run: Run) -> bool:
+    """Return whether a run is called after its log; the name of several logs that are one run is another."""
+    if run.tracked or not run.sources:
+        return False
+    locator = run.sources[0].locator
+    return locator != "-" and run.name == derived(locator)
+
+
+def _parts(locator: str) -> tuple[str, ...]:
+    """Return the folders above a log and what it is called, which may be the last of them."""
+    path = Path(locator)
+    folders = path.resolve().parent.parts[1:]
+    name = bare(path.name) if path.suffix in _COMPRESSED else path.stem
+    return folders if name in _USUAL and folders else (*folders, name)

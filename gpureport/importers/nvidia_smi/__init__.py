@@ -1,5 +1,0 @@
-"""Logs that the nvidia-smi program wrote."""
-
-from gpureport.importers.nvidia_smi.query_gpu import NvidiaSmi
-
-__all__ = ["NvidiaSmi"]

@@ -1,0 +1,262 @@
+"""Why the stamps of a log run backwards, found over the whole log, and where its rows belong in time.
+
+Numbers in, numbers out: nothing here knows of files or of the columns of a log.
+"""
+
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from gpureport.columns import IntArray
+from gpureport.importers.ordering import repeated_stretches
+from gpureport.importers.recorders import interleaved_writers, writer_streams
+from gpureport.importers.timebase import dst_overlap
+from gpureport.importers.timebase.row_order import Track, spans
+from gpureport.importers.timebase.time_index import Stamps
+from gpureport.quality import gap_seconds
+
+DAYLIGHT_SAVING = "daylight saving"
+SET_BACK = "clock set back"
+RESTARTED = "log restarted"
+COPY, TORN_ROW = 0, -1
+_SERVER = 1_000 * 1_000_000
+"""The most ntpd steps a clock by (its panic threshold); a log without a break that falls further is another one."""
+_HALF_HOUR = 1_800 * 1_000_000
+_ZONES = 26 * 3_600 * 1_000_000
+"""Zones differ by half hours, and by 26 hours at most (the zone database's quarter hours are three small places)."""
+_PUNCTUAL = 3
+"""Half intervals by which the row after such a change may come early or late (pragmatic)."""
+_RESET = 7 * 86_400 * 1_000_000
+"""Where nothing stands between them, recordings a week apart are one whose clock was reset (pragmatic)."""
+_EPOCHS_END = 40 * 365 * 86_400 * 1_000_000
+"""End of 2009: clocks that lost their battery start at 1970, 1980, 2000 or some year before that, and no GPU that
+nvidia-smi logs was sold then, so that an earlier stamp is no date of a recording (pragmatic)."""
+_DISJOINT = 0.1
+"""Share of the shorter one's rows up to which two recordings share no time (pragmatic)."""
+_SAME_TIME_SHARE = 0.8
+"""Share of the shorter one's rows from which two recordings are of the same time, by two recorders (pragmatic)."""
+_LONGER = 2
+"""Rows of a second recording without a header that begins with the first, as a multiple of those before it; a clock set
+back to the beginning of the log goes on for longer (pragmatic)."""
+_TOO_OFTEN, _SOME = 0.2, 10
+"""A log in which more rows than this share, and than these, run back is not sorted by time at all (pragmatic)."""
+_TURNED = 3
+"""Where rows fall more often than so many times for each that rises, the log has its newest row first; where two or
+three processes write a row each in turn, it is twice at most (pragmatic)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A reversal of one device: the row after it, how far the stamp fell and by how much it was shifted."""
+
+    row: int
+    device: int
+    step: int
+    shift: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Where rows belong.
+
+    Attributes:
+        times: time of each row, in microseconds; rows of a device are not in its order where recordings are not.
+        writers: which process wrote each row, from 1; COPY for a row that repeats an earlier one, TORN_ROW for one
+            that two of them wrote.
+        steps: reversals that are no copy's and no writer's.
+        torn: damaged lines where writers alternate.
+        shuffled: reversals of a log in which they are too many to say why.
+    """
+
+    times: IntArray
+    writers: IntArray
+    steps: list[Step] = field(default_factory=list)
+    torn: int = 0
+    shuffled: int = 0
+
+
+def classify(track: Track, zone: ZoneInfo | None) -> Verdict:
+    """Return where the rows of a log belong in time.
+
+    Args:
+        track: all rows with their stamps as written.
+        zone: zone of the stamps, None when unknown; with one, the times are UTC.
+    """
+    if not len(track):
+        return Verdict(track.stamps, track.stamps)
+    differences = track.differences()
+    falls, rises = int((differences < 0).sum()), int((differences > 0).sum())
+    if falls > max(_TURNED * rises, _SOME):
+        return _turned(classify(track.turned(), zone), falls)
+    pace = track.pace()
+    cuts = track.reversals(pace)
+    return _each(track, zone) if cuts is None else _classified(track, cuts, pace, zone)
+
+
+def _turned(verdict: Verdict, shuffled: int) -> Verdict:
+    """Return what is true of a log with its newest row first that was judged from the last row to the first."""
+    steps = [replace(step, row=len(verdict.times) - 1 - step.row) for step in reversed(verdict.steps)]
+    return replace(verdict, times=verdict.times[::-1], writers=verdict.writers[::-1], steps=steps, shuffled=shuffled)
+
+
+def _classified(track: Track, cuts: IntArray, pace: int, zone: ZoneInfo | None) -> Verdict:
+    """Return where the rows belong of a log with one clock."""
+    doubled = dst_overlap.found(track, cuts, pace, zone)
+    copied = repeated_stretches.copied(track, cuts, doubled, pace)
+    doubled &= ~copied[cuts]
+    times = dst_overlap.undone(track, cuts, doubled, pace, zone)
+    steps: list[Step] = []
+    before = track.before() if doubled.any() else times
+    for cut in cuts[doubled].tolist():
+        shift = int(times[cut] - track.stamps[cut]) if zone is None else 0
+        steps += _fallen(track, before, (cut, len(track)), shift, DAYLIGHT_SAVING)
+    kept = np.flatnonzero(~copied)
+    rest = _placed(track.taken(~copied).at(times[kept]), pace)
+    whole, writer = times.copy(), np.zeros(len(track), dtype=np.int64)
+    whole[kept], writer[kept] = rest.times, rest.writers
+    steps += [replace(step, row=int(kept[step.row])) for step in rest.steps]
+    return Verdict(whole, writer, sorted(steps, key=lambda step: step.row), rest.torn, rest.shuffled)
+
+
+def _each(track: Track, zone: ZoneInfo | None) -> Verdict:
+    """Judge devices one by one, because each has a clock of its own."""
+    times, writer = track.stamps.copy(), np.ones(len(track), dtype=np.int64)
+    steps: list[Step] = []
+    shuffled = 0
+    order = np.argsort(track.devices, kind="stable")
+    for rows in np.split(order, np.flatnonzero(np.diff(track.devices[order])) + 1):
+        verdict = classify(track.taken(rows), zone)
+        times[rows], writer[rows] = verdict.times, verdict.writers
+        steps += [replace(step, row=int(rows[step.row])) for step in verdict.steps]
+        shuffled += verdict.shuffled
+    return Verdict(times, writer, steps, shuffled=shuffled)
+
+
+def _placed(track: Track, pace: int) -> Verdict:
+    """Return where rows belong that are no copies, daylight saving set aside."""
+    cuts = track.reversals(pace)
+    ones = np.ones(len(track), dtype=np.int64)
+    if cuts is None or not len(cuts):
+        return Verdict(_steady(track, ones), ones)
+    together = _together(track, cuts, pace) if pace and interleaved_writers.several(track, cuts, pace) else None
+    if together is not None:
+        return together
+    if len(cuts) > max(_TOO_OFTEN * len(track), _SOME):
+        return Verdict(track.stamps, ones, shuffled=len(cuts))
+    return _in_turn(track, cuts, pace)
+
+
+def _together(track: Track, cuts: IntArray, pace: int) -> Verdict | None:
+    """Return who wrote each row and when, None where streams are one writer's."""
+    numbers = writer_streams.streams(track, cuts, pace)
+    if numbers is None or not interleaved_writers.go_on(track, cuts, numbers):
+        return None
+    found = interleaved_writers.writers(track, numbers)
+    if found.max() <= 1:
+        return None
+    torn, damaged = interleaved_writers.torn(track, found)
+    found[torn] = TORN_ROW
+    return Verdict(_steady(track, numbers), found, torn=damaged)
+
+
+def _in_turn(track: Track, cuts: IntArray, pace: int) -> Verdict:
+    """Return the times of segments of one writer: shifted after a clock was set back, kept after a restart.
+
+    A segment over the same time as those before it is that of another writer.
+    """
+    times = _steady(track, np.searchsorted(cuts, np.arange(len(track)), "right"))
+    before, seams = track.before(), track.seams()
+    steps: list[Step] = []
+    shift = 0
+    earlier = Stamps()
+    writer = np.ones(len(track), dtype=np.int64)
+    segments = spans(cuts, len(track))
+    for (begin, start), (_, end) in pairwise(segments):
+        earlier.add(track.stamps[begin:start])
+        fall = int(track.stamps[start - 1] - track.stamps[start])
+        seam = bool(seams[start])
+        zoned = _zone_changed(fall, pace)
+        apart = seam or (fall > _SERVER and not zoned)
+        begins_again = abs(int(track.stamps[start] - track.stamps[0])) <= _PUNCTUAL * pace
+        begins_again &= end - start <= _LONGER * start
+        if (apart or begins_again) and not zoned and _same_time(earlier, track.stamps[:start], track.stamps[start:end]):
+            writer[start:end], shift = writer.max() + 1, 0
+            continue
+        if apart and _restarted(earlier, start, _head(track.stamps[start:end], pace), seam=seam):
+            cause, shift = RESTARTED, 0
+        else:
+            # had the clock gone on, the row would lie one interval after the one before of its device
+            last = before[start] if before[start] >= 0 else start - 1
+            cause, shift = SET_BACK, int(times[last]) + pace - int(track.stamps[start])
+        times[start:end] += shift
+        steps += _fallen(track, before, (start, end), shift, cause)
+    return Verdict(times, writer, steps)
+
+
+def _same_time(earlier: Stamps, before: IntArray, own: IntArray) -> bool:
+    """Return whether a segment is of the same time as those before it, as a second recorder's is.
+
+    Args:
+        earlier: the stamps before it, to be looked up.
+        before: the same.
+        own: its own stamps.
+    """
+    low, high = int(own.min()), int(own.max())
+    shared = int(((own >= before.min()) & (own <= before.max())).sum())
+    if len(own) <= len(before):
+        return shared >= _SAME_TIME_SHARE * len(own) and earlier.within(low, high) >= _SAME_TIME_SHARE * len(own)
+    return earlier.within(low, high) >= _SAME_TIME_SHARE * len(before)
+
+
+def _zone_changed(fall: int, pace: int) -> bool:
+    """Return whether a clock went back by whole half hours and the log went on: its zone was set, or summer time ended.
+
+    An earlier recording below a later one begins at any second.
+    """
+    rest = (fall + pace) % _HALF_HOUR
+    return fall <= _ZONES and 2 * min(rest, _HALF_HOUR - rest) <= _PUNCTUAL * pace
+
+
+def _head(stamps: IntArray, pace: int) -> IntArray:
+    """Return the stamps of a segment up to its first gap."""
+    gaps = np.diff(stamps) > gap_seconds(pace / 1e6) * 1e6
+    return stamps[: int(np.argmax(gaps)) + 1] if gaps.any() else stamps
+
+
+def _restarted(earlier: Stamps, count: int, head: IntArray, *, seam: bool) -> bool:
+    """Return whether a segment is another recording: it shares no time with what comes before it in the log.
+
+    Args:
+        earlier: the stamps before it.
+        count: how many they are.
+        head: its own stamps up to the first gap.
+        seam: whether a header or a broken line stands before it.
+    """
+    low, high = int(head.min()), int(head.max())
+    if earlier.within(low, high) > _DISJOINT * min(len(head), count):
+        return False
+    return (seam and low > _EPOCHS_END) or earlier.away(low, high) <= _RESET
+
+
+def _fallen(track: Track, before: IntArray, span: tuple[int, int], shift: int, cause: str) -> list[Step]:
+    """Return the step of each device that has rows in a segment and before it."""
+    start, end = span
+    devices, first = np.unique(track.devices[start:end], return_index=True)
+    return [
+        Step(row, device, int(track.stamps[row] - track.stamps[before[row]]), shift, cause)
+        for device, row in zip(devices.tolist(), (start + first).tolist(), strict=True)
+        if before[row] >= 0
+    ]
+
+
+def _steady(track: Track, segments: IntArray) -> IntArray:
+    """Return the times, those that jitter back within a segment of a device held at the time before."""
+    times = track.stamps.copy()
+    order = np.lexsort((track.devices, segments))
+    bounds = np.flatnonzero((np.diff(segments[order]) != 0) | (np.diff(track.devices[order]) != 0)) + 1
+    for rows in np.split(order, bounds):
+        times[rows] = np.maximum.accumulate(times[rows])
+    return times

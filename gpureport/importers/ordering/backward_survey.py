@@ -1,0 +1,107 @@
+"""The second look at a log whose stamps run backwards: all of it, before its rows are placed."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+from zlib import crc32
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from gpureport.columns import FloatArray
+from gpureport.importers.count_text import counted
+from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.ordering.backward_clocks import COPY, RESTARTED, Verdict, classify
+from gpureport.importers.ordering.placement_plan import Plan
+from gpureport.importers.ordering.row_keys import Keys, mixed, text_bits
+from gpureport.importers.ordering.row_placement import Rows
+from gpureport.importers.recorders.same_gpu import METRICS, Agreement, compare_writers
+from gpureport.importers.timebase.row_order import Track
+
+_COLUMNS = 4 + len(METRICS)
+_WRITERS = {
+    Agreement.SAME: "They watched the same GPUs, so their rows were merged in the order of time.",
+    Agreement.DIFFERENT: (
+        "What they read at the same time differs, so the GPUs of each are kept apart, and GPU-hours count them once "
+        "for each."
+    ),
+    Agreement.UNKNOWN: (
+        "Nothing says whether they watched the same GPUs, so nothing is judged that needs to know. Record the uuid."
+    ),
+}
+"""What a reader must know of several writers."""
+
+
+def survey(parts: Iterable[Rows], zone: ZoneInfo | None, sure: Callable[[], bool]) -> Plan:
+    """Return where the rows of a log belong; holds some tens of bytes a row.
+
+    Args:
+        parts: all rows of the log, as they will be read again.
+        zone: zone of the stamps, None when unknown.
+        sure: whether, after the last part, rows of one device are one GPU's, whoever wrote them.
+    """
+    ids: list[str] = []
+    kept: list[list[npt.NDArray[Any]]] = [[] for _ in range(_COLUMNS)]
+    for part in parts:
+        ids = part.ids
+        rows = part.devices >= 0
+        values = [_floats(part.data.get(name), len(rows))[rows] for name in METRICS]
+        columns = (part.lines[rows], part.stamps[rows], part.devices[rows], _keys(part)[rows], *values)
+        for held, column in zip(kept, columns, strict=True):
+            held.append(column)
+    lines, stamps, devices, keys, *values = (_joined(held) for held in kept)
+    if (lines[1:] < lines[:-1]).any():
+        order = np.argsort(lines, kind="stable")
+        lines, stamps, devices, keys, *values = (column[order] for column in (lines, stamps, devices, keys, *values))
+    track = Track(lines, stamps, devices, keys)
+    verdict = classify(track, zone)
+    agreement = Agreement.SAME
+    if verdict.writers.max() > 1 and not sure():
+        metrics = dict(zip(METRICS, values, strict=True))
+        agreement = compare_writers(verdict.times, track.devices, verdict.writers, metrics, track.pace())
+    return Plan(track, verdict, ids, agreement, tuple(_notes(verdict, agreement)))
+
+
+def _joined(parts: list[npt.NDArray[Any]]) -> npt.NDArray[Any]:
+    """Return the parts of a column as one, and hold them no longer."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
+
+
+def _floats(values: Values | None, length: int) -> FloatArray:
+    if values is None:
+        return np.full(length, np.nan, dtype=np.float32)
+    return np.where(values.valid, values.data, np.nan).astype(np.float32)
+
+
+def _keys(part: Rows) -> Keys:
+    """Return a hash of each row: its device and every value it holds, in whatever order its columns stand."""
+    keys = mixed(np.zeros(len(part.devices), dtype=np.uint64), part.devices.astype(np.uint64))
+    for name, values in sorted(part.data.items()):
+        if values.texts is not None:
+            bits = text_bits(values.texts)[values.data]
+        else:
+            # 0.0 and -0.0 are one value
+            bits = (values.data.astype(np.float64) + 0.0).view(np.uint64)
+        keys = np.where(values.valid, mixed(keys, bits + np.uint64(crc32(name.encode()))), keys)
+    return keys
+
+
+def _notes(verdict: Verdict, agreement: Agreement) -> Iterable[str]:
+    """Yield what a reader must know of the order of a log."""
+    copies = int((verdict.writers == COPY).sum())
+    if copies:
+        yield (
+            f"{counted(copies, 'row')} {'says' if copies == 1 else 'say'} again what earlier ones say, the same GPU, "
+            "stamp and values, as where a log was appended to itself; they were left out."
+        )
+    if any(step.cause == RESTARTED for step in verdict.steps):
+        yield "The log holds recordings out of the order of time: rows keep their stamps and were put in order."
+    if verdict.shuffled:
+        yield f"Stamps run backwards {verdict.shuffled:,} times, too often for a clock: rows were put in order by them."
+    count = int(verdict.writers.max(initial=0))
+    if count > 1:
+        rows = ", ".join(f"{n:,}" for n in np.bincount(verdict.writers[verdict.writers > 0])[1:].tolist())
+        torn = f"; lines where they meet that are no whole rows: {verdict.torn:,}" if verdict.torn else ""
+        yield f"{count} writers wrote to the log at once ({rows} rows){torn}. {_WRITERS[agreement]}"

@@ -1,0 +1,195 @@
+"""What an importer is: it recognises a source by its content and yields its series in batches.
+
+Series come in batches so that a log of any size is read with bounded memory; what is known about the run is
+complete only when the last batch is out.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.protocol.understanding import ColumnRead, Understanding
+from gpureport.importers.timebase import zones
+from gpureport.quality import Quality
+from gpureport.recording import Device, Run, Work
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from gpureport.importers.protocol.column_map import Mapping
+
+HEAD_BYTES = 64 * 1024
+"""How much of a source's text an importer sees to recognise it."""
+SEARCHED_BYTES = 4 * 2**20
+"""How much it sees where that tells nothing: the output of a job may stand above a log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """Options that select or place rows, and so belong to a run's identity.
+
+    Attributes:
+        tz: zone of stamps that name none.
+        gpus: indices of the GPUs to keep; all when None.
+        columns: query fields of a log without a header, in order.
+        interval: seconds between ticks of a log without time stamps.
+        gpus_per_tick: rows a tick of a log in which no column tells GPUs apart.
+        map: what the columns of a table are that no importer knows.
+        around: first and last local time of the log a file lies beside, in microseconds; no option, but what a file
+            that writes no date is dated by.
+        as_logged: whether system metrics of MLflow stay where they were logged, an interval after they were read.
+    """
+
+    tz: str | None = None
+    gpus: tuple[int, ...] | None = None
+    columns: tuple[str, ...] | None = None
+    interval: float | None = None
+    gpus_per_tick: int | None = None
+    map: "Mapping | None" = None
+    around: tuple[int, int] | None = None
+    as_logged: bool = False
+
+    def beside(self, span: tuple[int, int]) -> "Placement":
+        """Return how a file is read that lies beside a log of this span, in microseconds."""
+        return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
+
+
+def placed_by(placement: Placement) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(placement, name) or None for name in names}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Labels:
+    """What a person says about a run; not part of its identity.
+
+    Attributes:
+        name: name instead of the source's.
+        step: optimization step it belongs to.
+        params: what it was configured with.
+        tags: what it is labelled with.
+        work: what it accomplished.
+    """
+
+    name: str | None = None
+    step: str | None = None
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+
+    def applied(self, run: Run) -> Run:
+        """Return a run with these labels; what they do not say stays as it was."""
+        return replace(
+            run,
+            name=self.name or run.name,
+            step=self.step or run.step,
+            params=tuple((dict(run.params) | dict(self.params)).items()),
+            tags=tuple((dict(run.tags) | dict(self.tags)).items()),
+            work=self.work or run.work,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is known once all batches of a source are out.
+
+    Attributes:
+        devices: devices seen.
+        quality: what became of its lines.
+        span: first and last time, in microseconds.
+        intervals: median seconds between samples, by device id.
+        rejects: JSON lines of what was not understood, zstd-compressed; empty when there is nothing.
+        columns: its columns, each once.
+        renamed: device ids of batches handed on early, and what the devices are called in the end.
+        understanding: what they and the rest were told by.
+        timezone: zone the source itself states, so that its times are UTC; None where it states none.
+    """
+
+    devices: tuple[Device, ...]
+    quality: Quality
+    span: tuple[int, int]
+    intervals: dict[str, float] = field(default_factory=dict)
+    rejects: bytes = b""
+    renamed: dict[str, str] = field(default_factory=dict)
+    columns: tuple[ColumnRead, ...] = ()
+    understanding: Understanding = field(default_factory=Understanding)
+    timezone: str | None = None
+
+    def noted(self, notes: tuple[str, ...]) -> "Outcome":
+        """Return it with more that a reader must know."""
+        return replace(self, quality=replace(self.quality, notes=(*self.quality.notes, *notes))) if notes else self
+
+
+class Extraction(Protocol):
+    """A source being read."""
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield tables of one device each; columns as in `recording.SCHEMA`.
+
+        Rows of a device come in time order, unless its log has them in another.
+        """
+        ...
+
+    def outcome(self) -> Outcome:
+        """Return what is known, after the last batch."""
+        ...
+
+
+class Importer(Protocol):
+    """Reads one kind of source.
+
+    Attributes:
+        kind: its name, as `Source.kind`.
+    """
+
+    kind: ClassVar[str]
+
+    def identify(self, head: bytes) -> bool:
+        """Return whether the beginning of a source, as UTF-8 text, is of this kind."""
+        ...
+
+    def extract(self, file: RawFile, placement: Placement) -> Extraction:
+        """Begin to read a source.
+
+        Raises:
+            SourceError: when it holds nothing that can be used.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file, the importer that recognised it, and what a person called it (`-` for standard input).
+
+    Attributes:
+        path: where it is read from.
+        importer: the importer.
+        locator: what a person called it.
+        beside: whether it lies beside a log and is joined to it.
+    """
+
+    path: Path
+    importer: Importer
+    locator: str
+    beside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A file with training metrics, and what a person called it.
+
+    Attributes:
+        path: where it is read from.
+        locator: what a person called it.
+        beside: whether it lies beside the log and nobody named it, so that the run does without it where it must.
+    """
+
+    path: Path
+    locator: str
+    beside: bool = False

@@ -1,0 +1,31 @@
+"""Which of the options that select or place rows are part of a run's identity: those that are used."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Protocol, runtime_checkable
+
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.protocol.importer import Input, Placement
+
+
+@runtime_checkable
+class Choosing(Protocol):
+    """An importer that can do without options it is given."""
+
+    def used(self, file: RawFile, placement: Placement) -> Placement:
+        """Return the options without those that reading a source would not use; its beginning tells."""
+        ...
+
+
+def used(inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement) -> Placement:
+    """Return the options without those that no log of a run uses."""
+    logs = [
+        each.importer.used(file, placement) if isinstance(each.importer, Choosing) else placement
+        for each, file in zip(inputs, files, strict=True)
+        if not each.beside
+    ]
+    return replace(
+        placement,
+        columns=placement.columns if any(log.columns for log in logs) else None,
+        interval=placement.interval if any(log.interval for log in logs) else None,
+    )

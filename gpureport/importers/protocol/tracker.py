@@ -1,0 +1,205 @@
+"""What an experiment tracker is asked for, and what it answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Protocol
+
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.importer import Placement
+from gpureport.quality import Quality
+from gpureport.recording import Device, Source, Stage, Work, no_training
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Which runs of a tracker are meant, and what a person knows that it did not record.
+
+    Attributes:
+        runs: ids, beginnings of ids, or names, with `*` for any part; every finished run with hardware series when
+            empty.
+        experiment: name or id of an experiment.
+        project: project of a Neptune export.
+        filter: filter in the tracker's own words.
+        latest: how many runs at most, the newest first.
+        children: whether runs nested in a run are read as well.
+        stage: name of the stage to keep, all when None.
+        group: name under which several local recordings are one run.
+        gpu_memory_total: bytes of memory of each GPU, where the tracker does not say.
+        throughput: name of the training metric that counts work.
+        require_hardware: whether a run without hardware series is an error.
+        map: file that says what series with names of a person's own mean.
+    """
+
+    runs: tuple[str, ...] = ()
+    experiment: str | None = None
+    project: str | None = None
+    filter: str | None = None
+    latest: int | None = None
+    children: bool = False
+    stage: str | None = None
+    group: str | None = None
+    gpu_memory_total: int | None = None
+    throughput: str | None = None
+    require_hardware: bool = False
+    map: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listed:
+    """A run as a listing shows it.
+
+    Attributes:
+        id: id in the tracker.
+        name: what a person calls it.
+        status: in the tracker's word.
+        started: first moment, in microseconds of UTC; None where not recorded.
+        points: hardware points; None where counting them would mean reading them.
+        holds: what else tells runs apart, such as namespaces and GPUs.
+    """
+
+    id: str
+    name: str
+    status: str
+    started: int | None
+    points: int | None = None
+    holds: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A run that was not asked for by name and is not read: what a person calls it, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chosen:
+    """The runs of a store that are meant, and those left out though nobody said so."""
+
+    runs: "tuple[TrackerRun, ...]"
+    left_out: tuple[LeftOut, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that was kept with a run: what a person calls it, and where it can be read."""
+
+    name: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tracked:
+    """What a tracker holds of one run; times in microseconds of UTC.
+
+    Attributes:
+        name: what a person calls it.
+        span: when it started and ended.
+        devices: GPUs and hosts.
+        series: rows of each device, by id, in the order of time; columns as in `recording.SCHEMA`.
+        training: training metrics, in `recording.TRAINING_SCHEMA`.
+        quality: what became of every point read: `lines` counts points.
+        interval: median seconds between samples of one GPU.
+        stages: named parts.
+        params: what it was configured with.
+        tags: what it was labelled with.
+        work: what it accomplished, None where nothing it holds says so.
+        state: what changes whenever the tracker holds more of the run.
+        size: bytes read, None where that says nothing.
+        attachments: files kept with the run that may be logs of its hardware.
+        sources: those of them that were used.
+        lasted: when the tracker says it started and ended, where that is not its span.
+    """
+
+    name: str
+    span: tuple[int, int]
+    devices: tuple[Device, ...]
+    series: dict[str, "pa.Table"]
+    quality: Quality
+    state: str
+    training: "pa.Table" = field(default_factory=no_training)
+    interval: float | None = None
+    stages: tuple[Stage, ...] = ()
+    params: tuple[tuple[str, str], ...] = ()
+    tags: tuple[tuple[str, str], ...] = ()
+    work: Work | None = None
+    size: int | None = None
+    attachments: tuple[Attachment, ...] = ()
+    sources: tuple[Source, ...] = ()
+    lasted: tuple[int, int] | None = None
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """From its start to its end, in microseconds."""
+        return self.lasted or self.span
+
+
+class TrackerRun(Protocol):
+    """One run of a tracker, not read yet."""
+
+    @property
+    def key(self) -> str:
+        """What identifies it among all runs of all trackers of its kind."""
+        ...
+
+    @property
+    def locator(self) -> str:
+        """`mlflow:STORE#RUN`, as a person can name it."""
+        ...
+
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it is passed over beside others: it cannot be read, which is known already, and was not named."""
+        ...
+
+    def read(self, placement: Placement) -> Tracked:
+        """Read the run.
+
+        Raises:
+            SourceError: when it cannot be read.
+        """
+        ...
+
+
+class Tracker(Protocol):
+    """Reads the stores of one kind of tracker.
+
+    Attributes:
+        kind: its name, as `Source.kind` and before the colon of a locator.
+    """
+
+    kind: ClassVar[str]
+
+    def claims(self, source: str) -> bool:
+        """Return whether a locator, file or folder is a store of this kind, told by its content."""
+        ...
+
+    def runs(self, source: str, selection: Selection) -> Chosen:
+        """Return the runs of a store that are meant, and those left out.
+
+        Raises:
+            SourceError: when the store cannot be read, or holds no such run.
+        """
+        ...
+
+    def listed(self, source: str, selection: Selection) -> list[Listed]:
+        """Return what a store holds, without reading series."""
+        ...
+
+
+def readable(runs: Sequence[TrackerRun]) -> tuple[list[TrackerRun], list[SourceError]]:
+    """Part the runs that can be read from the reasons why others cannot.
+
+    Raises:
+        SourceError: the first of the reasons, when no run is left.
+    """
+    faults = [run.fault for run in runs if run.fault is not None]
+    kept = [run for run in runs if run.fault is None]
+    if faults and not kept:
+        raise faults[0]
+    return kept, faults

@@ -1,0 +1,223 @@
+"""Logs that are attached to a run of a tracker: they say more of the devices they cover than the tracker does."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.importer import Input, Labels, Placement
+from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG
+from gpureport.importers.protocol.tracker import Attachment, Tracked
+from gpureport.importers.reading import sources
+from gpureport.importers.reading.run_reading import Reading
+from gpureport.importers.trackers.tracker_tables import clocks, timed
+from gpureport.quality import Quality, Rejected
+from gpureport.recording import Device, Recording, Source
+
+_QUARTER = 15 * 60 * 1_000_000
+_FARTHEST = 14 * 4
+"""Quarters of an hour by which a zone may differ from UTC."""
+_COVERED = 0.8
+"""Share of a device's time that a log must cover to stand for it (pragmatic)."""
+_EQUAL = 0.99
+_UTILISATION = "gpu_utilization_ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """An attached log that was read, and what must be added to its stamps to make them UTC."""
+
+    name: str
+    recording: Recording
+    offset: int
+    stated: bool
+
+
+def joined(tracked: Tracked, placement: Placement) -> Tracked:
+    """Return a run with the devices of the logs attached to it in the place of its own.
+
+    A log whose stamps name no zone is placed where it shares most time with the run; zones lie quarters of an hour
+    apart. What is not used is said.
+    """
+    for attachment in tracked.attachments:
+        try:
+            log = _read(attachment, tracked, placement)
+        except SourceError as error:
+            tracked = _noted(tracked, f"{attachment.name} is attached to the run and not read: {error.what}.")
+            continue
+        tracked = _with(tracked, log, attachment)
+    return tracked
+
+
+def _noted(tracked: Tracked, note: str) -> Tracked:
+    return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, note)))
+
+
+def _read(attachment: Attachment, tracked: Tracked, placement: Placement) -> _Log:
+    """Return an attached log.
+
+    Raises:
+        SourceError: when it is none, or shares no time with the run.
+    """
+    reading = Reading([_identified(attachment)], placement, Labels(name=attachment.name))
+    recording = reading.recording()
+    stated = recording.run.timezone is not None
+    offset = 0 if stated else _offset(recording, tracked)
+    start, end = recording.run.started + offset, recording.run.ended + offset
+    if min(end, tracked.window[1]) < max(start, tracked.window[0]):
+        raise SourceError(attachment.name, "it shares no time with the run", "attach the log of this run")
+    return _Log(attachment.name, recording, offset, stated)
+
+
+def _identified(attachment: Attachment) -> Input:
+    for found in (sources.IMPORTERS, sources.BESIDE):
+        try:
+            return sources.identify(str(attachment.path), found)
+        except SourceError as error:
+            last = error
+    raise SourceError(attachment.name, last.what, last.hint)
+
+
+def _offset(recording: Recording, tracked: Tracked) -> int:
+    """Return what to add to stamps without a zone: what makes the log share most time with the run.
+
+    Where several do, that with which its utilization is most like what the tracker recorded.
+    """
+    shared = {
+        quarters * _QUARTER: _shared(recording, tracked, quarters * _QUARTER)
+        for quarters in sorted(range(-_FARTHEST, _FARTHEST + 1), key=abs)
+    }
+    most = max(shared.values())
+    best = [offset for offset, seconds in shared.items() if seconds >= _EQUAL * most]
+    return min(best, key=lambda offset: _unlike(recording, tracked, offset)) if most > 0 else 0
+
+
+def _shared(recording: Recording, tracked: Tracked, offset: int) -> int:
+    start, end = recording.run.started + offset, recording.run.ended + offset
+    return min(end, tracked.window[1]) - max(start, tracked.window[0])
+
+
+def _unlike(recording: Recording, tracked: Tracked, offset: int) -> float:
+    """Return how far the utilization of the GPUs in both differs on average; 0 where there is none to compare."""
+    found = []
+    for device in recording.run.gpus:
+        own = tracked.series.get(device.id)
+        if own is None or _UTILISATION not in own.column_names:
+            continue
+        rows = recording.of(device.id)
+        if _UTILISATION not in rows.column_names:
+            continue
+        times, values = columns.integers(rows.column("timestamp")) + offset, columns.floats(rows.column(_UTILISATION))
+        at = columns.integers(own.column("timestamp"))
+        inside = (at >= times[0]) & (at <= times[-1])
+        if inside.any():
+            expected = columns.floats(own.column(_UTILISATION))[inside]
+            found.append(float(np.nanmean(np.abs(np.interp(at[inside], times, values) - expected))))
+    return float(np.mean(found)) if found else 0.0
+
+
+def _with(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
+    """Return a run with the devices of a log that covers them."""
+    taken = [device for device in log.recording.run.devices if _covers(tracked, log, device)]
+    if not taken:
+        nodes = any(device.node for device in tracked.devices)
+        why = "the run has several nodes, and nothing says of which it is" if nodes else "it covers too little of it"
+        return _noted(tracked, f"{log.name} is attached to the run and not used: {why}.")
+    series = dict(tracked.series)
+    instead = sum(_cells(series[device.id]) for device in taken if device.id in series)
+    for device in taken:
+        series[device.id] = _moved(log.recording.of(device.id), log.offset)
+    known = {device.id: device for device in tracked.devices}
+    known |= {device.id: _completed(device, known.get(device.id)) for device in taken}
+    devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
+    seen = clocks([series[device.id] for device in devices])
+    rates = sorted(clock.interval for clock in seen if clock.interval is not None)
+    times = [(clock.first or 0, clock.last or 0) for clock in seen]
+    return replace(
+        tracked,
+        devices=tuple(devices),
+        series=series,
+        quality=timed(_quality(tracked, log, taken, instead), seen),
+        span=(min(first for first, _ in times), max(last for _, last in times)),
+        interval=rates[len(rates) // 2] if rates else None,
+        sources=(*tracked.sources, *_sources(log, attachment)),
+        state=f"{tracked.state}\n{log.recording.run.sources[0].sha256}",
+    )
+
+
+def _completed(device: Device, own: Device | None) -> Device:
+    """Return a device of a log with what only the tracker says of it."""
+    if own is None:
+        return device
+    return replace(
+        device,
+        memory_total_bytes=device.memory_total_bytes or own.memory_total_bytes,
+        power_limit_watts=device.power_limit_watts or own.power_limit_watts,
+        model=device.model or own.model,
+    )
+
+
+def _covers(tracked: Tracked, log: _Log, device: Device) -> bool:
+    """Return whether a log covers most of what the tracker recorded of a device; of one it did not, of the run."""
+    start, end = tracked.window
+    if device.id in tracked.series:
+        times = columns.integers(tracked.series[device.id].column("timestamp"))
+        start, end = int(times[0]), int(times[-1])
+    elif any(each.node for each in tracked.devices):
+        # nobody can say which of several nodes it is a device of
+        return False
+    times = columns.integers(log.recording.of(device.id).column("timestamp")) + log.offset
+    shared = min(int(times[-1]), end) - max(int(times[0]), start)
+    return shared >= _COVERED * (end - start) and shared >= 0
+
+
+def _cells(table: "pa.Table") -> int:
+    """Return how many values a table holds."""
+    names = [name for name in table.column_names if name not in {"device", "timestamp", "stage", "imputed"}]
+    return sum(len(table) - table.column(name).null_count for name in names)
+
+
+def _moved(table: "pa.Table", offset: int) -> "pa.Table":
+    """Return rows at other times."""
+    times = columns.integers(table.column("timestamp")) + offset
+    place = table.column_names.index("timestamp")
+    return table.set_column(place, "timestamp", columns.array(times, pa.timestamp("us")))
+
+
+def _quality(tracked: Tracked, log: _Log, taken: Sequence[Device], instead: int) -> Quality:
+    """Return the account of both: what the tracker recorded of the devices counts as left out."""
+    one, other = tracked.quality, log.recording.run.quality
+    left = [Rejected(reason=BESIDE_A_LOG, rows=instead, first_line=None)] if instead else []
+    return replace(
+        one,
+        lines=one.lines + other.lines,
+        rows_kept=one.rows_kept + other.rows_kept - instead,
+        rejected=(*one.rejected, *other.rejected, *left),
+        headers=one.headers + other.headers,
+        noise=one.noise + other.noise,
+        events=one.events + other.events,
+        continued=one.continued + other.continued,
+        absent_cells=(*one.absent_cells, *other.absent_cells),
+        clock_steps=(*one.clock_steps, *other.clock_steps),
+        log_events=(*one.log_events, *other.log_events),
+        notes=(*one.notes, *_notes(log, taken), *other.notes),
+    )
+
+
+def _notes(log: _Log, taken: Sequence[Device]) -> Iterator[str]:
+    named = ", ".join(device.id for device in taken)
+    if log.stated:
+        zone = f"in {log.recording.run.timezone}"
+    else:
+        minutes = -log.offset // 60_000_000
+        sign = "-" if minutes < 0 else "+"
+        zone = f"taken to be UTC{sign}{abs(minutes) // 60:02d}:{abs(minutes) % 60:02d}, with which it fits the run best"
+    yield f"{log.name} is attached to the run and is read for {named} instead; its stamps are {zone}."
+
+
+def _sources(log: _Log, attachment: Attachment) -> Iterator[Source]:
+    for source in log.recording.run.sources:
+        yield replace(source, locator=attachment.name)

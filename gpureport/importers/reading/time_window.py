@@ -1,0 +1,239 @@
+"""A part of a run in time: its rows between two moments, everything else of it as it was."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from gpureport import columns
+from gpureport.columns import BoolArray
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
+from gpureport.importers.timebase import zones
+from gpureport.quality import LogGap, Quality, Rejected
+from gpureport.recording import Recording, Run, Source, Stage, arranged
+
+if TYPE_CHECKING:
+    from gpureport.importers.protocol.importer import Labels
+    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.reading.run_reading import Reading
+    from gpureport.importers.reading.tracked_reading import TrackedReading
+
+_SECONDS = {"d": 86_400.0, "h": 3_600.0, "m": 60.0, "s": 1.0}
+_PART = re.compile(r"(\d+(?:\.\d+)?)([dhms])")
+_ELAPSED = re.compile(rf"(?:{_PART.pattern})+")
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:\.\d+)?)")
+_HINT = "give a time since the start, such as 90s, 1h30m or 0:10:00, or a moment, such as 2026-03-14T09:26"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """The part of a run that is wanted, as a person says it; None where it is open.
+
+    Attributes:
+        start: time since the start of the run, or a moment; rows at it are kept.
+        end: as `start`; rows at it are left out.
+        job: number of the job of the log that it is, which its name then ends with; None for any other part.
+    """
+
+    start: str | None = None
+    end: str | None = None
+    job: int | None = None
+
+    def bounds(self, run: Run) -> tuple[int, int]:
+        """Return the first microsecond that is wanted, and the first after it that is not.
+
+        Raises:
+            SettingsError: when a bound is no time, or the end is not after the start.
+        """
+        start = run.started if self.start is None else _moment("--from", self.start, run)
+        end = run.ended + 1 if self.end is None else _moment("--to", self.end, run)
+        if self.start and self.end and end <= start:
+            raise SettingsError("--to", "the end is not after the start", "give a later end or an earlier start")
+        return start, end
+
+
+def _moment(option: str, text: str, run: Run) -> int:
+    """Return a moment in the time base of a run, in microseconds."""
+    seconds = _elapsed(text.strip())
+    if seconds is not None:
+        return run.started + round(seconds * 1e6)
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError as error:
+        raise SettingsError(option, f"{text!r} is no time", _HINT) from error
+    if moment.tzinfo is not None and run.timezone is None:
+        raise SettingsError(option, f"{text!r} names a zone and the run has none", "leave it out, or give --tz")
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC if run.timezone is None else zones.zone(run.timezone))
+    return round(moment.timestamp() * 1e6)
+
+
+def _elapsed(text: str) -> float | None:
+    """Return a time since the start in seconds, None when a text is none."""
+    if _ELAPSED.fullmatch(text):
+        return sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text))
+    clock = _CLOCK.fullmatch(text)
+    if clock:
+        hours, minutes, seconds = clock.groups()
+        return int(hours or 0) * 3_600 + int(minutes) * 60 + float(seconds)
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def cut(recording: Recording, window: Window) -> Recording:
+    """Return a part of a run; rows left out are counted.
+
+    Raises:
+        SettingsError: when a bound is no time.
+        SourceError: when no row of a GPU is in it.
+    """
+    run = recording.run
+    start, end = window.bounds(run)
+    inside = _inside(recording.series, start, end)
+    series = recording.series.filter(columns.array(inside, pa.bool_()))
+    times = columns.integers(series.column("timestamp"))
+    if not len(times):
+        raise SourceError(run.name, "nothing was recorded between --from and --to", "choose another part of the run")
+    return Recording(
+        run=replace(
+            run,
+            name=run.name if window.job is None else f"{run.name} #{window.job}",
+            started=int(times.min()),
+            ended=int(times.max()),
+            stages=tuple(_stages(run, start, end)),
+            quality=_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
+        ),
+        series=arranged([series]),
+        training=recording.training.filter(columns.array(_inside(recording.training, start, end), pa.bool_())),
+    )
+
+
+def _inside(table: "pa.Table", start: int, end: int) -> BoolArray:
+    times = columns.integers(table.column("timestamp"), null=start - 1)
+    inside: BoolArray = (times >= start) & (times < end)
+    return inside
+
+
+def _stages(run: Run, start: int, end: int) -> Iterator[Stage]:
+    for stage in run.stages:
+        if stage.start < end and stage.end >= start:
+            yield replace(stage, start=max(stage.start, start), end=min(stage.end, end))
+
+
+def _account(run: Run, span: tuple[int, int], rows: int, reason: str) -> Quality:
+    """Return the account of a part: what lies outside is counted, and no gap or event of it is kept."""
+    quality, (start, end) = run.quality, span
+    gaps = tuple(
+        LogGap(device=gap.device, start=max(gap.start, start), end=min(gap.end, end))
+        for gap in quality.gaps
+        if gap.start < end and gap.end > start
+    )
+    whole = (min(end, run.ended) - max(start, run.started)) * max(len(run.devices), 1)
+    missing = sum(gap.end - gap.start for gap in gaps)
+    return replace(
+        quality,
+        rows_kept=quality.rows_kept - rows,
+        rejected=(*quality.rejected, Rejected(reason=reason, rows=rows, first_line=None)) if rows else quality.rejected,
+        gaps=gaps,
+        clock_steps=tuple(step for step in quality.clock_steps if start <= step.at < end),
+        log_events=tuple(event for event in quality.log_events if event.at is None or start <= event.at < end),
+        coverage_ratio=1 - missing / whole if quality.coverage_ratio is not None and whole > 0 else None,
+    )
+
+
+class CutReading:
+    """Reads a part of a run; all of it is held in memory meanwhile."""
+
+    def __init__(
+        self, reading: "Reading | TrackedReading | CutReading", window: Window, whole: Recording | None = None
+    ) -> None:
+        """Prepare to read; nothing is read yet.
+
+        Args:
+            reading: reads all of the run.
+            window: the part.
+            whole: all of the run, where it was read already.
+        """
+        self._reading = reading
+        self._window = window
+        self._whole = whole
+        self._cut: Recording | None = None
+
+    def recording(self) -> Recording:
+        """Read the part into memory."""
+        if self._cut is None:
+            whole = self._whole or self._reading.recording()
+            self._cut = cut(replace(whole, run=replace(whole.run, id=self.run_id)), self._window)
+        return self._cut
+
+    @property
+    def labels(self) -> "Labels":
+        """What a person says about the run."""
+        return self._reading.labels
+
+    @property
+    def locator(self) -> str:
+        """What a person called its first source."""
+        return self._reading.locator
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each source."""
+        return self._reading.sizes
+
+    @property
+    def work(self) -> int:
+        """Bytes that are read."""
+        return self._reading.work
+
+    def watch(self, seen: Callable[[int], None]) -> None:
+        """Have the number of bytes told whenever some were read."""
+        self._reading.watch(seen)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Where the run comes from."""
+        return self._reading.sources
+
+    @property
+    def run_id(self) -> str:
+        """The id of the part, from that of the run and the bounds."""
+        text = f"{self._reading.run_id}\nfrom={self._window.start or ''} to={self._window.end or ''}\n"
+        return sha256(text.encode()).hexdigest()[:16]
+
+    def batches(self) -> Iterator["pa.Table"]:
+        """Yield a table of each device."""
+        recording = self.recording()
+        for device in recording.run.devices:
+            table = recording.of(device.id)
+            if len(table):
+                yield table
+
+    def run(self) -> Run:
+        """Return what is known about the part."""
+        return self.recording().run
+
+    def training(self) -> "pa.Table":
+        """Return its training metrics."""
+        return self.recording().training
+
+    def sources_read(self) -> tuple["SourceRead", ...]:
+        """Return each source as given with what is known of it."""
+        self.recording()
+        return self._reading.sources_read()
+
+    def renamed(self) -> dict[str, str]:
+        """Return nothing: devices have their ids in the end already."""
+        return {}
+
+    def rejects(self) -> bytes:
+        """Return rejected lines of all sources as zstd-compressed JSON lines."""
+        self.recording()
+        return self._reading.rejects()

@@ -1,0 +1,72 @@
+"""What a form reads line by line, gathered into chunks with every line accounted for."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+
+from gpureport.importers.delimited.row_sections import LineKind, OddLine
+from gpureport.importers.text.numbered_lines import TextLine
+from gpureport.importers.text.text_log import Chunk, Record, chunk
+
+_FULL = 20_000
+"""Rows of a chunk: some megabytes, and enough for arrays to be fast."""
+
+
+class Gathering:
+    """Rows, odd lines and notes since the last chunk."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._records: list[Record] = []
+        self._odd: list[OddLine] = []
+        self._continued = 0
+        self._absent: Counter[tuple[str, str]] = Counter()
+        self._notes: dict[str, None] = {}
+        self._number = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether a chunk is due."""
+        return len(self._records) + len(self._odd) >= _FULL
+
+    def row(self, line: int, time: int | None, values: Mapping[str, float | bool | str], *, host: bool = False) -> None:
+        """Take what a line says of one device; where it says it of several, they are numbered on."""
+        self._number = max(self._number + 1, line)
+        self._records.append(Record(number=self._number, time=time, values=values, host=host))
+
+    def odd(self, line: TextLine, kind: LineKind, reason: str = "") -> None:
+        """Take a line that is no row."""
+        self._odd.append(OddLine(line.number, kind, reason, line.text))
+
+    def reject(self, line: TextLine, reason: str) -> None:
+        """Take a line that was not understood; why it cannot be read wins."""
+        self.odd(line, LineKind.REJECTED, line.fault or reason)
+
+    def go_on(self, lines: int) -> None:
+        """Take lines that say more of rows that other lines are counted for."""
+        self._continued += max(lines, 0)
+
+    def lacks(self, column: str, reason: str) -> None:
+        """Take a cell without a value."""
+        self._absent[column, reason] += 1
+
+    def note(self, text: str) -> None:
+        """Take what a reader must know; said once."""
+        self._notes[text] = None
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield what was gathered, rows with a time and rows without apart, and start again."""
+        parts = [list(part) for _, part in groupby(self._records, lambda record: record.time is None)] or [[]]
+        for place, part in enumerate(parts):
+            first = place == 0
+            yield chunk(
+                part,
+                lines=len(part) + (len(self._odd) + self._continued if first else 0),
+                odd=tuple(self._odd) if first else (),
+                continued=self._continued if first else 0,
+                absent=dict(self._absent) if first else None,
+                notes=tuple(self._notes) if first else (),
+            )
+        self._records, self._odd, self._continued = [], [], 0
+        self._absent.clear()
+        self._notes.clear()

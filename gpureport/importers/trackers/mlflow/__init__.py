@@ -1,0 +1,51 @@
+"""Reads runs of MLflow: its SQLite database, its file store, and its server."""
+
+from typing import ClassVar
+
+from gpureport.importers.protocol.tracker import Chosen, Listed, Selection
+from gpureport.importers.trackers.mlflow import locators
+from gpureport.importers.trackers.mlflow.entities import RunInfo
+from gpureport.importers.trackers.mlflow.names import names
+from gpureport.importers.trackers.mlflow.runs import MlflowRun
+from gpureport.importers.trackers.mlflow.selection import listed, selected
+
+
+class Mlflow:
+    """The reader of MLflow's stores."""
+
+    kind: ClassVar[str] = "mlflow"
+
+    def claims(self, source: str) -> bool:
+        """Return whether a source is a locator or a store of MLflow."""
+        return locators.claims(source)
+
+    def runs(self, source: str, selection: Selection) -> Chosen:
+        """Return the runs of a store that are meant, and those left out."""
+        store, named = locators.opened(source)
+        found, left_out = selected(store, named, selection)
+        return Chosen(runs=tuple(MlflowRun(store, info, selection) for info in found), left_out=tuple(left_out))
+
+    def listed(self, source: str, selection: Selection) -> list[Listed]:
+        """Return what a store holds, without reading series."""
+        store, _ = locators.opened(source)
+        return [_listed(info) for info in listed(store, selection)]
+
+
+def _listed(info: RunInfo) -> Listed:
+    if info.fault is not None:
+        return Listed(id=info.id, name=info.id, status=info.status, started=info.started, holds=info.fault.what)
+    found = names(info.hardware)
+    gpus = {(name.node, name.index) for name in found if name.index is not None}
+    nodes = {name.node for name in found if name.node is not None}
+    parts = [f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}"] if gpus else []
+    parts += [f"{len(nodes)} nodes"] if nodes else []
+    parts += ["host"] if any(name.index is None for name in found) else []
+    parts += [f"{len(info.hardware)} hardware series"] if info.hardware and not found else []
+    parts += [f"nested in {info.parent}"] if info.parent else []
+    return Listed(
+        id=info.id,
+        name=info.name,
+        status=info.status,
+        started=None if info.started is None else info.started * 1000,
+        holds=", ".join(parts) or "no hardware series",
+    )

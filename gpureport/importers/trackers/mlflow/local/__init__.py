@@ -1,0 +1,1 @@
+"""MLflow's stores on this machine: its SQLite database and its folder of files."""

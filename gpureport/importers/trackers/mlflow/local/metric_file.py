@@ -1,0 +1,76 @@
+"""One metric of MLflow's file store: a line a point, `time value step`, without the step or with a dataset after it."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import csv
+
+from gpureport import columns
+from gpureport.importers.trackers.mlflow.entities import Series, series
+
+_FORMS = (
+    ("time", "value", "step"),
+    ("time", "value"),
+    ("time", "value", "step", "dataset", "digest"),
+)
+"""Columns by number of fields; the common one first."""
+_TYPES: dict[str, Any] = {"time": pa.int64(), "value": pa.float64(), "step": pa.int64()}
+
+
+def read(path: Path, key: str) -> Series:
+    """Return the points of a metric; lines that are none are counted.
+
+    Args:
+        path: its file.
+        key: its name.
+    """
+    content = path.read_bytes()
+    fields = content.partition(b"\n")[0].count(b" ") + 1
+    names = next((form for form in _FORMS if len(form) == fields), None)
+    if names is not None and content.endswith(b"\n"):
+        try:
+            table = csv.read_csv(
+                _opened(content),
+                read_options=csv.ReadOptions(column_names=list(names), use_threads=False),
+                parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
+                # text that stands for nothing is no value here: nan is a number that was logged
+                convert_options=csv.ConvertOptions(column_types=_TYPES, null_values=[]),
+            )
+        except pa.ArrowInvalid:
+            return _line_by_line(content, key)
+        times = columns.integers(table.column("time"))
+        steps = columns.integers(table.column("step")) if "step" in names else np.zeros(len(times), dtype=np.int64)
+        return series(key, times, columns.floats(table.column("value")), steps)
+    return _line_by_line(content, key)
+
+
+def _opened(content: bytes) -> Any:  # noqa: ANN401 - the stubs know no buffers as files
+    return pa.BufferReader(content)
+
+
+def _line_by_line(content: bytes, key: str) -> Series:
+    """Return the points of lines that have not all the same fields, or are not all whole."""
+    lines = [line for line in content.split(b"\n") if line.strip()]
+    # the last line of a process that was killed may have been cut anywhere
+    whole = lines if content.endswith(b"\n") else lines[:-1]
+    points = [point for line in whole if (point := _point(line)) is not None]
+    times, values, steps = zip(*points, strict=True) if points else ((), (), ())
+    return series(
+        key,
+        np.array(times, dtype=np.int64),
+        np.array(values, dtype=np.float64),
+        np.array(steps, dtype=np.int64),
+        len(lines) - len(points),
+    )
+
+
+def _point(line: bytes) -> tuple[int, float, int] | None:
+    fields = line.split(b" ")
+    if len(fields) not in {len(form) for form in _FORMS}:
+        return None
+    try:
+        return int(fields[0]), float(fields[1]), int(fields[2]) if len(fields) > 2 else 0  # noqa: PLR2004 - time, value
+    except ValueError:
+        return None

@@ -1,0 +1,165 @@
+"""The monitors that wrote a run's system metrics: one a node, several where every rank logged under the same names."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from gpureport.columns import BoolArray, FloatArray, IntArray
+from gpureport.importers.trackers.mlflow import windows
+from gpureport.importers.trackers.mlflow.entities import Series
+from gpureport.importers.trackers.mlflow.names import Name
+
+_MEMORY = "system_memory_usage_megabytes"
+_ALIKE = 0.05
+"""Machines whose memory in use differs by more than this share at the same time are two (pragmatic)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Monitor:
+    """What logged the series of one node; a value each tick, NaN where there is none.
+
+    Attributes:
+        node: the node, None where there is one.
+        logged: when each tick was logged, in milliseconds.
+        read: when its values were read, in milliseconds.
+        values: values of each series as logged, by its name.
+        names: what the names say.
+        begins: ticks with which a process began to record.
+        twice: points at a tick that has one already.
+    """
+
+    node: str | None
+    logged: IntArray
+    read: IntArray
+    values: dict[str, FloatArray]
+    names: tuple[Name, ...]
+    begins: BoolArray
+    twice: int = 0
+
+    @property
+    def usual(self) -> float | None:
+        """Median seconds between ticks, None with a single one."""
+        return float(np.median(np.diff(self.logged))) / 1e3 if len(self.logged) > 1 else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """The monitors of one node, and whether several wrote at the same time.
+
+    Attributes:
+        node: the node, None where there is one.
+        monitors: its monitors.
+        together: how many of them wrote at the same time.
+    """
+
+    node: str | None
+    monitors: tuple[Monitor, ...]
+    together: int
+
+
+def nodes(names: Sequence[Name], series: Mapping[str, Series], started: int | None) -> list[Node]:
+    """Return the nodes of a run with their monitors.
+
+    Monitors of different machines that log under the same names are nodes of their own.
+
+    Args:
+        names: what the names of its system metrics say.
+        series: its metrics by name.
+        started: when it started, in milliseconds; None where not recorded.
+    """
+    found = []
+    for node in dict.fromkeys(name.node for name in names):
+        own = tuple(name for name in names if name.node == node)
+        monitors = tuple(_monitors(node, own, series, started))
+        if not monitors:
+            continue
+        together = _together(monitors)
+        if together > 1 and not _one_machine(monitors):
+            found += [_renamed(monitor, place) for place, monitor in enumerate(monitors)]
+        else:
+            found.append(Node(node=node, monitors=monitors, together=together))
+    return found
+
+
+def _monitors(
+    node: str | None, names: tuple[Name, ...], series: Mapping[str, Series], started: int | None
+) -> Iterator[Monitor]:
+    points = [series[name.key] for name in names if len(series[name.key])]
+    if not points:
+        return
+    ticks, first = np.unique(np.concatenate([each.times for each in points]), return_index=True)
+    writers = windows.writers(ticks, np.concatenate([each.steps for each in points])[first])
+    for writer in range(int(writers.max()) + 1):
+        # only the first monitor began with the run
+        yield _monitor(node, ticks[writers == writer], names, series, None if writer else started)
+
+
+def _monitor(
+    node: str | None, ticks: IntArray, names: tuple[Name, ...], series: Mapping[str, Series], started: int | None
+) -> Monitor:
+    values, twice = {}, 0
+    for name in names:
+        values[name.key], again = _at(ticks, series[name.key])
+        twice += again
+    return Monitor(
+        node=node,
+        logged=ticks,
+        read=windows.read_at(ticks, started),
+        values=values,
+        names=names,
+        begins=_begins(names, values, len(ticks)),
+        twice=twice,
+    )
+
+
+def _at(ticks: IntArray, points: Series) -> tuple[FloatArray, int]:
+    """Return the value of a series at each tick, and how many of its points share a tick with a later one."""
+    values = np.full(len(ticks), np.nan)
+    places = np.searchsorted(ticks, points.times)
+    own = (places < len(ticks)) & (ticks[np.minimum(places, len(ticks) - 1)] == points.times)
+    values[places[own]] = points.values[own]
+    return values, int(own.sum()) - len(np.unique(places[own]))
+
+
+def _begins(names: Sequence[Name], values: Mapping[str, FloatArray], length: int) -> BoolArray:
+    """Return the ticks with which a process began: the first, and those at which a counter is lower than before."""
+    begins = np.zeros(length, dtype=np.bool_)
+    begins[0] = True
+    for name in names:
+        if name.target is not None and name.target.counts:
+            begins[1:] |= np.diff(values[name.key]) < 0
+    return begins
+
+
+def _together(monitors: Sequence[Monitor]) -> int:
+    """Return how many monitors wrote at the same time; one that went on after another did not."""
+    spans = sorted((int(monitor.logged[0]), int(monitor.logged[-1])) for monitor in monitors)
+    overlapping = sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
+    return overlapping + 1
+
+
+def _one_machine(monitors: Sequence[Monitor]) -> bool:
+    """Return whether monitors saw the same memory in use at the same time; where nothing tells, they did."""
+    used = [(monitor.read, values) for monitor in monitors if (values := _used(monitor)) is not None]
+    if len(used) < len(monitors):
+        return True
+    (times, first), *others = used
+    return all(
+        bool(np.median(np.abs(np.interp(times, other, values) - first) / np.maximum(first, 1.0)) < _ALIKE)
+        for other, values in others
+    )
+
+
+def _used(monitor: Monitor) -> FloatArray | None:
+    """Return the memory of the machine in use, None where it was not recorded at every tick."""
+    key = next((name.key for name in monitor.names if name.what == _MEMORY), None)
+    values = None if key is None else monitor.values[key]
+    return None if values is None or np.isnan(values).any() else values
+
+
+def _renamed(monitor: Monitor, place: int) -> Node:
+    """Return a monitor as a node named by its place."""
+    node = "/".join(part for part in (monitor.node, f"writer_{place + 1}") if part)
+    return Node(node=node, monitors=(replace(monitor, node=node),), together=1)

@@ -1,0 +1,1 @@
+"""MLflow's server, read through its REST paths or its own client."""

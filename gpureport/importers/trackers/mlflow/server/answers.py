@@ -1,0 +1,73 @@
+"""What a server of MLflow answers, and what an answer that is none means."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpureport.errors import SourceError
+from gpureport.importers.trackers.mlflow.server.faults import no_server
+from gpureport.importers.trackers.mlflow.server.server_settings import ServerSettings
+
+OVERLOADED = {429, 502, 503, 504}
+"""What a server answers that will answer later."""
+_LONGEST_WAIT = 30.0
+_SHOWN = 200
+_OK, _REDIRECTS, _REFUSED, _MISSING, _FAILS, _NO_SUCH_METHOD = 200, range(300, 400), (401, 403), 404, 500, 501
+
+
+class MissingError(SourceError):
+    """A server answered that there is no such thing."""
+
+
+class RefusedError(SourceError):
+    """A server answered that a request is not valid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a server answered."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def pause(self) -> float:
+        """How long an overloaded server asks to wait, in seconds; one where it does not say."""
+        try:
+            return min(max(float(self.headers.get("Retry-After", "1")), 0.0), _LONGEST_WAIT)
+        except ValueError:
+            return 1.0
+
+    @property
+    def said(self) -> str | None:
+        """The message of an error of MLflow, None where it is none."""
+        try:
+            found = json.loads(self.body)
+        except ValueError:
+            return None
+        if not isinstance(found, dict) or "error_code" not in found:
+            return None
+        return " ".join(f"{found['error_code']}: {found.get('message', '')}".split())[:_SHOWN]
+
+
+def checked(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:
+    """Return an answer that is one.
+
+    Raises:
+        SourceError: saying what another one means.
+    """
+    if answer.status == _OK:
+        return answer
+    said = answer.said
+    if answer.status in _REFUSED:
+        what = f"access refused ({answer.status}; {settings.credentials})"
+        raise SourceError(where, what, "set MLFLOW_TRACKING_USERNAME and _PASSWORD, or _TOKEN")
+    if answer.status >= _FAILS and answer.status != _NO_SUCH_METHOD:
+        raise SourceError(where, f"the server fails ({answer.status}{f', {said}' if said else ''})", "try again later")
+    if said is not None:
+        raise (MissingError if answer.status == _MISSING else RefusedError)(where, said, "--list shows the runs")
+    if answer.status in _REDIRECTS and answer.headers.get("Location"):
+        target = answer.headers["Location"].partition("/api/")[0]
+        raise SourceError(where, f"it sends to another address ({answer.status})", f"give {target}")
+    raise no_server(where, f"{answer.status} on {path.partition('?')[0]}")

@@ -1,0 +1,1 @@
+"""Parquet files that neptune-exporter wrote."""

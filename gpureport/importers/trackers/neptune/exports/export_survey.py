@@ -1,0 +1,110 @@
+"""Where the rows of each run lie in the files of an export, told without reading values."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from gpureport.errors import SourceError
+from gpureport.importers.trackers.neptune.exports import export_files
+from gpureport.importers.trackers.neptune.exports.export_files import Part
+from gpureport.importers.trackers.neptune.exports.export_rows import KINDS, NO_SCALARS, SERIES, Key, codes
+
+
+@dataclass(slots=True)
+class Group:
+    """A row group of a file that holds something of a run.
+
+    Attributes:
+        number: which one it is.
+        alone: whether no other run has rows in it.
+        numbers: whether it holds points.
+        scalars: whether it holds single values.
+        series: path of the only series in it; None where it holds more than that.
+    """
+
+    number: int
+    alone: bool
+    numbers: bool
+    scalars: bool
+    series: str | None = None
+
+
+@dataclass(slots=True)
+class Rows:
+    """Where rows of a run lie.
+
+    Attributes:
+        groups: row groups, by file.
+        points: points of each series of numbers.
+        faults: what keeps parts of the run from being read.
+    """
+
+    groups: dict[Path, list[Group]] = field(default_factory=lambda: defaultdict(list))
+    points: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    faults: list[SourceError] = field(default_factory=list)
+
+
+def survey(parts: Iterable[Part], rows: dict[Key, Rows], faults: list[SourceError]) -> dict[Key, None]:
+    """Note where rows of each run lie, and what is damaged; return the runs met."""
+    keys: dict[Key, None] = {}
+    for part in parts:
+        try:
+            file = export_files.opened(part.path)
+            for number in range(file.num_row_groups):
+                keys |= dict.fromkeys(_surveyed(file, number, part.path, rows))
+        except SourceError as error:
+            faults.append(error)
+        except (OSError, pa.ArrowException) as error:
+            faults.append(export_files.damaged(part.path, error))
+    return keys
+
+
+def _surveyed(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key, Rows]) -> Iterator[Key]:
+    """Note what one row group holds of each run, and yield the runs."""
+    uniform = _uniform(file, number)
+    if uniform is not None:
+        project, run, name, kind = uniform
+        found = rows[project, run]
+        points = kind == SERIES
+        group = Group(
+            number, alone=True, numbers=points, scalars=kind not in NO_SCALARS, series=name if points else None
+        )
+        found.groups[path].append(group)
+        if points:
+            found.points[name] += file.metadata.row_group(number).num_rows
+        yield project, run
+        return
+    table = file.read_row_group(number, columns=KINDS)
+    (projects, project_of), (ids, run_of), (paths, place), (kinds, kind_of) = (codes(table, name) for name in KINDS)
+    both = project_of * len(ids) + run_of
+    present = np.flatnonzero(np.bincount(both)).tolist()
+    for code in present:
+        own = slice(None) if len(present) == 1 else both == code
+        found = rows[projects[code // len(ids)], ids[code % len(ids)]]
+        held = {kinds[each] for each in np.flatnonzero(np.bincount(kind_of[own])).tolist()}
+        found.groups[path].append(
+            Group(number, alone=len(present) == 1, numbers=SERIES in held, scalars=bool(held - NO_SCALARS))
+        )
+        if SERIES in held:
+            counted = np.bincount(place[own][kind_of[own] == kinds.index(SERIES)], minlength=len(paths))
+            for name, count in zip(paths, counted.tolist(), strict=True):
+                found.points[name] += count
+        yield projects[code // len(ids)], ids[code % len(ids)]
+
+
+def _uniform(file: parquet.ParquetFile, number: int) -> list[str] | None:
+    """Return project, run, path and type of a row group that holds one of each, as its statistics say."""
+    group = file.metadata.row_group(number)
+    places = {group.column(place).path_in_schema: place for place in range(group.num_columns)}
+    found = []
+    for name in KINDS:
+        bounds = group.column(places[name]).statistics
+        if bounds is None or not bounds.has_min_max or bounds.null_count or bounds.min != bounds.max:
+            return None
+        found.append(str(bounds.min))
+    return found

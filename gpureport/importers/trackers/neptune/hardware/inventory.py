@@ -1,0 +1,81 @@
+"""The GPUs and hosts of a run: what it says of them beside their series."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpureport.importers.trackers.neptune import facts
+from gpureport.importers.trackers.neptune.hardware.devices import Arranged, Place
+from gpureport.importers.trackers.neptune.hardware.names import GIB
+from gpureport.importers.trackers.neptune.hardware.process import Process
+from gpureport.recording import Device
+
+_MEMORY = "gpu_memory_used_bytes"
+_POWER = "gpu_power_watts"
+_TOTAL = "gpu_memory_total_bytes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inventory:
+    """The devices of a run.
+
+    Attributes:
+        devices: GPUs by index, then hosts.
+        given: whether a person said how much memory the GPUs have.
+        largest: whether it is taken from what is known of the largest GPU of a machine.
+        unknown: whether that of a GPU is not known.
+    """
+
+    devices: tuple[Device, ...]
+    given: bool
+    largest: bool
+    unknown: bool
+
+
+def inventory(processes: Sequence[Process], arranged: Arranged, given: int | None) -> Inventory:
+    """Return the devices of a run.
+
+    Args:
+        processes: what its processes wrote.
+        arranged: its rows by device.
+        given: bytes of memory of each GPU, where a person says so.
+    """
+    devices = tuple(_device(processes, arranged, place, given) for place in arranged.blocks)
+    gpus = [device for device in devices if device.index is not None]
+    highest = any(_highest(processes, place, _MEMORY) for place in arranged.blocks if place[1] is not None)
+    return Inventory(
+        devices=devices,
+        given=given is not None and bool(gpus),
+        largest=given is None and highest,
+        unknown=any(device.memory_total_bytes is None for device in gpus),
+    )
+
+
+def _device(processes: Sequence[Process], arranged: Arranged, place: Place, given: int | None) -> Device:
+    node, gpu = place
+    shown = node if arranged.several and node else None
+    if gpu is None:
+        return Device(id=arranged.id(place), node=shown)
+    highest, limit = _highest(processes, place, _MEMORY), _highest(processes, place, _POWER)
+    recorded = [block.values[_TOTAL] for block in arranged.blocks[place] if _TOTAL in block.values]
+    total = round(float(recorded[0][0])) if recorded else None
+    return Device(
+        id=arranged.id(place),
+        index=gpu,
+        node=shown,
+        model=facts.model([each.content for each in processes], arranged.blocks[place], gpu),
+        memory_total_bytes=given or total or (round(highest * GIB) if highest else None),
+        power_limit_watts=limit or None,
+    )
+
+
+def _highest(processes: Sequence[Process], place: Place, metric: str) -> float | None:
+    """Return what the client said a gauge of a GPU reaches at most: of the largest GPU of its machine."""
+    found = [
+        each.content.highest[path]
+        for each in processes
+        for space in each.spaces
+        if facts.node(each.content, space) == place[0]
+        for path, meaning in space.leaves.items()
+        if meaning.metric == metric and path in each.content.highest
+    ]
+    return max(found, default=None)

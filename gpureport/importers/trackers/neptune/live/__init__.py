@@ -1,0 +1,1 @@
+"""Neptune servers of one's own, read by a process of limited time."""

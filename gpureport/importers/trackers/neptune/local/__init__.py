@@ -1,0 +1,1 @@
+"""Folders that Neptune's clients leave on this machine."""

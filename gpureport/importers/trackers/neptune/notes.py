@@ -1,0 +1,120 @@
+"""What a reader of a run from Neptune must know, one sentence each."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from gpureport.importers.count_text import first
+from gpureport.importers.timebase.device_clock import Clock
+from gpureport.importers.trackers.neptune.hardware.devices import Arranged, Place
+from gpureport.importers.trackers.neptune.hardware.inventory import Inventory
+from gpureport.importers.trackers.neptune.hardware.namespaces import Namespace
+from gpureport.importers.trackers.neptune.hardware.process import Process
+from gpureport.importers.trackers.neptune.hardware.samples import Sampled
+from gpureport.importers.trackers.neptune.hardware.tables import interval
+
+_MS = 1000
+_LATE = 3
+"""Intervals a run may go on after its last hardware sample before that is worth a word (pragmatic)."""
+_NAMED = 4
+
+
+def all_of(
+    processes: Sequence[Process], arranged: Arranged, clocks: Mapping[Place, Clock], span: tuple[int, int]
+) -> Iterator[str]:
+    """Yield what a reader of a run must know, but for its memory.
+
+    Args:
+        processes: what its processes wrote.
+        arranged: its rows by device.
+        clocks: the clock of each device.
+        span: first and last sample, in microseconds.
+    """
+    for each in processes:
+        yield from each.content.notes
+        yield from each.said
+    yield from of_samples([sample for each in processes for sample in each.samples])
+    yield from of_devices(arranged, [space for each in processes for space in each.spaces])
+    yield from of_others([path for each in processes for path in each.others], sum(p.other_points for p in processes))
+    yield from of_end(processes, span[1], interval(clocks))
+
+
+def of_samples(sampled: Sequence[Sampled]) -> Iterator[str]:
+    """Yield what is known of the values."""
+    zeros, of = sum(each.zeros for each in sampled), sum(each.of for each in sampled)
+    if zeros:
+        yield f"Neptune's client drops zeros: {zeros} of {of} values of utilization were 0 and are put back"
+    never = sorted({gpu for each in sampled for gpu in each.never})
+    if never:
+        yield f"utilization of {_gpus(never)} was never reported: it is unknown, always 0 or not supported"
+    unrestored = sorted({gpu for each in sampled for gpu in each.unrestored})
+    if unrestored:
+        yield f"memory of {_gpus(unrestored)} was not recorded, so zeros cannot be put back and idle time is missing"
+    spread = max((each.spread for each in sampled), default=0)
+    if spread:
+        yield f"points of one sample lie up to {spread / _MS:.0f} ms apart and were joined"
+
+
+def _gpus(numbers: Sequence[int]) -> str:
+    return ", ".join(f"gpu:{number}" for number in numbers)
+
+
+def of_devices(arranged: Arranged, spaces: Sequence[Namespace]) -> Iterator[str]:
+    """Yield what is known of the GPUs and processes."""
+    if arranged.copied:
+        yield (
+            f"{len(arranged.copied)} processes recorded the same devices at the same time as others and were left out: "
+            f"{first(arranged.copied, _NAMED)}"
+        )
+    bare = [space for space in spaces if space.bare]
+    if arranged.numbered > 1:
+        yield f"{arranged.numbered} processes saw one GPU each, without its number: they are numbered as they began"
+    elif bare:
+        yield "a process saw a single GPU, and which one it was is not recorded: it is called gpu:0"
+    gpus = [space for space in spaces if space.gpus]
+    if gpus and not any(meaning.metric == "gpu_power_watts" for space in gpus for meaning in space.leaves.values()):
+        yield "GPU power was not recorded: Neptune's client does so since 1.11.0"
+    if any(meaning.metric == "gpu_memory_used_bytes" for space in gpus for meaning in space.leaves.values()):
+        yield (
+            "GPU memory in use holds what the driver reserves (NVML's first interface), "
+            "a few hundred MiB that nvidia-smi leaves out"
+        )
+
+
+def of_memory(stock: Inventory) -> Iterator[str]:
+    """Yield what is known of the memory installed."""
+    if stock.given:
+        yield "memory of each GPU is what --gpu-memory-total says"
+    elif stock.largest:
+        yield "memory of each GPU is taken to be that of the largest one of its machine, which is all that is recorded"
+    elif stock.unknown:
+        yield "memory of the GPUs is not recorded: --gpu-memory-total GIB says it"
+
+
+def of_others(others: Sequence[str], points: int) -> Iterator[str]:
+    """Yield which hardware series have no place here."""
+    if others:
+        yield f"{points} points of {len(others)} series have no metric here: {first(others, _NAMED)}"
+
+
+def of_end(processes: Sequence[Process], end: int, step: float | None) -> Iterator[str]:
+    """Yield that the run went on after its last hardware sample.
+
+    Args:
+        processes: what its processes wrote.
+        end: last hardware sample, in microseconds.
+        step: seconds between samples.
+    """
+    last = max(
+        [
+            int(series.times.max())
+            for each in processes
+            for path, series in each.content.series.items()
+            if not each.hardware(path)
+        ]
+        + [each.content.last for each in processes if each.content.last is not None],
+        default=end,
+    )
+    if last > end + _LATE * (step or 0.0) * 1e6:
+        yield (
+            f"hardware monitoring ended {(last - end) / 1e6:.0f} s before the run did: nothing is known of that time, "
+            "its stderr may say why"
+        )

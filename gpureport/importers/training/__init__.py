@@ -1,5 +1,0 @@
-"""What a training loop wrote of its metrics, beside the log of the GPUs: one long table of time, step, name, value."""
-
-from gpureport.importers.training.training_log import WANTED, Training, TrainingLog
-
-__all__ = ["WANTED", "Training", "TrainingLog"]

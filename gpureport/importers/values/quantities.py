@@ -1,0 +1,85 @@
+"""Numbers of sources that are no text of nvidia-smi to values of the series; what cannot be one is none."""
+
+import math
+import re
+
+import numpy as np
+
+from gpureport.importers.values.cells import extra_name
+from gpureport.metrics import BY_NAME, CLOCK_EVENT_BITS
+from gpureport.units import MOST, UNITS
+
+_MAY_EXCEED = frozenset({"gpu_fan_ratio"})
+"""Ratios that are not parts of a whole."""
+_ROUNDING = 1e-6
+"""By how much a mean of parts of a whole may exceed it."""
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_NONE = {"", "nan", "n/a", "-", "null", "none"}
+_KNOWN_BITS = sum(CLOCK_EVENT_BITS.values())
+_MASK_BITS = 64
+
+
+def number(cell: object) -> float | None:
+    """Return the finite number a cell of text or JSON holds, None when it holds none."""
+    if isinstance(cell, str):
+        return finite(cell) if _NUMBER.fullmatch(cell.strip()) else None
+    return finite(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) else None
+
+
+def finite(cell: float | str) -> float | None:
+    """Return a number as a finite float, None when it is too large to be one."""
+    try:
+        value = float(cell)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+def value(cell: object, unit: str, metric: str) -> float | int | None:
+    """Return what a cell says of a metric in its base unit, None when it is no value the metric can have.
+
+    Args:
+        cell: a number, or text that is one without a unit.
+        unit: unit it counts in, of `units.UNITS`.
+        metric: name of the metric.
+    """
+    found = number(cell)
+    return None if found is None else in_base(found, unit, metric)
+
+
+def in_base(found: float, unit: str, metric: str) -> float | int | None:
+    """Return a number of a unit as a value of a metric in its base unit, None when the metric cannot have it."""
+    wanted = BY_NAME[metric]
+    converted = UNITS[unit].to_base(found)
+    if abs(converted) >= MOST or (converted < 0 and wanted.unit != "Cel"):
+        return None
+    if wanted.unit == "1" and metric not in _MAY_EXCEED and converted > 1:
+        return 1.0 if converted <= 1 + _ROUNDING else None
+    if "int" not in wanted.dtype:
+        return converted
+    whole = round(converted)
+    return whole if whole <= np.iinfo(wanted.dtype).max else None
+
+
+def absent(cell: object) -> str | None:
+    """Return the word for no value that a cell says, None when it says none."""
+    text = "null" if cell is None else str(cell).strip()
+    return (text or "empty") if text.lower() in _NONE else None
+
+
+def lack(cell: object) -> str:
+    """Return why a cell that holds no value of its metric holds none."""
+    return absent(cell) or "no value it can have"
+
+
+def clock_events(mask: int) -> dict[str, bool | int]:
+    """Return NVML's mask of clock event reasons as one value a reason; bits without a name are kept."""
+    if not 0 <= mask < 2**_MASK_BITS:
+        return {}
+    reasons = {f"clock_event_{reason}": bool(mask & bit) for reason, bit in CLOCK_EVENT_BITS.items()}
+    return {**reasons, "clock_event_unknown_bits": mask & ~_KNOWN_BITS}
+
+
+def as_text(source: str, cell: object) -> tuple[str, str]:
+    """Return the column that keeps what has no metric, and the cell as text."""
+    return extra_name(source), str(cell)

@@ -1,0 +1,31 @@
+"""Gives a figure the colours of light paper, for formats that no style sheet reaches."""
+
+from matplotlib.artist import Artist
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.text import Text
+
+from gpureport.report.charts.palette import COLOURS, DARK_TEXT
+
+_FIXED = {colour.stand_in: DARK_TEXT if colour.fixed == "currentColor" else colour.fixed for colour in COLOURS}
+
+
+def fix(figure: Figure) -> None:
+    """Replace every stand-in by the colour it stands for; call it once the figure is laid out."""
+    for artist in figure.findobj():
+        _fix(artist)
+
+
+def _fix(artist: Artist) -> None:
+    if isinstance(artist, Patch):
+        edge, face = to_hex(artist.get_edgecolor()), to_hex(artist.get_facecolor())
+        if edge in _FIXED:
+            artist.set_edgecolor(_FIXED[edge])
+        if face in _FIXED and artist.get_fill():
+            artist.set_facecolor(_FIXED[face])
+    elif isinstance(artist, Line2D | Text):
+        colour = to_hex(artist.get_color())
+        if colour in _FIXED:
+            artist.set_color(_FIXED[colour])

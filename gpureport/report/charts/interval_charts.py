@@ -1,0 +1,153 @@
+"""Figures of every step with their intervals, drawn as dots or bars under the names of the steps.
+
+The figures are narrow, so that two stand beside each other on a wide page and below each other on a telephone.
+"""
+
+from math import ceil, floor, log10
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.patches import Ellipse, Rectangle
+
+from gpureport.columns import FloatArray
+from gpureport.report.charts import charts
+from gpureport.report.charts.palette import BAR, BUSY, GRID, INK, MUTED, PAPER, TRACK
+from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
+from gpureport.report.wording import display
+
+WIDTH = 400.0
+_SIDE, _BOTTOM, _TOP = 20.0, 24.0, 4.0
+_ROW = 40.0
+"""Height of a row: the name above, dot or bar below."""
+
+_SMALL, _TEXT = 11.0, 12.0
+_LABEL = 28
+_RADIUS = 4.5
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_TICKS = 5
+_NARROWEST = 0.05
+"""Least width of an axis of shares, and of others as a part of their largest value."""
+
+_MARGIN = 0.06
+
+
+def draw(chart: IntervalChart, prefix: str) -> str:
+    """Return a chart as an SVG element.
+
+    Args:
+        chart: the figure of every step.
+        prefix: begins every id, unlike that of any other figure of the page.
+    """
+    return charts.finished(figure(chart), prefix, f"{chart.title}: {'; '.join(_spoken(row) for row in chart.rows)}")
+
+
+def figure(chart: IntervalChart) -> Figure:
+    """Return a chart, drawn."""
+    low, high = _span(chart)
+    height = _TOP + _ROW * len(chart.rows) + _BOTTOM
+    with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
+        drawn, axes = _canvas(height)
+        axes.set(xlim=(low, high), ylim=(_ROW * len(chart.rows), 0))
+        _axis(axes, chart, low, high)
+        for position, row in enumerate(chart.rows):
+            _row(axes, position * _ROW, row, chart)
+        _reference(axes, chart)
+    return drawn
+
+
+def _spoken(row: IntervalRow) -> str:
+    return f"{row.label} {row.text}"
+
+
+def _canvas(height: float) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(WIDTH / 72, height / 72))
+    FigureCanvasSVG(figure)
+    figure.patch.set_visible(False)
+    inner = (_SIDE / WIDTH, _BOTTOM / height, 1 - 2 * _SIDE / WIDTH, 1 - (_TOP + _BOTTOM) / height)
+    axes = figure.add_axes(inner)
+    axes.patch.set_visible(False)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(left=False, bottom=False, pad=4)
+    return figure, axes
+
+
+def _span(chart: IntervalChart) -> tuple[float, float]:
+    """Return the ends of the axis: bars begin at zero, dots too where that is not far away."""
+    ends = [end for row in chart.rows if row.value is not None for end in (row.value, *(row.interval or ()))]
+    low, high = min(ends), max(ends)
+    if chart.form == "bars" or low < high / 2:
+        return 0.0, (1.0 if chart.share and chart.form == "bars" else high * (1 + _MARGIN)) or 1.0
+    least = _NARROWEST * (1.0 if chart.share else high)
+    room = max((least - (high - low)) / 2, (high - low) * _MARGIN)
+    low, high = low - room, high + room
+    return (low, high) if not chart.share or high <= 1 else (low - (high - 1), 1.0)
+
+
+def _axis(axes: Axes, chart: IntervalChart, low: float, high: float) -> None:
+    ticks = _ticks(low, high)
+    labels = [_tick(float(tick), share=chart.share) for tick in ticks]
+    axes.set_xticks(ticks, labels, fontsize=_SMALL, color=MUTED.stand_in)
+    axes.set_yticks([])
+    axes.grid(axis="x", color=GRID.stand_in, linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def _tick(value: float, *, share: bool) -> str:
+    """Return a round value in words."""
+    if share:
+        return f"{value * 100:.6g}{display.GAP}%"
+    return f"{value:.6g}" if abs(value) < 10_000 else display.integer(value)  # noqa: PLR2004 - five digits need gaps
+
+
+def _ticks(low: float, high: float) -> FloatArray:
+    """Return round values within the axis, few enough for their labels."""
+    rough = (high - low) / _TICKS
+    power = 10.0 ** floor(log10(rough))
+    step = next(each * power for each in _STEPS if each * power >= rough * (1 - 1e-9))
+    ticks = np.arange(ceil(low / step - 1e-9), floor(high / step + 1e-9) + 1) * step
+    return ticks.astype(np.float64)
+
+
+def _row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart) -> None:
+    """Draw a step: its name and figure above, dot or bar with the interval below."""
+    across = axes.get_yaxis_transform()
+    name = display.squeeze(row.label, _LABEL)
+    axes.text(0, top + 13, name, transform=across, fontsize=_TEXT, color=INK.stand_in)
+    axes.text(1, top + 13, row.text, transform=across, ha="right", fontsize=_SMALL, color=MUTED.stand_in)
+    middle, (low, high) = top + 27, axes.get_xlim()
+    axes.add_artist(Rectangle((low, middle - 0.5), high - low, 1, facecolor=TRACK.stand_in, linewidth=0))
+    if row.value is None:
+        return
+    unit = (high - low) / (WIDTH - 2 * _SIDE)
+    if chart.form == "bars":
+        axes.add_artist(Rectangle((0, middle - 7), row.value, 14, facecolor=BAR.stand_in, linewidth=0))
+    if row.interval:
+        _interval(axes, row.interval, middle)
+    if chart.form == "dots":
+        _dot(axes, (row.value, middle), unit, known=row.interval is not None)
+
+
+def _interval(axes: Axes, ends: tuple[float, float], middle: float) -> None:
+    """Draw an interval as a line with a stop at either end."""
+    low, high = ends
+    for x, y in (((low, high), (middle, middle)), *(((end, end), (middle - 5, middle + 5)) for end in ends)):
+        axes.plot(x, y, color=INK.stand_in, linewidth=1.8, solid_capstyle="butt", clip_on=False)
+
+
+def _dot(axes: Axes, place: tuple[float, float], unit: float, *, known: bool) -> None:
+    """Draw a dot; hollow where no interval is known."""
+    dot = Ellipse(place, 2 * _RADIUS * unit, 2 * _RADIUS, linewidth=1.6, clip_on=False)
+    dot.set(facecolor=(BUSY if known else PAPER).stand_in, edgecolor=BUSY.stand_in)
+    axes.add_artist(dot)
+
+
+def _reference(axes: Axes, chart: IntervalChart) -> None:
+    """Draw a line at the figure of the first step, beside the dots and not through the names."""
+    value = chart.rows[0].value
+    if chart.form == "dots" and value is not None:
+        for position in range(1, len(chart.rows)):
+            ends = [position * _ROW + 17, position * _ROW + 37]
+            axes.plot([value, value], ends, color=MUTED.stand_in, linewidth=0.9, linestyle=(0, (3, 3)), zorder=0.5)

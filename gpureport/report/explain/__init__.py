@@ -1,0 +1,5 @@
+"""What `gpureport explain` says of kinds, classes of GPU time, metrics and recordings.
+
+Imports `wording` and the analysis.
+A new kind or metric is explained from its own attributes, without code here.
+"""

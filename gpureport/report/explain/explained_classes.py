@@ -1,0 +1,55 @@
+"""What `gpureport explain` says of a class of GPU time."""
+
+from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.signals.gpus_and_host import KINDS as WAITING
+from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.wording import terms
+
+_TERMS = {"low_use": "Low use"}
+"""Definitions that are not called what their class is."""
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "hollow": ("hollow_util",),
+    "throttled": ("thermal_throttle", "hw_throttle", "power_cap"),
+    "waiting_for_input": tuple(WAITING),
+    "low_use": ("low_util_cause_unknown", "underutilised", "imbalance"),
+    "idle": ("idle_gap",),
+    "unused": ("unused_gpu",),
+    "startup": ("startup_idle",),
+    "tail": ("tail_idle",),
+    "gpu_lost": ("gpu_lost",),
+}
+"""Kinds of findings whose time a class holds."""
+
+
+def named(name: str) -> str | None:
+    """Return the class that a name stands for: its key, or what reports call it; None where there is none such."""
+    word = _word(name)
+    return next((key for key in GPU_TIME_CLASSES if word in {_word(key), _word(terms.CLASSES[key])}), None)
+
+
+def explanation(key: str) -> Explanation:
+    """Return what a class holds, whether it counts as lost, and which kinds of findings tell more."""
+    meaning = dict(terms.DEFINITIONS)[_term(key)]
+    apart = {"no_samples": "as not known", "no_job": "in no share: shares are of the time of jobs"}
+    counted = "as lost" if key in terms.LOST_CLASSES else apart.get(key, "not as lost")
+    facts = [Fact(name="Counted", text=counted)]
+    if key in KINDS:
+        facts.append(Fact(name="Findings", text=", ".join(KINDS[key])))
+    return Explanation(
+        title=f"{key}: {terms.CLASSES[key]}",
+        sections=(
+            Section(title="", paragraphs=(meaning,)),
+            Section(title="Class of GPU time", facts=tuple(facts)),
+        ),
+    )
+
+
+def _term(key: str) -> str:
+    """Return what the definition of a class is called."""
+    title = terms.CLASSES[key]
+    return _TERMS.get(key, f"{title[:1].upper()}{title[1:]}")
+
+
+def _word(name: str) -> str:
+    return name.lower().replace(" ", "_").replace("-", "_")

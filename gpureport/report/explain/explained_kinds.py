@@ -1,0 +1,125 @@
+"""A kind of finding in words: its condition, limits, needs and advice."""
+
+import inspect
+from collections.abc import Iterator, Sequence
+
+from gpureport.analysis.detectors.training.no_progress import NoProgress
+from gpureport.analysis.engine.selection import limits, module, settable
+from gpureport.analysis.rules.rule import Rule
+from gpureport.findings import Threshold
+from gpureport.metrics import BY_NAME
+from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.sections.findings import advised
+from gpureport.report.wording import display, terms
+
+_UNITS = {"Cel": "°C", "By": "bytes"}
+
+
+def explanation(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
+    """Return what one kind or a family of kinds means.
+
+    Args:
+        name: what was asked for.
+        kinds: the kinds it stands for.
+        rule: the rule that finds them, with its limits.
+    """
+    titles = "; ".join(terms.kind(kind) for kind in kinds)
+    sections = (
+        Section(title="When it is found", paragraphs=tuple(_condition(rule)) + tuple(_company(kinds, rule))),
+        *_limits(rule),
+        Section(title="What it needs", facts=tuple(_needs(rule))),
+        Section(title="What to do", facts=tuple(_advice(kinds, rule))),
+        *advised.sections(kinds),
+    )
+    return Explanation(title=f"{name}: {titles}", sections=sections)
+
+
+def first_page(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
+    """Return what fits on a screen of it: the condition, what it needs, and what to do by name.
+
+    Args:
+        name: what was asked for.
+        kinds: the kinds it stands for.
+        rule: the rule that finds them, with its limits.
+    """
+    whole = explanation(name, kinds, rule)
+    steps = advised.titles(kinds)
+    return Explanation(
+        title=whole.title,
+        sections=(
+            Section(title="When it is found", paragraphs=tuple(_condition(rule))[:1]),
+            Section(title="What it needs", facts=tuple(_needs(rule))),
+            Section(title="What to do", paragraphs=(f"{advised.listed(steps)}.",)),
+            Section(title="", paragraphs=(_rest(name, kinds, rule, len(steps)),)),
+        ),
+    )
+
+
+def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
+    """Return what the first page leaves out, and how to read it."""
+    texts = sum(len(said) for kind, said in rule.advice if kind in kinds)
+    parts = [
+        "the condition in full",
+        display.plural(len(limits(rule)), "limit"),
+        "advice by cause" if texts > 1 else "advice",
+        f"what {'each step' if steps > 1 else 'the step'} needs and risks",
+    ]
+    return f"gpureport explain {name} --detail full: {display.listing(parts)}."
+
+
+def _condition(rule: Rule) -> Iterator[str]:
+    """Yield the paragraphs in which the rule states its condition."""
+    for paragraph in (inspect.getdoc(type(rule)) or "").split("\n\n"):
+        yield display.sentence(" ".join(paragraph.split()))
+
+
+def _company(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
+    others = [kind for kind in rule.kinds if kind not in kinds]
+    if others:
+        yield f"Judged together with {display.listing(others)}."
+    if rule.after:
+        yield f"Judged after {display.listing(rule.after)}, whose findings it takes into account."
+
+
+def _limits(rule: Rule) -> Iterator[Section]:
+    facts = tuple(
+        Fact(
+            name=name,
+            text=f"{_amount(limit)}; {limit.provenance.value}: {display.sentence(limit.source)}",
+        )
+        for name, limit in limits(rule).items()
+    )
+    if facts:
+        which = "one" if settable(rule) == limits(rule) else " or ".join(settable(rule))
+        where = f"To change {which}, name it in gpureport.toml under [rules.{module(rule)}], in base units."
+        yield Section(title="Limits it judges by", facts=facts, paragraphs=(where,))
+
+
+def _amount(limit: Threshold) -> str:
+    """Return a limit as it is set, all its digits included, and a ratio in per cent too."""
+    if limit.unit == "1":
+        return f"{limit.value:g} ({100 * limit.value:g}{display.GAP}%)"
+    return f"{limit.value:g}{display.GAP}{_UNITS.get(limit.unit, limit.unit)}"
+
+
+def _needs(rule: Rule) -> Iterator[Fact]:
+    needed = {name for group in rule.requires for name in group}
+    for group in rule.requires:
+        yield Fact(name="Needs", text=" or ".join(f"{BY_NAME[name].recorded_by} ({name})" for name in group))
+    wanted: dict[str, list[str]] = {}
+    for name in rule.wants:
+        if name not in needed:
+            wanted.setdefault(BY_NAME[name].recorded_by, []).append(name)
+    for field, names in wanted.items():
+        yield Fact(name="Also uses", text=f"{field} ({', '.join(names)})")
+    if isinstance(rule, NoProgress):
+        yield Fact(name="Needs", text=NoProgress.recording)
+    elif not rule.requires and not rule.wants:
+        yield Fact(name="Needs", text="nothing but time stamps")
+
+
+def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:
+    several = len(kinds) > 1
+    for kind, texts in rule.advice:
+        if kind in kinds:
+            yield from (Fact(name=kind if several else "", text=display.sentence(text)) for text in texts)

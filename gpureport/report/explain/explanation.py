@@ -1,0 +1,137 @@
+"""What `gpureport explain` says: the kinds, classes of GPU time, metrics and recording it knows by name."""
+
+from collections.abc import Callable, Iterator, Sequence
+from difflib import get_close_matches
+
+from gpureport.analysis.engine.selection import families, module
+from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.rules.rule import Rule
+from gpureport.errors import SettingsError
+from gpureport.importers.devices.identification import ATTRIBUTES
+from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonical, target
+from gpureport.importers.logs.nvidia_smi.query.headings import translated
+from gpureport.metrics import METRICS, Metric
+from gpureport.report.explain import explained_classes, explained_kinds, explained_metrics, explained_recording
+from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.wording import terms
+
+RECORDING = "recording"
+_SUGGESTED = 3
+"""Names that are suggested at most."""
+_SHORTEST = 3
+"""Letters from which on a word is looked for in others."""
+
+
+def explain(name: str | None, rules: Sequence[Rule], *, brief: bool = False) -> Explanation:
+    """Return what a name stands for, or everything that can be explained without one.
+
+    Args:
+        name: a kind, a family of kinds, a class of GPU time, a metric, the field that records it, or `recording`.
+        rules: the rules, with the limits they judge by.
+        brief: of a kind the first page only.
+
+    Raises:
+        SettingsError: when nothing has the name, with the nearest one that does.
+    """
+    if name is None:
+        return _index(rules)
+    if brief and (kinds := _found(name, rules)):
+        return explained_kinds.first_page(name, *kinds)
+    found = next(filter(None, (look(name, rules) for look in _LOOKUPS)), None)
+    if found is None:
+        raise SettingsError("explain", f"nothing is called {name!r}", _hint(name, rules))
+    return found
+
+
+def _recording(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    return explained_recording.explanation(rules) if name == RECORDING else None
+
+
+def _kinds(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    found = _found(name, rules)
+    return explained_kinds.explanation(name, *found) if found else None
+
+
+def _found(name: str, rules: Sequence[Rule]) -> tuple[Sequence[str], Rule] | None:
+    """Return the kinds that a name stands for, and the rule that finds them."""
+    kinds = families(rules).get(name)
+    return (kinds, next(rule for rule in rules if kinds[0] in rule.kinds)) if kinds else None
+
+
+def _class(name: str, _rules: Sequence[Rule]) -> Explanation | None:
+    key = explained_classes.named(name)
+    return explained_classes.explanation(key) if key else None
+
+
+def _metrics(name: str, rules: Sequence[Rule]) -> Explanation | None:
+    metrics = tuple(_of(name))
+    return explained_metrics.explanation(name, metrics, rules) if metrics else None
+
+
+def _attribute(name: str, _rules: Sequence[Rule]) -> Explanation | None:
+    if canonical(name) not in ATTRIBUTES:
+        return None
+    text = "It describes a GPU and is kept with the run, not as a series of values."
+    return Explanation(title=name, sections=(Section(title="", paragraphs=(text,)),))
+
+
+_LOOKUPS: tuple[Callable[[str, Sequence[Rule]], Explanation | None], ...] = (
+    _recording,
+    _kinds,
+    _class,
+    _metrics,
+    _attribute,
+)
+
+
+def _of(name: str) -> Iterator[Metric]:
+    """Yield the metrics with a name, or that a field, host command or OpenTelemetry name stands for."""
+    field = canonical(name)
+    for metric in METRICS:
+        if name in {metric.name, metric.otel} or metric.recorded_by in {name, field} or target(field) == metric.name:
+            yield metric
+
+
+def _hint(name: str, rules: Sequence[Rule]) -> str:
+    """Return the nearest names: those the name is another word for or a part of, then those spelled alike."""
+    asked = name.lower().replace("isation", "ization")
+    known = _known(rules)
+    if asked in known:
+        return f"did you mean {known[asked]!r}?"
+    written = translated(asked)
+    parts = sorted((word for word in known if asked in word), key=len) if len(asked) >= _SHORTEST else []
+    close = get_close_matches(asked, sorted(known), n=_SUGGESTED)
+    found = [*([written.partition(" ")[0]] if written else []), *(known[word] for word in (*parts, *close))]
+    found = found or get_close_matches(asked, GPU_TIME_CLASSES, n=_SUGGESTED)
+    names = [f"{each!r}" for each in dict.fromkeys(found)][:_SUGGESTED]
+    return f"did you mean {_either(names)}?" if names else "gpureport explain lists what there is"
+
+
+def _known(rules: Sequence[Rule]) -> dict[str, str]:
+    """Return every name there is, and what it leads to."""
+    names = [RECORDING, *families(rules), *(metric.name for metric in METRICS)]
+    names += [metric.recorded_by for metric in METRICS] + list(ATTRIBUTES)
+    others = {metric.otel: metric.name for metric in METRICS if metric.otel}
+    return others | dict(ALIASES) | {name: name for name in names}
+
+
+def _either(names: list[str]) -> str:
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def _index(rules: Sequence[Rule]) -> Explanation:
+    kinds = [Fact(name=kind, text=terms.kind(kind)) for rule in rules for kind in rule.kinds]
+    groups = [Fact(name=module(rule), text=", ".join(rule.kinds)) for rule in rules if module(rule) not in rule.kinds]
+    classes = [Fact(name=key, text=title) for key, title in terms.CLASSES.items()]
+    width = max(len(metric.name) for metric in METRICS)
+    metrics = [f"  {metric.name:{width}}  {metric.recorded_by}" for metric in METRICS]
+    return Explanation(
+        title="What gpureport explain knows",
+        sections=(
+            Section(title="Recording", facts=(Fact(name=RECORDING, text="what to log so that every kind is judged"),)),
+            Section(title="Kinds of findings", facts=tuple(kinds)),
+            Section(title="Families of kinds", facts=tuple(groups)),
+            Section(title="Classes of GPU time", facts=tuple(classes)),
+            Section(title="Metrics, and what records each", code=tuple(metrics)),
+        ),
+    )

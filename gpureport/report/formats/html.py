@@ -1,0 +1,134 @@
+"""The report as one HTML file: no network, whole without its script, readable without its style sheet."""
+
+import re
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
+from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
+
+from gpureport.findings import Outcome, Practice
+from gpureport.report.charts import figures
+from gpureport.report.formats import term_tooltips, themes
+from gpureport.report.model.content import Report
+from gpureport.report.samples import series
+from gpureport.report.sections.merging import joined_tables, shared_answers, shared_facts
+from gpureport.report.wording import display
+
+TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
+_PILLS = {
+    Outcome.FOUND.value: "problem",
+    Outcome.SUSPECTED.value: "warning",
+    Outcome.JUDGED.value: "good",
+    Practice.DONE.value: "good",
+    Practice.WORTH_TRYING.value: "warning",
+    Outcome.CANNOT_JUDGE.value: "",
+    Practice.CANNOT_JUDGE.value: "",
+}
+"""How an answer is coloured; its words say the same."""
+
+_UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
+"""Hyphens of our own words, at which a headline must not break."""
+
+
+def environment(templates: Path | None = None) -> Environment:
+    """Return the environment that finds templates in a person's folder first, then among those shipped."""
+    pages = Environment(
+        loader=themes.loader(templates),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    pages.globals["picture"] = themes.picture(templates)
+    pages.filters |= {"term": term_tooltips.term(()), "meaning": term_tooltips.meaning(())}
+    return pages
+
+
+def policy(style: str, script: str = "") -> str:
+    """Return the content security policy that allows the style sheet and the script of this page and nothing else."""
+    scripts = f" script-src '{_digest(script)}';" if script else ""
+    return (
+        f"default-src 'none'; style-src '{_digest(style)}';{scripts} img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+def render(report: Report, templates: Path | None = None, detail: int | None = None, back: str = "") -> str:
+    """Return the report as a page.
+
+    Args:
+        report: the content.
+        templates: folder whose `report.html`, `report.css`, parts or scripts stand in for those shipped.
+        detail: seconds of the buckets that charts are drawn from, 0 for every sample; by size when None.
+        back: address of the page the report belongs to, as seen from it; empty for a report by itself.
+
+    Raises:
+        RenderError: naming file and line, when a template of that folder fails.
+    """
+    with themes.located(templates):
+        return _page(report, templates, detail, back)
+
+
+def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
+    pages = environment(templates)
+    defined = (*report.method.definitions, *report.method.kinds)
+    pages.filters |= {"term": term_tooltips.term(report.method.definitions), "meaning": term_tooltips.meaning(defined)}
+    pages.filters |= {
+        "together": joined_tables.together,
+        "shared": shared_answers.shared,
+        "merged": shared_facts.merged,
+        "notes": shared_facts.notes,
+    }
+    style = cssmin(pages.get_template(STYLE).render())
+    samples = series.embed(report.timeline, detail=detail)
+    script = _script(pages) if samples else ""
+    panels = report.comparison.charts if report.comparison else ()
+    headline, further = display.headline(report.verdict.sentence)
+    template = pages.get_template(TEMPLATE)
+    drawn = figures.draw(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
+    return template.render(
+        report=report,
+        back=back,
+        headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", headline),
+        further=further,
+        anchors=_anchors(report),
+        pills=_PILLS,
+        style=_trusted(style),
+        script=_trusted(script),
+        samples=samples,
+        index=_trusted(samples.index) if samples else "",
+        policy=policy(style, script),
+        bars=_trusted(drawn.bars) if drawn.bars else None,
+        narrow=_trusted(drawn.narrow) if drawn.narrow else None,
+        panels=[(chart, _trusted(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
+        timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
+    )
+
+
+def _anchors(report: Report) -> dict[str, str]:
+    """Return for each finding card the id of its first mark in a timeline."""
+    anchors: dict[str, str] = {}
+    for place, run in enumerate(report.timeline):
+        for position, strip in enumerate(run.strips):
+            for mark in strip.marks:
+                anchors.setdefault(mark.card, f"run{place}-mark-{mark.card}-{position}")
+    return anchors
+
+
+def _trusted(text: str) -> Markup:
+    """Return text as it is: figures and series escape what they write, style sheet and script are files."""
+    return Markup(text)  # noqa: S704 - the two cases named above
+
+
+def _script(pages: Environment) -> str:
+    """Return the scripts of the page as one; their braces are their own, so they are no templates."""
+    found = (pages.loader.get_source(pages, name)[0] if pages.loader else "" for name in SCRIPTS)
+    return str(jsmin("\n".join(found)))

@@ -1,0 +1,1 @@
+"""JSON documents: of the report, of `analyze`, and of `compare`."""

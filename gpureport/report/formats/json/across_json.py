@@ -1,0 +1,27 @@
+"""Findings over several runs as JSON, the same in every document."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from gpureport.comparison.across_runs.across_findings import across_findings
+from gpureport.comparison.steps.steps import Step
+from gpureport.report.formats.json.evidence_json import evidence_of
+
+
+def across_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    """Return findings over several runs: what findings of one run say, the steps they rest on, and their figures."""
+    return [
+        {
+            "kind": found.finding.kind,
+            "severity": found.finding.severity,
+            "confidence": found.finding.confidence,
+            "steps": list(found.steps),
+            "summary": found.finding.summary,
+            "recommendation": found.finding.recommendation,
+            "fingerprint": found.finding.fingerprint,
+            "evidence": [evidence_of(each) for each in found.finding.evidence],
+            **asdict(found.content),
+        }
+        for found in across_findings(steps)
+    ]

@@ -1,0 +1,121 @@
+"""The JSON of `gpureport compare` (schema `gpureport.comparison/1`): it grows, it never renames.
+
+Numbers are in base units; null is what was not recorded, or cannot be told.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from math import fsum, isfinite
+from typing import Any
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.across_runs.memory_fit import MemoryFit, memory_fits
+from gpureport.comparison.chain.step_groups import groups
+from gpureport.comparison.chain.step_pairs import Link, links
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.step_figures import Measure, measures
+from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate
+from gpureport.comparison.verdicts.repetition_noise import Noise
+from gpureport.report.formats.json.across_json import across_json
+from gpureport.report.formats.json.advice_json import advice_json, steps_json
+
+SCHEMA = "gpureport.comparison/1"
+
+
+def render(comparison: Comparison, noise: Noise | None = None) -> str:
+    """Return a comparison as JSON text.
+
+    Args:
+        comparison: steps and their differences.
+        noise: what repetitions in the store differ by, where that was measured.
+    """
+    found = links(comparison)
+    document = {
+        "schema": SCHEMA,
+        "primary": comparison.primary,
+        "comparisons_tested": comparison.tested,
+        "steps": [_step(step) for step in comparison.steps],
+        "changes": [asdict(change) for link in found for change in link.changes],
+        "comparability": [asdict(check) for link in found for check in link.comparability],
+        "deltas": [_delta(delta) for delta in comparison.deltas],
+        "training": [asdict(entry) for link in found for entry in link.training],
+        "findings": {fate.value: _fates(found, fate) for fate in Fate},
+        "noise": None if noise is None else [asdict(each) | {"margin": each.margin} for each in noise.metrics],
+        "groups": [asdict(group) for group in groups(comparison.steps)],
+        "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
+        "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
+        "across_runs": across_json(comparison.steps),
+        "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
+    }
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+def _fit(fit: MemoryFit) -> dict[str, Any]:
+    """Return the kinds of GPU that would hold the peak of a step, with the smallest of them by name."""
+    return asdict(fit) | {"smallest": fit.smallest.model if fit.smallest else None}
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "label": step.label,
+        "work_unit": step.work_unit,
+        "measures": _measures(step.measures),
+        "runs": [_run(run) for run in step.runs],
+    }
+
+
+def _run(run: SampledRun) -> dict[str, Any]:
+    """Return a run with its plain figures, the means of its rows as other tools have them, and where it settled."""
+    info, cost = run.analysis.run, run.analysis.cost
+    settled = run.series.settled if run.series else None
+    return {
+        "id": info.id,
+        "name": info.name,
+        "params": dict(info.params),
+        "tags": dict(info.tags),
+        "gpu_hour_price": run.gpu_hour_price,
+        "currency": (cost.currency or None) if cost else None,
+        "price_date": (cost.date or None) if cost else None,
+        "preallocated": run.preallocated,
+        "measures": _measures(measures([run.analysis], [run.gpu_hour_price])),
+        "sample_means": _sample_means(run.analysis),
+        "steady": None
+        if settled is None
+        else {"start_seconds": (settled.start - info.started) / 1e6, "seconds": settled.seconds},
+    }
+
+
+def _sample_means(analysis: Analysis) -> dict[str, float]:
+    """Return the plain mean of the rows of each metric, a mean over GPUs."""
+    gpus = {gpu.id for gpu in analysis.run.gpus}
+    found: dict[str, list[float]] = {}
+    for device in analysis.statistics:
+        for summary in device.metrics if device.device in gpus else ():
+            found.setdefault(summary.metric, []).append(summary.sample_mean)
+    return {metric: fsum(values) / len(values) for metric, values in found.items()}
+
+
+def _measures(values: Iterable[Measure]) -> dict[str, float | None]:
+    return {measure.metric: measure.value for measure in values}
+
+
+def _delta(delta: Delta) -> dict[str, Any]:
+    """Return a difference; an end that nothing bounds is null."""
+    bounded = delta.interval is not None and all(map(isfinite, delta.interval))
+    detectable = delta.detectable_difference
+    return asdict(delta) | {
+        "interval": delta.interval if bounded else None,
+        "detectable_difference": detectable if detectable is not None and isfinite(detectable) else None,
+        "whole": asdict(delta.whole) | {"difference": delta.whole.difference},
+    }
+
+
+def _fates(found: Sequence[Link], fate: Fate) -> list[dict[str, Any]]:
+    return [_fate(entry) for link in found for entry in link.fates if entry.fate is fate]
+
+
+def _fate(entry: FindingFate) -> dict[str, Any]:
+    fields = {name: value for name, value in asdict(entry).items() if name != "fate"}
+    return fields | {"steps": steps_json(entry.steps)}

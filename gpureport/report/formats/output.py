@@ -1,0 +1,163 @@
+"""Writing reports: the one place that opens files, and the table of formats."""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpureport.errors import RenderError
+
+if TYPE_CHECKING:
+    from gpureport.report.model.content import Report
+
+FORMATS = {
+    ".html": "gpureport.report.formats.html",
+    ".json": "gpureport.report.formats.json.json",
+    ".md": "gpureport.report.formats.text.markdown",
+    ".pdf": "gpureport.report.formats.pdf.pdf",
+    ".png": "gpureport.report.formats.timeline_png",
+    ".prom": "gpureport.report.formats.openmetrics",
+    ".svg": "gpureport.report.formats.timeline_svg",
+    ".txt": "gpureport.report.formats.text.terminal",
+    ".xml": "gpureport.report.formats.junit",
+}
+"""Module that renders each format, by the extension of the file; imported when it is needed."""
+
+_NAMED = {"metrics.txt": ".prom"}
+"""Names of files that CI servers ask for, whose extension is that of another format."""
+
+_THEMED = {".html", ".pdf"}
+"""Formats whose templates a person can replace."""
+
+_SAMPLED = ".html"
+"""The format that holds samples."""
+
+
+_ELSEWHERE = "choose a folder that can be written, or another name"
+
+
+def check(path: Path) -> None:
+    """Refuse a name whose extension is of no format (`-` is one), or a place where no file can be.
+
+    Raises:
+        RenderError: naming the formats there are, or the place.
+    """
+    if str(path) == "-":
+        return
+    if path.suffix.lower() not in FORMATS:
+        raise RenderError(str(path), "no report format has this extension", f"use one of {', '.join(FORMATS)}")
+    folder = next((each for each in path.absolute().parents if each.exists()), Path("/"))
+    if not folder.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        why = "no permission to write there" if folder.is_dir() else "no folder"
+        raise RenderError(str(path), f"cannot be written ({folder}: {why})", _ELSEWHERE)
+
+
+def check_templates(templates: Path, paths: Sequence[Path]) -> None:
+    """Refuse templates that cannot be used, or that no file asked for is made from, before any work is done.
+
+    Raises:
+        RenderError: naming the folder, or file and line.
+    """
+    if not {_kind(path) for path in paths} & _THEMED:
+        kinds = ", ".join(sorted(_THEMED))
+        raise RenderError(str(templates), "no file to be written is made from templates", f"write one of {kinds}")
+    import_module("gpureport.report.formats.themes").check(templates)
+
+
+def check_detail(paths: Sequence[Path]) -> None:
+    """Refuse a detail of the samples when no file asked for holds any.
+
+    Raises:
+        RenderError: naming the option.
+    """
+    if _SAMPLED not in map(_kind, paths):
+        raise RenderError(
+            "--detail", "no file to be written holds samples", f"write one of {_SAMPLED}, or leave it out"
+        )
+
+
+def _kind(path: Path) -> str:
+    """Return the extension that says in which format a file of this name is written."""
+    return _NAMED.get(path.name.lower(), path.suffix.lower())
+
+
+def render(report: "Report", extension: str, templates: Path | None = None, detail: int | None = None) -> bytes:
+    """Return the report in the format of an extension (`.html`), text as UTF-8.
+
+    Args:
+        report: the content.
+        extension: which format.
+        templates: folder whose templates stand in for those shipped, for formats made from templates.
+        detail: seconds of the buckets that charts of a page are drawn from, 0 for every sample; by size when None.
+
+    Raises:
+        RenderError: when no format has the extension.
+    """
+    check(Path(f"report{extension}"))
+    kind = extension.lower()
+    renderer = import_module(FORMATS[kind])
+    if kind == _SAMPLED:
+        content = renderer.render(report, templates, detail)
+    else:
+        content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
+    return content if isinstance(content, bytes) else str(content).encode()
+
+
+def write(report: "Report", path: Path | str, *, templates: Path | None = None, detail: int | None = None) -> None:
+    """Write the report in the format that the extension names; `-` is plain text on standard output.
+
+    Folders are made, the file appears whole or not at all.
+
+    Args:
+        report: the content.
+        path: where to.
+        templates: folder whose templates stand in for those shipped.
+        detail: as `render` takes it.
+
+    Raises:
+        RenderError: when no format has the extension, or the file cannot be written.
+    """
+    if str(path) == "-":
+        sys.stdout.write(render(report, ".txt").decode())
+        return
+    target = Path(path)
+    check(target)
+    put(target, render(report, _kind(target), templates, detail))
+
+
+def put(target: Path, content: bytes) -> None:
+    """Write a file whole or not at all, and the folders it lies in.
+
+    Raises:
+        RenderError: when it cannot be written.
+    """
+    try:
+        _replace(target, content)
+    except OSError as error:
+        raise RenderError(str(target), f"cannot be written ({error.strerror})", _ELSEWHERE) from error
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Write beside the target and rename, so that nobody ever sees half a file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    half = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+        half.chmod(0o666 & ~_umask())
+        half.replace(target)
+    finally:
+        with suppress(FileNotFoundError):
+            half.unlink()
+
+
+def _umask() -> int:
+    """Return the process's umask, which can only be read by setting it."""
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

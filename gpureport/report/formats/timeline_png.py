@@ -1,0 +1,41 @@
+"""The timeline alone, as a PNG file, for programs that take no SVG."""
+
+import warnings
+from io import BytesIO
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.image import imsave
+
+from gpureport.report.charts import charts, fixed_colours, pictures
+from gpureport.report.charts.palette import LIGHT_TEXT
+from gpureport.report.model.content import Report
+
+_DPI = 144
+"""Two pixels a point."""
+
+
+def render(report: Report) -> bytes:
+    """Return the timeline of every run, one below the other, on white."""
+    rows = [_drawn(picture.figure) for picture in pictures.pictures(report)]
+    about = {"Software": f"gpureport {report.version}", "Title": report.title}
+    stream = BytesIO()
+    imsave(stream, np.vstack(rows), format="png", dpi=_DPI, metadata=about)
+    return stream.getvalue()
+
+
+def _drawn(figure: Figure) -> npt.NDArray[np.uint8]:
+    """Return a figure as pixels (height, width, 4)."""
+    canvas = FigureCanvasAgg(figure)
+    figure.set_dpi(_DPI)
+    figure.patch.set(visible=True, facecolor=LIGHT_TEXT)
+    with warnings.catch_warnings(), mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # names as literals only
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        # what an axis consists of is there only once it was laid out
+        figure.draw_without_rendering()
+        fixed_colours.fix(figure)
+        canvas.draw()  # type: ignore[no-untyped-call]  # matplotlib's canvas has no types
+    return np.asarray(canvas.buffer_rgba()).copy()  # type: ignore[no-untyped-call]  # as above

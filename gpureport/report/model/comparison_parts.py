@@ -1,0 +1,91 @@
+"""Pieces that the comparison of steps consists of: figures with intervals, and one step against another."""
+
+from dataclasses import dataclass
+
+from gpureport.report.model.parts import Fact, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalRow:
+    """One figure of a step.
+
+    Attributes:
+        label: the step.
+        value: in the unit shown; None when not recorded.
+        interval: ends of its 95 % interval, cut where the figure cannot be; None where none can be told.
+        text: value and interval in words.
+    """
+
+    label: str
+    value: float | None
+    interval: tuple[float, float] | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IntervalChart:
+    """One figure of every step.
+
+    Attributes:
+        title: the figure.
+        form: `dots`, or `bars` from zero.
+        share: whether it is a share, shown in per cent.
+        rows: one a step.
+    """
+
+    title: str
+    form: str
+    share: bool
+    rows: tuple[IntervalRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkView:
+    """One step against the step before it.
+
+    Attributes:
+        label: both labels.
+        changes: what was recorded not to be the same, beside what makes the comparison doubtful.
+        figures: before, after, difference and interval of every figure.
+        effects: the same with verdicts, and since the first step where that is another one.
+        whole: the same over whole recordings; None where the figures are of those.
+        verdicts: what may be said of each figure.
+        training: loss and accuracy at the end of both.
+        findings: what became of findings, the fate as the name.
+        checks: both values of everything that must agree.
+        doubts: what makes the comparison doubtful.
+        unknown: what may make it so, but was not recorded; empty when nothing.
+    """
+
+    label: str
+    changes: tuple[Fact, ...]
+    figures: Table
+    effects: Table
+    whole: Table | None
+    verdicts: tuple[Fact, ...]
+    training: tuple[Fact, ...]
+    findings: tuple[Fact, ...]
+    checks: Table
+    doubts: tuple[str, ...]
+    unknown: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparisonPart:
+    """What a report on several steps says beside their table.
+
+    Attributes:
+        grouped: param or tag whose values the steps are; empty where they are steps of a chain.
+        charts: figures of every step with their intervals.
+        estimates: the same in figures.
+        links: every step against the one before.
+        remaining: what the last step still loses, and the largest finding left.
+        across: what all steps together say.
+    """
+
+    grouped: str
+    charts: tuple[IntervalChart, ...]
+    estimates: Table
+    links: tuple[LinkView, ...]
+    remaining: tuple[Fact, ...]
+    across: tuple[Fact, ...]

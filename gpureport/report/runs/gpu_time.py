@@ -1,0 +1,166 @@
+"""Where the GPU time went: every GPU-second in one class, as shares of a bar."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, GpuTime
+from gpureport.report.model.parts import Cell, Part, Row, Table, TimeBar
+from gpureport.report.runs.inputs import RunInput
+from gpureport.report.wording import display, terms
+
+_MAX_SINGLE = 16
+_UNSEEN = 0.0005
+"""Share below which a class is left out of a bar: it would print as 0.0 %."""
+
+NO_JOB = "no job"
+"""What time in which no job held a GPU is called: it stands beside a bar, whose shares are of the jobs."""
+
+_TOTAL = "GPU-h in all"
+"""Heading of the time of a bar, with the unit that its cells leave out."""
+
+
+def by_class(times: Iterable[GpuTime]) -> dict[str, float]:
+    """Return GPU-seconds of each class, in the order shown, classes without time left out."""
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for time in times:
+        for name, amount in time.seconds:
+            seconds[name] += amount
+    known = [name for name in GPU_TIME_CLASSES if seconds.get(name, 0) > 0]
+    return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
+
+
+def by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
+    """Return GPU-seconds of each class that names causes, by cause, largest first."""
+    seconds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for time in times:
+        for part in time.parts:
+            seconds[part.name][part.cause] += part.seconds
+    return {
+        name: dict(sorted(causes.items(), key=lambda item: (-item[1], item[0]))) for name, causes in seconds.items()
+    }
+
+
+def held_seconds(analyses: Iterable[Analysis]) -> float:
+    """Return the GPU-seconds from first to last sample in which a job held a GPU: shares are of these."""
+    return sum(analysis.job_gpu_seconds for analysis in analyses)
+
+
+def no_job_seconds(analyses: Iterable[Analysis]) -> float:
+    """Return the GPU-seconds in which no job held a GPU."""
+    return sum(analysis.no_job_gpu_seconds for analysis in analyses)
+
+
+def lost_seconds(analyses: Iterable[Analysis]) -> dict[str, float]:
+    """Return the GPU-seconds of each class that were lost, largest first."""
+    lost: defaultdict[str, float] = defaultdict(float)
+    for analysis in analyses:
+        seconds = by_class(analysis.gpu_time)
+        for name in terms.LOST_CLASSES:
+            lost[name] += seconds.get(name, 0.0)
+    return dict(sorted(((name, amount) for name, amount in lost.items() if amount > 0), key=lambda item: -item[1]))
+
+
+def unseen_ratio(analyses: Sequence[Analysis]) -> float:
+    """Return the share of the GPU time that holds no utilisation."""
+    held = held_seconds(analyses)
+    unseen = sum(by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
+    return unseen / held if held else 0.0
+
+
+def bars(runs: Sequence[RunInput]) -> tuple[TimeBar, ...]:
+    """Return one bar a step, a mean over its runs, or for a single run one for all its GPUs and one for each."""
+    if len(runs) == 1:
+        return tuple(_single(runs[0]))
+    steps = dict.fromkeys(run.step for run in runs)
+    held = {step: [run.analysis.gpu_time for run in runs if run.step == step] for step in steps}
+    return tuple(
+        _bar(step, times, runs=len(each))
+        for step, each in held.items()
+        if by_class(times := [time for run in each for time in run])
+    )
+
+
+def _single(run: RunInput) -> Iterator[TimeBar]:
+    held = run.analysis.gpu_time
+    several = 1 < len(held) <= _MAX_SINGLE
+    if by_class(held):
+        yield _bar("all GPUs" if len(held) > 1 else run.device(held[0].device), held)
+    for time in held if several else ():
+        if by_class([time]):
+            yield _bar(run.device(time.device), [time], whole=False)
+
+
+def table(bars: Sequence[TimeBar]) -> Table:
+    """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
+    labels = legend(bars)
+    shows_no_job = any(bar.no_job for bar in bars)
+    return Table(
+        columns=("", _TOTAL, *labels.values(), *([NO_JOB] if shows_no_job else [])),
+        numeric=(True,) * (len(labels) + 1 + shows_no_job),
+        rows=tuple(_row(bar, list(labels), shows_no_job=shows_no_job) for bar in bars),
+    )
+
+
+def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
+    """Return the name of every class that some bar shows, in the order in which bars show them."""
+    labels = {part.key: part.label for bar in bars for part in bar.parts}
+    ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
+    return {key: labels[key] for key in ordered if key in labels}
+
+
+def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
+    parts = {part.key: part for part in bar.parts}
+    cells = [
+        Cell(
+            text=part.text,
+            small="; ".join(filter(None, (part.hours, part.causes if bar.whole else ""))),
+            value=part.ratio,
+        )
+        if (part := parts.get(key))
+        else Cell(text=display.percent(0.0), value=0.0)
+        for key in keys
+    ]
+    if shows_no_job:
+        cells.append(Cell(text=bar.no_job or "none", value=bar.no_job_seconds))
+    return Row(head=Cell(text=bar.label), cells=(Cell(text=bar.total.partition(display.GAP)[0]), *cells))
+
+
+def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:
+    """Return a bar of the time of GPUs; of several runs their mean."""
+    seconds = {name: amount / runs for name, amount in by_class(times).items()}
+    causes = {name: {cause: amount / runs for cause, amount in each.items()} for name, each in by_cause(times).items()}
+    no_job = seconds.pop("no_job", 0.0)
+    total = sum(seconds.values())
+    seen = {name: amount for name, amount in seconds.items() if amount >= _UNSEEN * total}
+    shown = sum(seen.values())
+    return TimeBar(
+        label=label,
+        whole=whole,
+        total=display.gpu_hours(total),
+        parts=tuple(
+            Part(
+                key=name,
+                label=terms.CLASSES.get(name, name.replace("_", " ")),
+                ratio=amount / shown,
+                seconds=amount,
+                text=display.percent(amount / total),
+                hours=display.gpu_hours(amount),
+                causes=_causes(causes.get(name, {}), total),
+            )
+            for name, amount in seen.items()
+        ),
+        no_job_seconds=no_job,
+        no_job=display.gpu_hours(no_job) if no_job >= _UNSEEN * total else "",
+    )
+
+
+def _causes(seconds: dict[str, float], total: float) -> str:
+    """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
+    seen = {cause: amount for cause, amount in seconds.items() if amount >= _UNSEEN * total}
+    if set(seen) <= {"unknown", "outside gaps"}:
+        return ""
+    named = (
+        f"{terms.TIME_CAUSES.get(cause, cause.replace('_', ' '))} {display.percent(amount / total)}"
+        for cause, amount in seen.items()
+    )
+    return ", ".join(named)

@@ -1,0 +1,130 @@
+"""One run as the report sees it: its label, its devices by name, and times counted from its first sample."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from zoneinfo import ZoneInfo
+
+from gpureport.analysis.results import Analysis
+from gpureport.recording import Device, Recording, Run
+from gpureport.report.wording import display
+
+SYNTHETIC_TIME = "the log has no time stamps; times count from --interval"
+LOCAL_TIME = "local time of the recording machine"
+LABEL = 60
+"""Most characters of a name from outside."""
+
+_NAMED = 6
+_NODE = 40
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunInput:
+    """A run with its label; `step` is the label of the step it belongs to."""
+
+    label: str
+    step: str
+    recording: Recording
+    analysis: Analysis
+
+    @property
+    def run(self) -> Run:
+        """The run itself."""
+        return self.analysis.run
+
+    @property
+    def seconds(self) -> float:
+        """Time from first to last sample."""
+        return max((self.run.ended - self.run.started) / 1e6, 0.0)
+
+    @property
+    def samples(self) -> int:
+        """Samples of the GPU that has most."""
+        return max((len(self.recording.of(gpu.id)) for gpu in self.run.gpus), default=0)
+
+    def since_start(self, microseconds: int) -> float:
+        """Return a time of the recording as seconds since the first sample."""
+        return (microseconds - self.run.started) / 1e6
+
+    def device(self, device: str) -> str:
+        """Return the name of a device: `GPU 0`, `node_1 GPU 0`, `host`."""
+        known = next((entry for entry in self.run.devices if entry.id == device), None)
+        return device_name(known) if known else display.clean(device)
+
+    def devices(self, ids: Sequence[str]) -> str:
+        """Return several devices in words: `GPU 0 and 3`, `all 8 GPUs`, `12 of 64 GPUs`."""
+        unique = list(dict.fromkeys(ids))
+        gpus = [gpu.id for gpu in self.run.gpus]
+        if not unique:
+            unique = gpus
+        if len(gpus) > 1 and set(unique) == set(gpus):
+            return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
+        if len(unique) > _NAMED:
+            return f"{len(unique)} of {len(gpus)} GPUs"
+        return _together([self.device(device) for device in unique])
+
+
+def device_name(device: Device) -> str:
+    """Return the name of a device for people."""
+    name = "host" if device.index is None else f"GPU {device.index}"
+    return f"{display.squeeze(display.clean(device.node), _NODE)} {name}" if device.node else name
+
+
+def _together(names: list[str]) -> str:
+    """Return names as a list, the word they share said once."""
+    numbers = [name.removeprefix("GPU ") for name in names]
+    if all(number.isdigit() for number in numbers):
+        return f"GPU {display.listing(numbers)}"
+    return display.listing(names)
+
+
+def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[RunInput, ...]:
+    """Return the runs with labels that differ: the step's, with the run's name where a step has several runs.
+
+    The step is said once where the name, of folders, begins or ends with it.
+    """
+    labelled = []
+    for (recording, analysis), step in zip(runs, steps, strict=True):
+        name = display.squeeze(display.clean(analysis.run.name), LABEL)
+        whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
+        label = whole if list(steps).count(step) > 1 else step
+        labelled.append(RunInput(label=label, step=step, recording=recording, analysis=analysis))
+    return tuple(labelled)
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        return UTC
+
+
+def moment(run: Run, microseconds: int) -> str:
+    """Return a time on the run's own clock to the nearest second, with an offset only where the log has a zone.
+
+    Without stamps in the log it is the time since the first sample.
+    """
+    if run.quality.synthetic_time:
+        return display.elapsed((microseconds - run.started) / 1e6)
+    at = _EPOCH + timedelta(seconds=round(microseconds / 1e6))
+    if run.timezone is None:
+        return f"{at:%Y-%m-%d %H:%M:%S}"
+    local = at.astimezone(_zone(run.timezone))
+    return f"{local:%Y-%m-%d %H:%M:%S%z}"
+
+
+def clock_note(run: Run) -> str:
+    """Return which clock the times of a run are on."""
+    if run.quality.synthetic_time:
+        return SYNTHETIC_TIME
+    return LOCAL_TIME if run.timezone is None else display.clean(run.timezone)
+
+
+def models(devices: Iterable[Device]) -> str:
+    """Return how many GPUs of which model: `8 x NVIDIA H100 80GB HBM3`."""
+    names = [
+        display.squeeze(display.clean(device.model), LABEL) if device.model else "GPU of unknown model"
+        for device in devices
+    ]
+    return display.listing([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])

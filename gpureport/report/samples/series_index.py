@@ -1,0 +1,147 @@
+"""What the index of a page says of the samples packed in it: how to read them, and what is drawn over them."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from gpureport.findings import Severity
+from gpureport.quality import gap_seconds
+from gpureport.recording import Run
+from gpureport.report.charts import plotted
+from gpureport.report.charts.plotted import Plotted
+from gpureport.report.model.parts import Timeline, TimelineStrip
+from gpureport.report.runs.inputs import device_name
+from gpureport.report.samples.codes import Scale
+from gpureport.report.samples.series_packing import DeviceSeries, Packed
+from gpureport.report.sections.gpus.timeline import UTILISATION
+from gpureport.report.wording import display
+from gpureport.sampling_rate import SlowStretch
+
+_LABEL = 26
+_ROWS = ((4, 32), (8, 24), (16, 17), (sys.maxsize, 12))
+"""Pixels of a strip for at most so many GPUs."""
+
+_EVENTS, _MARGIN = 22, 54
+"""Pixels above strips for the numbers of events, and least beside them for names."""
+
+_COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Severity.INFO.value: "soft"}
+"""Names of the style sheet's colours."""
+
+
+def layout(runs: Sequence[Timeline]) -> dict[str, Any]:
+    """Return the axis in seconds, the shortest piece of it to zoom to, and the pixels that names take."""
+    axis = runs[0].axis_seconds
+    longest = max(len(display.squeeze(strip.label, _LABEL)) for run in runs for strip in run.strips)
+    interval = min(run.recording.run.interval or 1.0 for run in runs)
+    return {"axis": axis, "finest": min(4 * interval, axis), "margin": max(7 * longest + 12, _MARGIN)}
+
+
+def of_run(
+    place: int, run: Timeline, bucket: int, metrics: Sequence[dict[str, Any]], devices: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    """Return what is said of a run.
+
+    Args:
+        place: its place among all runs.
+        run: its timeline.
+        bucket: seconds of a bucket; 0 is every sample.
+        metrics: what is said of each metric.
+        devices: what is said of each device.
+    """
+    info = run.recording.run
+    return {
+        "place": place,
+        "label": run.label,
+        "seconds": run.seconds,
+        "bucket": bucket,
+        "row": next(height for most, height in _ROWS if len(run.strips) <= most),
+        "top": _EVENTS if any(event.at is not None for event in run.events) else 4,
+        "metrics": list(metrics),
+        "devices": list(devices),
+        "strips": [_strip(strip, info) for strip in run.strips],
+        "events": [[event.id, _tidy(event.at)] for event in run.events if event.at is not None],
+    }
+
+
+def of_device(info: Run, name: str, device: DeviceSeries, packed: Packed, bucket: int) -> dict[str, Any]:
+    """Return what is said of a device: who it is, when it was read, and how its bytes are laid out.
+
+    Args:
+        info: the run.
+        name: id of the element that holds the bytes.
+        device: its series.
+        packed: the same as bytes.
+        bucket: seconds of a bucket; 0 is every sample.
+    """
+    cells = device.cells
+    unit = packed.unit / 1e6
+    # a stretch inside another comes before it
+    slow = () if bucket else reversed([_slow(each, info.started, unit) for each in cells.pace.slow])
+    return {
+        "name": display.squeeze(device_name(cells.device), _LABEL),
+        "node": cells.device.node,
+        "host": cells.device.index is None,
+        "origin": (int(device.times[0]) - info.started) / 1e6 if len(device.times) else 0.0,
+        "interval": bucket or cells.interval,
+        "paces": [(bucket or cells.interval, bucket or gap_seconds(cells.interval)), *slow],
+        "shift": cells.shift / 1e6,
+        "metrics": list(device.metrics),
+        "blob": name,
+        "times": packed.times,
+        "like": packed.like,
+        "unit": unit,
+        "count": len(device.times),
+    }
+
+
+def _slow(stretch: SlowStretch, started: int, unit: float) -> tuple[float, float, float, float]:
+    """Return how far apart samples are in a slow stretch, how far for a gap, and where it is in seconds of the run.
+
+    It is wider by what stamps are rounded to.
+    """
+    begin, end = ((at - started) / 1e6 for at in (stretch.start, stretch.end))
+    return stretch.interval, gap_seconds(stretch.interval), begin - unit, end + unit
+
+
+def of_metric(metric: Plotted, found: Scale, highest: float) -> dict[str, Any]:
+    """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis."""
+    unit = metric.unit
+    offset, step = found.offset * unit.factor, found.step * unit.factor
+    low, high = plotted.limits(unit, offset, highest * unit.factor)
+    return {
+        "title": metric.title,
+        "unit": unit.symbol,
+        "label": f"{metric.title}, {unit.symbol}" if unit.symbol else metric.title,
+        "offset": float(f"{offset:.9g}"),
+        "step": float(f"{step:.9g}"),
+        "exact": found.exact,
+        "digits": _digits(offset, step, exact=found.exact),
+        "averaged": metric.averaged,
+        "strip": metric.metric == UTILISATION,
+        "low": float(f"{low:.6g}"),
+        "high": float(f"{high:.6g}"),
+    }
+
+
+def _digits(offset: float, step: float, *, exact: bool) -> int:
+    """Return the decimals that show a value: all it has where it is exact, else those that steps can tell apart."""
+    if not exact:
+        return next((digits for digits in range(2) if step * 10**digits >= 0.5), 2)  # noqa: PLR2004 - half a digit
+    whole = (digits for digits in range(2) if all(abs(each * 10**digits % 1 - 0.5) > 0.499 for each in (offset, step)))  # noqa: PLR2004 - nearly whole
+    return next(whole, 2)
+
+
+def _strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
+    return {
+        "device": [device.id for device in info.devices].index(strip.device),
+        "gaps": [[_tidy(start), _tidy(end)] for start, end in strip.gaps],
+        "marks": [
+            [mark.card, _COLOURS[mark.severity], _tidy(mark.start), _tidy(mark.end), int(mark.whole)]
+            for mark in strip.marks
+        ],
+    }
+
+
+def _tidy(seconds: float) -> float:
+    """Return seconds with no more digits than stamps of logs have."""
+    return round(seconds, 3)

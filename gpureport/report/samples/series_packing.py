@@ -1,0 +1,103 @@
+"""One device's series as bytes: times as distances, then one code a value, smallest, mean and largest in buckets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import Cells, cells_of
+from gpureport.columns import FloatArray, IntArray
+from gpureport.recording import Device
+from gpureport.report.charts.plotted import Plotted
+from gpureport.report.model.parts import Timeline
+from gpureport.report.samples import stamps
+from gpureport.report.samples.buckets import buckets
+from gpureport.report.samples.codes import Scale, scale
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceSeries:
+    """A device's series before they are packed.
+
+    Attributes:
+        cells: its samples.
+        times: of its values, in microseconds.
+        metrics: places of its metrics among those of the run.
+        parts: arrays of a metric, as long as `times`: smallest, mean and largest in buckets, else one.
+    """
+
+    cells: Cells
+    times: IntArray
+    metrics: tuple[int, ...]
+    parts: tuple[tuple[FloatArray, ...], ...]
+
+    def of(self, number: int) -> tuple[FloatArray, ...]:
+        """Return the arrays of a metric, none where the device has no such series."""
+        return self.parts[self.metrics.index(number)] if number in self.metrics else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """A device's series as bytes.
+
+    Attributes:
+        raw: times unless another device's serve, then the codes of its metrics.
+        times: bytes of times in it.
+        like: place of the device whose times serve; None where they are its own.
+        unit: microseconds that times count in.
+    """
+
+    raw: bytes
+    times: int
+    like: int | None
+    unit: int
+
+
+def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: int) -> DeviceSeries:
+    """Return the series of a device.
+
+    Args:
+        run: the run.
+        device: one of its devices.
+        metrics: what the run shows; the device need not have all of it.
+        bucket: seconds of a bucket; 0 is every sample.
+    """
+    cells = cells_of(run.recording, device)
+    mine = [number for number, metric in enumerate(metrics) if cells.recorded(metric.metric)]
+    values = [cells.values(metrics[number].metric) for number in mine]
+    if not bucket:
+        return DeviceSeries(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))
+    places = buckets(cells.times, run.recording.run.started, bucket)
+    parts = tuple(places.gathered(one) for one in values)
+    return DeviceSeries(cells=cells, times=places.times, metrics=tuple(mine), parts=parts)
+
+
+def scale_of(number: int, metric: Plotted, devices: Sequence[DeviceSeries], bucket: int) -> Scale:
+    """Return the scale that all devices of a run share for a metric."""
+    parts = [part for device in devices for part in device.of(number)]
+    found = scale(parts, metric.unit.grid if not bucket else 0.0)
+    return found or Scale(offset=0.0, step=0.0, exact=True)
+
+
+def highest(number: int, devices: Sequence[DeviceSeries], found: Scale) -> float:
+    """Return the largest value of a metric over all devices; the offset of its scale where there is none."""
+    values = (float(np.nanmax(part)) for device in devices for part in device.of(number))
+    return max(values, default=found.offset)
+
+
+def packed(device: DeviceSeries, before: Sequence[DeviceSeries], scales: Sequence[Scale]) -> Packed:
+    """Return a device's series as bytes; times are left out where a device before it has the same."""
+    unit = stamps.quantum(device.cells.interval)
+    like = next((place for place, other in enumerate(before) if _together(device.times, other.times, unit)), None)
+    times = b"" if like is not None else stamps.packed(stamps.distances(device.times, unit))
+    codes = [
+        scales[number].encoded(part).tobytes()
+        for number, parts in zip(device.metrics, device.parts, strict=True)
+        for part in parts
+    ]
+    return Packed(raw=b"".join([times, *codes]), times=len(times), like=like, unit=unit)
+
+
+def _together(times: IntArray, others: IntArray, unit: int) -> bool:
+    """Return whether two devices were read at the same times, as far as these are kept."""
+    return len(times) == len(others) and bool(np.abs(times - others).max(initial=0) <= unit)

@@ -1,0 +1,89 @@
+"""The one place where a report's content is put together."""
+
+from collections.abc import Collection, Sequence
+
+from gpureport.analysis import RULES
+from gpureport.analysis.results import Analysis
+from gpureport.analysis.rules.rule import Rule
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.findings import Check
+from gpureport.recording import Recording
+from gpureport.report.model.content import Report
+from gpureport.report.model.parts import FindingCard
+from gpureport.report.runs import gpu_time, step_chain
+from gpureport.report.runs.inputs import RunInput
+from gpureport.report.sections.comparison import comparison_view, step_table
+from gpureport.report.sections.data import data_quality, method, policy_table
+from gpureport.report.sections.findings import answers, cards, judgement
+from gpureport.report.sections.gpus import clock_table, gpu_table, spending, stage_table, timeline
+from gpureport.report.sections.head import tiles, verdict
+from gpureport.report.wording import display
+
+_TITLE = 120
+_LAST_STEP_FIRST = "Those of the last step first. "
+_ORDER = "What calls for action first, each by GPU time lost; facts after."
+
+
+def build(  # noqa: PLR0913 - what a report depends on, each by name
+    runs: Sequence[tuple[Recording, Analysis]],
+    *,
+    title: str | None,
+    command: str,
+    gpu_hour_price: float | None,
+    version: str,
+    rules: Sequence[Rule] | None = None,
+    kinds: Collection[str] | None = None,
+    grouped: str = "",
+    throughput: str | None = None,
+    checks: Sequence[Check] = (),
+) -> Report:
+    """Return the content of a report; `report.build` says what each argument means."""
+    rules = RULES if rules is None else rules
+    asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
+    runs = step_chain.named(spending.priced(runs, gpu_hour_price))
+    comparison = compare(step_chain.sampled(runs, throughput))
+    inputs = step_chain.ordered(runs, comparison)
+    found = cards.cards(inputs)
+    findings = _findings(inputs, found, asked)
+    several = len(comparison.steps) > 1
+    bars = gpu_time.bars(inputs)
+    return Report(
+        title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
+        subtitle=step_chain.subtitle(inputs),
+        version=display.clean(version),
+        verdict=verdict.verdict(comparison, findings),
+        tiles=tiles.tiles(comparison, findings),
+        steps=step_table.table(comparison) if several else None,
+        comparison=comparison_view.part(comparison, inputs, found, grouped) if several else None,
+        gpu_time=bars,
+        gpu_time_table=gpu_time.table(bars) if bars else None,
+        findings=found,
+        order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
+        timeline=timeline.timelines(inputs, found),
+        gpus=gpu_table.tables(inputs),
+        stages=stage_table.tables(inputs),
+        quality=data_quality.quality(inputs),
+        judgement=judgement.judgement(inputs, asked),
+        method=method.method(inputs, rules, command, version),
+        clocks=clock_table.tables(inputs),
+        spending=spending.spending(inputs),
+        answers=answers.matrices(inputs, found),
+        checklists=answers.checklists(inputs),
+        policy=policy_table.table(checks),
+    )
+
+
+def _findings(inputs: Sequence[RunInput], found: tuple[FindingCard, ...], asked: Collection[str]) -> verdict.Findings:
+    judged, missing, _ = judgement.judged_kinds(inputs, asked)
+    final = [run for run in inputs if run.step == inputs[-1].step]
+    return verdict.Findings(
+        cards=found,
+        judged=judged,
+        missing=missing,
+        samples=max(run.samples for run in final),
+        seconds=max(run.seconds for run in final),
+    )
+
+
+def _title(runs: Sequence[RunInput]) -> str:
+    return display.shorten(", ".join(dict.fromkeys(run.step for run in runs)), 80) or "GPU report"

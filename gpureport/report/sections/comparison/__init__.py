@@ -1,0 +1,1 @@
+"""Steps of an optimization side by side."""

@@ -1,0 +1,103 @@
+"""What became of findings from one step to the next, in words."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, Side
+from gpureport.report.model.parts import Fact
+from gpureport.report.runs.inputs import RunInput
+from gpureport.report.sections.findings import finding_groups
+from gpureport.report.sections.findings.finding_groups import Group
+from gpureport.report.wording import display, terms
+
+_FATES = {
+    Fate.NEW: "New",
+    Fate.PERSISTING: "Persisting",
+    Fate.RESOLVED: "Resolved",
+    Fate.CANNOT_TELL: "Cannot tell",
+}
+
+
+def lines(fates: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Iterator[Fact]:
+    """Yield what became of findings, those of one fate, kind and cause together; the fate is the name.
+
+    Args:
+        fates: of one link.
+        inputs: the runs, for the names of their devices.
+    """
+    gathered: dict[tuple[object, ...], list[FindingFate]] = {}
+    for entry in fates:
+        gathered.setdefault((entry.fate, entry.kind, entry.cause, entry.reason, entry.judged), []).append(entry)
+    for entries in gathered.values():
+        fate, kind, cause = entries[0].fate, entries[0].kind, entries[0].cause
+        whose = next(run for run in inputs if run.step == display.clean(_step(entries[0])))
+        devices = [device for entry in entries for device in entry.devices]
+        title = terms.kind(display.clean(kind), cause)
+        where = f", {whose.devices(devices)}" if devices else ""
+        named = f" (cause: {display.clean(cause)})" if cause and cause not in terms.CAUSES else ""
+        why = f"; {why}" if (why := _why(entries[0])) else ""
+        root = _root(entries[0], inputs)
+        yield Fact(name=_FATES[fate], text=f"{title}{where}{named}: {_became(entries, inputs)}{why}{root}")
+
+
+def _why(entry: FindingFate) -> str:
+    """Return why a fate cannot be told, or on how many repetitions it rests where not on all; empty else."""
+    if entry.judged is None or entry.judged[0] == entry.judged[1]:
+        return display.clean(entry.reason)
+    count, runs = entry.judged
+    without = entry.step if entry.before else entry.base
+    return f"only {count} of {runs} runs of {display.clean(without)} could be judged"
+
+
+def _root(entry: FindingFate, inputs: Sequence[RunInput]) -> str:
+    """Return what a finding follows from, in words; empty where from none."""
+    found = (
+        finding
+        for run in inputs
+        if run.step == display.clean(_step(entry))
+        for finding in run.analysis.findings
+        if finding.fingerprint == entry.root
+    )
+    root = next(found, None) if entry.root else None
+    return f"; follows from {terms.kind(display.clean(root.kind), root.cause)}" if root else ""
+
+
+def _step(entry: FindingFate) -> str:
+    return entry.step if entry.after else entry.base
+
+
+def _became(entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
+    before = [entry.before for entry in entries if entry.before]
+    after = [entry.after for entry in entries if entry.after]
+    was = _said(before, entries[0].base, entries, inputs)
+    now = _said(after, entries[0].step, entries, inputs)
+    if before and after:
+        return f"{was}, then {now}"
+    return now if after else f"was {was}"
+
+
+def _in_run(position: int, run: RunInput, entries: Sequence[FindingFate]) -> Group | None:
+    """Return what the one run of a step shows as one card; None where it has none."""
+    asked = entries[0]
+    devices = {device for entry in entries for device in entry.devices}
+    found = tuple(
+        finding
+        for finding in run.analysis.findings
+        if (finding.kind, finding.cause) == (asked.kind, asked.cause) and devices >= {*finding.devices}
+    )
+    return Group(position=position, run=run, findings=found, alone=True) if found else None
+
+
+def _said(sides: Sequence[Side], step: str, entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
+    """Return how many findings a step has, counted as on their card, and what they cost; of several runs a mean."""
+    if not sides:
+        return ""
+    held = [(position, run) for position, run in enumerate(inputs) if run.step == display.clean(step)]
+    group = _in_run(*held[0], entries) if len(held) == 1 else None
+    number = sum(side.findings for side in sides)
+    alike = group is not None and len(group.findings) == number
+    count = finding_groups.counted(group) if group and alike else display.plural(number, "finding")
+    runs = max(side.runs for side in sides)
+    count += f" in {runs} runs" if runs > 1 else ""
+    lost = [side.lost_gpu_seconds for side in sides if side.lost_gpu_seconds is not None]
+    each = " a run" if len(held) > 1 else ""
+    return f"{count}, up to {display.gpu_hours(sum(lost))}{each}" if lost else count

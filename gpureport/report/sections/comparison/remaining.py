@@ -1,0 +1,71 @@
+"""What the last step of a chain still loses, and the finding that costs most there."""
+
+from collections.abc import Iterator
+
+from gpureport.comparison.steps.remaining_loss import LargestFinding, Remaining, remaining
+from gpureport.comparison.steps.steps import Comparison, Step
+from gpureport.report.model.parts import Fact, FindingCard
+from gpureport.report.runs.inputs import RunInput
+from gpureport.report.sections.findings import loss
+from gpureport.report.wording import display, terms
+
+
+def facts(comparison: Comparison, run: RunInput, cards: tuple[FindingCard, ...] = ()) -> Iterator[Fact]:
+    """Yield what the last step of a chain still loses, in words; nothing where no GPU time was held.
+
+    Args:
+        comparison: the chain.
+        run: a run of its last step, for the names of its devices.
+        cards: findings of the report, to point to the one that is meant.
+    """
+    left = comparison.remaining
+    if not left.held_gpu_seconds:
+        return
+    yield Fact(name="Still lost", text=_lost(comparison.steps[0], comparison.steps[-1], left))
+    largest = left.largest
+    if largest is None:
+        yield Fact(name="Largest left", text="No finding says what it costs.")
+        return
+    where = f", {run.devices(largest.devices)}" if largest.devices else ""
+    title = f"{terms.kind(display.clean(largest.kind), largest.cause)}{where}"
+    cost = loss.hours(largest.lost_gpu_seconds * left.runs, left.runs)
+    share = display.percent(largest.lost_gpu_seconds / left.held_gpu_seconds)
+    seen = f", in {largest.runs} of {left.runs} runs" if left.runs > 1 else ""
+    yield Fact(name="Largest left", text=f"{_card(largest, cards)}{title}: up to {cost} ({share}){seen}.")
+
+
+def _card(largest: LargestFinding, cards: tuple[FindingCard, ...]) -> str:
+    """Return the first card that holds the finding, as the beginning of a text; empty when there is none."""
+    known = (card.id for card in cards if card.is_open and set(card.fingerprints) & set(largest.fingerprints))
+    found = next(known, "")
+    return f"{found}: " if found else ""
+
+
+def _lost(first: Step, last: Step, left: Remaining) -> str:
+    lost, seconds = dict(left.lost_gpu_seconds), _base_seconds(left)
+    ratio = sum(lost.values()) / seconds if seconds else 0.0
+    held = loss.hours(seconds * left.runs, left.runs)
+    held = f"the {held} observed" if 0 < seconds < left.held_gpu_seconds else held
+    label, was = display.clean(last.label), _before(first)
+    if left.unseen_gpu_seconds >= (1 - loss.NOTHING) * left.held_gpu_seconds:
+        whole = loss.hours(left.held_gpu_seconds * left.runs, left.runs)
+        return f"Not known: none of {whole} in {label} holds a utilisation.{was}"
+    if ratio < loss.NOTHING:
+        return f"Hardly any of {held} in {label}.{was}"
+    bound, classes = loss.bound(last.analyses).capitalize(), loss.told(lost, seconds)
+    return f"{bound} {display.percent(ratio)} of {held} in {label}: {classes}.{was}"
+
+
+def _before(first: Step) -> str:
+    """Return the share that the first step lost, as a sentence to go on with; empty where it is not known."""
+    left = remaining(first.label, first.analyses)
+    if not _base_seconds(left):
+        return ""
+    ratio = sum(amount for _, amount in left.lost_gpu_seconds) / _base_seconds(left)
+    return f" In {display.clean(first.label)} it was {display.percent(ratio)}."
+
+
+def _base_seconds(left: Remaining) -> float:
+    """Return the GPU-seconds that a loss is a share of, as in the headline: the observed ones where most are not."""
+    few = left.unseen_gpu_seconds > loss.MOST * left.held_gpu_seconds
+    return left.held_gpu_seconds - (left.unseen_gpu_seconds if few else 0.0)

@@ -1,0 +1,302 @@
+"""The steps of an optimization, each row against the row above."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
+from gpureport.comparison.steps.steps import Comparison, Delta, Plain, Step
+from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.sections.comparison import step_figures
+from gpureport.report.sections.comparison.step_figures import LABEL, SHOWN
+from gpureport.report.sections.gpus import spending
+from gpureport.report.wording import display
+from gpureport.report.wording.difference import Shown, held_back, interval
+from gpureport.report.wording.reasons import Gathered
+
+_ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
+"""Figures that only the table of one link has room for."""
+
+
+def table(comparison: Comparison) -> Table:
+    """Return one row a step: what may be said against the row above and the first row, then figures and changes."""
+    steps = comparison.steps
+    brief = step_figures.brief(comparison)
+    figures = _beside(_figures(steps, brief=brief), [step.value for step in steps])
+    links = [comparison.between(base.label, step.label) for base, step in pairwise(steps)]
+    settled = {delta.metric: delta.before for delta in links[0]} if links else {}
+    several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
+    title = _named(steps, (comparison.primary,), brief=brief)[comparison.primary]
+    reasons = Gathered()
+    rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
+    for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
+        name = display.clean(step.label)
+        before, first = (comparison.judged(base.label, step.label) for base in (steps[place - 1], steps[0]))
+        verdicts = [_verdict(before), *([_verdict(first, title)] if several else [])]
+        for judged, otherwise in ((before, ""), (first, f"{name} since the first")):
+            reasons.add(held_back(judged) if judged else "", name, otherwise)
+        rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
+    heads = ("Verdict", "Since first") if several else ("Verdict",)
+    return Table(
+        columns=("Step", *heads, *(each.title for each in figures.values())),
+        numeric=(*(False for _ in heads), *(True for _ in figures)),
+        rows=tuple(rows),
+        note=_joined(
+            _note(title.noun, several=several), allowance(comparison), reasons.text(), _price_note(steps, figures)
+        ),
+    )
+
+
+def allowance(comparison: Comparison) -> str:
+    """Return for how many comparisons the verdicts on a chain allow; empty where there is one."""
+    if comparison.tested <= 1:
+        return ""
+    return f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
+
+
+def _beside(figures: Mapping[str, Shown], columns: Sequence[Callable[[str], float | None]]) -> Mapping[str, Shown]:
+    """Return the figures as they are printed below each other."""
+    return {metric: each.beside([value(metric) for value in columns]) for metric, each in figures.items()}
+
+
+def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
+    """Return when the prices held that figures rest on; empty where none is a cost."""
+    return spending.price_note(_analyses(steps)) if COST_PER_WORK in figures else ""
+
+
+def _joined(*notes: str) -> str:
+    return " ".join(filter(None, notes))
+
+
+def _analyses(steps: Sequence[Step]) -> list[Analysis]:
+    return [analysis for step in steps for analysis in step.analyses]
+
+
+def _note(title: str, *, several: bool) -> str:
+    against = "against the row above, then against the first row" if several else "against the row above"
+    return (
+        f"The verdict is on {title}, {against}. Figures are of whole recordings, or of what had settled where these do "
+        "not tell. With each stands its difference from the row above, marked where it is of what had settled and the "
+        f"figure is not, and the 95{display.GAP}% interval of that."
+    )
+
+
+def _verdict(judged: Delta | None, shown: Shown | None = None) -> Cell:
+    """Return a verdict, with the difference it is on where that is `shown`."""
+    if judged is None:
+        return Cell(text="")
+    return Cell(text=judged.verdict.value, small=_small(judged, shown) if shown else "")
+
+
+def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, brief: bool) -> dict[str, Shown]:
+    """Return the figures to show of some steps, by name."""
+    known = any(step.work_unit for step in steps)
+    left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
+    if all(run.gpu_hour_price is None for step in steps for run in step.runs):
+        left_out.add(COST_PER_WORK)
+    metrics = [name for name in SHOWN if name not in left_out and (name not in _ASIDE or name in aside)]
+    return _named(steps, metrics, brief=brief)
+
+
+def _named(steps: Sequence[Step], metrics: Iterable[str], *, brief: bool) -> dict[str, Shown]:
+    units = {step.work_unit for step in steps if step.work_unit}
+    unit = next(iter(units)) if len(units) == 1 else None
+    currency = spending.currency(_analyses(steps))
+    return {metric: step_figures.shown(metric, unit, currency, brief=brief) for metric in metrics}
+
+
+def overview(comparison: Comparison) -> Table:
+    """Return one row a step with its figures, and under a step of several runs one row a run."""
+    named: list[tuple[str, Callable[[str], float | None]]] = []
+    settled = _settled(comparison)
+    for step in comparison.steps:
+        runs = len(step.analyses)
+        label = display.squeeze(display.clean(step.label), LABEL)
+        named.append((f"{label} ({runs} runs)" if runs > 1 else label, _or_settled(step, settled.get(step.label, {}))))
+        for run in step.runs if runs > 1 else ():
+            values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
+            name = display.squeeze(display.clean(run.analysis.run.name), LABEL)
+            named.append((f"- {name}", values.get))
+    brief = step_figures.brief(comparison)
+    figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
+    repeated = len(named) > len(comparison.steps)
+    note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
+    if PER_WORK in figures:
+        note = note.replace(", the rest", ", figures per unit of work are the geometric mean of the runs, the rest")
+    without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
+    filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
+    return Table(
+        columns=("Step", *(each.title for each in figures.values())),
+        numeric=(True,) * len(figures),
+        rows=tuple(_plain_row(head, value, figures) for head, value in named),
+        note=_joined(
+            note if repeated else "",
+            "What whole recordings do not tell is of what had settled." if filled else "",
+            _price_note(comparison.steps, figures),
+        ),
+    )
+
+
+def _settled(comparison: Comparison) -> dict[str, dict[str, float | None]]:
+    """Return of each step the figures by which it is set against its neighbour."""
+    found: dict[str, dict[str, float | None]] = {}
+    for base, step in pairwise(comparison.steps):
+        for delta in comparison.between(base.label, step.label):
+            found.setdefault(base.label, {}).setdefault(delta.metric, delta.before)
+            found.setdefault(step.label, {})[delta.metric] = delta.after
+    return found
+
+
+def _or_settled(step: Step, settled: Mapping[str, float | None]) -> Callable[[str], float | None]:
+    """Return what gives a figure of a step: that of whole recordings where these tell it, as in a report."""
+
+    def value(metric: str) -> float | None:
+        whole = step.value(metric)
+        return settled.get(metric) if whole is None else whole
+
+    return value
+
+
+def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, Shown]) -> Row:
+    texts = (display.optional(value(metric), each.value) for metric, each in figures.items())
+    return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
+
+
+def compared(base: Step, step: Step, deltas: Sequence[Delta], *, brief: bool = False) -> list[tuple[Shown, Delta]]:
+    """Return the figures of two steps in the order shown; of the clocks those that were recorded.
+
+    Args:
+        base: the earlier step.
+        step: the later one.
+        deltas: their differences.
+        brief: whether GPU time per unit of work is printed in seconds.
+    """
+    found = {delta.metric: delta for delta in deltas}
+    aside = {metric for metric in _ASIDE if found[metric].whole.difference is not None or found[metric].interval}
+    return [(each, found[metric]) for metric, each in _figures((base, step), aside, brief=brief).items()]
+
+
+def differences(figures: Sequence[tuple[Shown, Delta]], steps: Sequence[Step] = ()) -> Table:
+    """Return one row a figure: before, after, and how far apart, of what had settled where it had.
+
+    Args:
+        figures: of two neighbouring steps.
+        steps: both of them, to say when the prices of a cost held.
+    """
+    return Table(
+        columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
+        numeric=(True,) * 4,
+        rows=tuple(_difference(each, delta) for each, delta in figures),
+        note=_joined(
+            "Start-up and what had not settled are left out of shares, power, clocks and rates."
+            if any(delta.window == "steady" for _, delta in figures)
+            else "",
+            _price_note(steps, [delta.metric for _, delta in figures]),
+        ),
+    )
+
+
+def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (), steps: Sequence[Step] = ()) -> Table:
+    """Return one row a figure: before, after, what changed and what may be said of it.
+
+    Args:
+        figures: of two neighbouring steps.
+        first: the later of them against the first step; empty where that is the earlier one.
+        steps: both neighbours, as `differences` takes them.
+    """
+    since = {delta.metric: delta for delta in first}
+    heads = ("Since first", "Verdict since first") if since else ()
+    reasons = Gathered()
+    for shown, delta in figures:
+        reasons.add(held_back(delta), shown.noun)
+        if delta.metric in since:
+            reasons.add(held_back(since[delta.metric]), shown.noun, f"{shown.noun} since the first step")
+    return Table(
+        columns=("", "Before", "After", "Difference", "Verdict", *heads),
+        numeric=(True, True, True, False, *((True, False) if since else ())),
+        rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
+        note=_joined(differences(figures, steps).note, reasons.text()),
+    )
+
+
+def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
+    values = shown.both(delta.before, delta.after)
+    return Row(
+        head=Cell(text=shown.of(delta).title),
+        cells=(
+            *(Cell(text=text) for text in values),
+            *_changed(delta, shown),
+            *(_changed(since, shown) if since else ()),
+        ),
+    )
+
+
+def _changed(delta: Delta, shown: Shown) -> tuple[Cell, Cell]:
+    """Return a difference with its interval, and what may be said of it."""
+    change = Cell(text=_moved(shown, delta), small=interval(delta, shown), value=delta.difference)
+    return change, Cell(text=delta.verdict.value)
+
+
+def _moved(shown: Shown, plain: Delta | Plain) -> str:
+    """Return a difference in words; empty where there is none to tell."""
+    if plain.difference is None:
+        return ""
+    return shown.moved(plain.difference, plain.before, plain.after) if plain.difference else "none"
+
+
+def _difference(shown: Shown, delta: Delta) -> Row:
+    texts = [*_both(shown, delta), interval(delta, shown)]
+    return Row(head=Cell(text=shown.of(delta).title), cells=tuple(Cell(text=text) for text in texts))
+
+
+def _both(shown: Shown, plain: Delta | Plain) -> list[str]:
+    return [*shown.both(plain.before, plain.after), _moved(shown, plain)]
+
+
+def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:
+    """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
+    if all(delta.window == "whole" for _, delta in figures):
+        return None
+    return Table(
+        columns=("", "Before", "After", "Difference", "Relative"),
+        numeric=(True,) * 4,
+        rows=tuple(_whole(shown, delta.whole) for shown, delta in figures),
+    )
+
+
+def _whole(shown: Shown, plain: Plain) -> Row:
+    relative = "" if plain.difference is None else display.relative(plain.difference, plain.before)
+    texts = [*_both(shown, plain), relative]
+    return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
+
+
+def _row(
+    step: Step,
+    verdicts: Sequence[Cell],
+    figures: Mapping[str, Shown],
+    deltas: Sequence[Delta],
+    settled: Mapping[str, float | None],
+) -> Row:
+    runs = len(step.analyses)
+    changes = {delta.metric: delta for delta in deltas}
+    cells = [_cell(step, metric, each, changes.get(metric), settled.get(metric)) for metric, each in figures.items()]
+    head = Cell(text=display.clean(step.label), small=f"{runs} runs" if runs > 1 else "")
+    return Row(head=head, cells=(*verdicts, *cells))
+
+
+def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None, settled: float | None) -> Cell:
+    value = step.value(metric)
+    value = settled if value is None else value
+    text = display.optional(value, shown.value)
+    return Cell(text=text, small=_small(delta, shown, text), value=value)
+
+
+def _small(delta: Delta | None, shown: Shown, figure: str | None = None) -> str:
+    """Return a difference, and that it is one of what had settled where the figure it stands below is not."""
+    if delta is None or delta.difference is None:
+        return ""
+    change = _moved(shown, delta) if delta.difference else "no change"
+    settled = figure not in {None, display.optional(delta.after, shown.value)}
+    other = " settled" if delta.difference and delta.window == "steady" and settled else ""
+    between = interval(delta, shown)
+    return f"{change}{other} ({between})" if between else f"{change}{other}"

@@ -1,0 +1,1 @@
+"""What was read, and how the report came about."""

@@ -1,0 +1,34 @@
+"""Limits a person set, and what became of each."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from gpureport.findings import Check, CheckOutcome
+from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.wording import display
+
+_NOTE = "A limit that cannot be judged is not kept: what it is on was not recorded, or for too short."
+_GRAVE = {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
+
+
+def table(checks: Sequence[Check]) -> Table | None:
+    """Return the limits in the order stated, None where none is."""
+    if not checks:
+        return None
+    return Table(
+        columns=("Limit", "Outcome", "Observed", "Run"),
+        numeric=(False, False, False),
+        rows=tuple(_row(check) for check in checks),
+        note=_NOTE,
+    )
+
+
+def _row(check: Check) -> Row:
+    return Row(
+        head=Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name),
+        cells=(
+            Cell(text=check.outcome.value, flagged=check.outcome in _GRAVE),
+            Cell(text=display.sentence(check.observed), small=display.sentence(check.reason), value=check.value),
+            Cell(text=display.clean(check.run)),
+        ),
+    )

@@ -1,0 +1,1 @@
+"""Findings as cards, their advice, and what could not be judged."""

@@ -1,0 +1,69 @@
+"""The matrix of what was asked and answered, and the checklist of the practice, in words."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from gpureport.analysis.advice.checklist import ITEMS
+from gpureport.findings import Answer, Outcome
+from gpureport.report.model.content import AnswerLine, Answers, CheckLine, Checklist
+from gpureport.report.model.parts import FindingCard
+from gpureport.report.runs.inputs import RunInput
+from gpureport.report.sections.findings import judgement
+from gpureport.report.wording import display, terms
+
+_LETTERS = 60
+
+
+def matrices(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
+    """Return every kind of every run, with the cards of what was found; without runs whose answers are not known."""
+    return tuple(
+        _matrix(run, [card for card in cards if card.run_index == place])
+        for place, run in enumerate(runs)
+        if run.analysis.answers
+    )
+
+
+def _matrix(run: RunInput, cards: Sequence[FindingCard]) -> Answers:
+    groups = {answer.group for answer in run.analysis.answers}
+    lines = tuple(_line(answer, run, cards, several=len(groups) > 1) for answer in run.analysis.answers)
+    counts = Counter(line.outcome for line in lines)
+    said = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
+    return Answers(label=run.label, summary="; ".join(said), lines=lines)
+
+
+def _line(answer: Answer, run: RunInput, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
+    kind = display.clean(answer.kind)
+    shown = (card for card in cards if card.kind == kind and set(card.fingerprints) & set(answer.findings))
+    reason = answer.reason
+    for device in answer.devices:
+        reason = reason.replace(f"{device}:", f"{run.device(device)}:")
+    return AnswerLine(
+        kind=kind,
+        title=terms.kind(kind),
+        group=display.shorten(display.clean(answer.group), _LETTERS) if several else "",
+        outcome=answer.outcome.value,
+        cards=tuple(card.id for card in shown),
+        reason=terms.prose(display.sentence(reason)),
+        recording=judgement.fields_only(display.clean(answer.recording)),
+    )
+
+
+def checklists(runs: Sequence[RunInput]) -> tuple[Checklist, ...]:
+    """Return the questions of the practice for every run."""
+    return tuple(
+        Checklist(
+            label=run.label,
+            lines=tuple(
+                CheckLine(
+                    item=entry.item,
+                    title=ITEMS.get(entry.item, entry.item),
+                    state=entry.state.value,
+                    reason=terms.prose(display.sentence(entry.reason)),
+                    recording=judgement.fields_only(display.clean(entry.recording)),
+                )
+                for entry in run.analysis.checklist
+            ),
+        )
+        for run in runs
+        if run.analysis.checklist
+    )

@@ -1,0 +1,46 @@
+"""What calls for action in the last step: each root with what follows from it, and the steps to take by name."""
+
+from collections.abc import Iterator, Sequence
+
+from gpureport.findings import Severity
+from gpureport.report.model.parts import Fact, FindingCard
+from gpureport.report.sections.findings import advised
+from gpureport.report.wording import display
+
+_SEVERITIES = list(Severity)
+
+
+def facts(cards: Sequence[FindingCard], runs: int = 1) -> Iterator[Fact]:
+    """Yield the open findings that are more than information, each with what follows from it and what to do.
+
+    What several runs of the last step have in common is told once.
+
+    Args:
+        cards: the findings, what follows from one right after it.
+        runs: how many runs the last step has.
+    """
+    by_id = {card.id: card for card in cards}
+    roots = [card for card in cards if card.is_open and card.severity != "info" and not card.root]
+    gathered: dict[str, list[FindingCard]] = {}
+    for card in roots:
+        gathered.setdefault(card.title, []).append(card)
+    for title, same in gathered.items():
+        follows = dict.fromkeys(by_id[name].title for card in same for name in card.explains)
+        parts = [_lost(same, runs), *([f"explains {display.listing(list(follows))}"] if follows else [])]
+        seen = f", in {len(same)} of {runs} runs" if runs > 1 else ""
+        severity = max((card.severity for card in same), key=lambda name: _SEVERITIES.index(Severity(name)))
+        yield Fact(name=severity.capitalize(), text=f"{title}{seen}: {'; '.join(parts)}.")
+        steps = dict.fromkeys(step.title for card in same for step in card.steps)
+        if steps:
+            yield Fact(name="Steps", text=f"{advised.listed(list(steps))}.")
+
+
+def _lost(same: Sequence[FindingCard], runs: int) -> str:
+    """Return the GPU time lost in words; where several runs lost some, a mean over all runs and what the worst lost."""
+    known = [card.lost_seconds for card in same if card.lost_seconds is not None]
+    worst = max(same, key=lambda card: card.lost_seconds or 0.0)
+    if len(known) <= 1:
+        return worst.lost
+    bound = "at least" if any(card.lost.startswith("at least") for card in same) else "up to"
+    mean = display.gpu_hours(sum(known) / runs)
+    return f"{bound} {mean} a run, a mean over {runs} runs, and in the worst {worst.lost}"

@@ -1,0 +1,1 @@
+"""GPUs side by side: figures, clocks, stages, energy, and the timeline."""

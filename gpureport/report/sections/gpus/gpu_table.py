@@ -1,0 +1,188 @@
+"""The GPUs of a run side by side, and in words which differ from the others."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+
+from gpureport.analysis.results import DeviceStatistics
+from gpureport.report.model.content import GpuTable
+from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.runs.inputs import RunInput, device_name
+from gpureport.report.wording import display
+
+_ROBUST = 3 * 1.4826
+"""Three robust standard deviations, in medians of absolute deviations."""
+
+_PEERS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """A figure of the table; `margin` is the smallest difference from the other GPUs that is worth a word."""
+
+    title: str
+    prose: str
+    value: Callable[[DeviceStatistics], float | None]
+    shown: Callable[[float], str]
+    margin: float
+
+
+def _mean(metric: str) -> Callable[[DeviceStatistics], float | None]:
+    return lambda gpu: summary.mean if (summary := gpu.metric(metric)) else None
+
+
+def _median(metric: str) -> Callable[[DeviceStatistics], float | None]:
+    return lambda gpu: summary.p50 if (summary := gpu.metric(metric)) else None
+
+
+def _max(metric: str) -> Callable[[DeviceStatistics], float | None]:
+    return lambda gpu: summary.max if (summary := gpu.metric(metric)) else None
+
+
+def _idle_ratio(gpu: DeviceStatistics) -> float | None:
+    summary = gpu.metric("gpu_utilization_ratio")
+    if gpu.idle_seconds is None or summary is None or summary.seconds <= 0:
+        return None
+    return gpu.idle_seconds / summary.seconds
+
+
+_COLUMNS = (
+    _Column(
+        title="Utilisation mean",
+        prose="mean utilisation",
+        value=_mean("gpu_utilization_ratio"),
+        shown=display.percent,
+        margin=0.05,
+    ),
+    _Column(title="Idle", prose="idle share", value=_idle_ratio, shown=display.percent, margin=0.03),
+    _Column(
+        title="SM clock median",
+        prose="median SM clock",
+        value=_median("gpu_sm_clock_hertz"),
+        shown=display.clock,
+        margin=30e6,
+    ),
+    _Column(
+        title="Temperature max",
+        prose="highest temperature",
+        value=_max("gpu_temperature_celsius"),
+        shown=display.temperature,
+        margin=5.0,
+    ),
+    _Column(title="Power mean", prose="mean power", value=_mean("gpu_power_watts"), shown=display.power, margin=15.0),
+    _Column(
+        title="Energy", prose="energy", value=lambda gpu: gpu.energy_joules, shown=display.energy, margin=float("inf")
+    ),
+    _Column(
+        title="Peak memory",
+        prose="peak memory",
+        value=lambda gpu: gpu.memory_peak_bytes,
+        shown=display.memory,
+        margin=float(2**30),
+    ),
+    _Column(
+        title="Memory free at peak, of installed",
+        prose="free memory",
+        value=lambda gpu: gpu.memory_headroom_ratio,
+        shown=display.percent,
+        margin=float("inf"),
+    ),
+)
+
+
+_COUNTED = _Column(
+    title="Energy counted",
+    prose="energy as counted",
+    value=lambda gpu: gpu.energy_counter.total if gpu.energy_counter else None,
+    shown=display.energy,
+    margin=float("inf"),
+)
+"""Shown where the driver's counter was read, beside the integral of power."""
+
+
+def _columns(figures: Iterable[DeviceStatistics]) -> tuple[_Column, ...]:
+    return (*_COLUMNS, _COUNTED) if any(each.energy_counter for each in figures) else _COLUMNS
+
+
+def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
+    """Return one table a run that has GPUs, without the columns of which no run knows a value."""
+    with_gpus = [run for run in runs if run.run.gpus]
+    unknown = _unknown(with_gpus)
+    found = [_table(run, unknown) for run in with_gpus]
+    few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
+    # What holds for every run, or for every run with few GPUs, is said at the first of them.
+    told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
+    return tuple([_noted(told[0], unknown, with_gpus), *told[1:]] if told else [])
+
+
+def _unknown(runs: Sequence[RunInput]) -> tuple[_Column, ...]:
+    """Return the columns of which no GPU of any run has a value; never all, since a table has one to show."""
+    figures = [statistics for run in runs for statistics in run.analysis.statistics]
+    lacking = tuple(column for column in _COLUMNS if all(column.value(each) is None for each in figures))
+    return lacking[1:] if len(lacking) == len(_COLUMNS) else lacking
+
+
+def _noted(table: GpuTable, unknown: Sequence[_Column], runs: Sequence[RunInput]) -> GpuTable:
+    """Return a table with what is not among its columns said under it."""
+    if not unknown:
+        return table
+    names = display.listing([column.prose for column in unknown])
+    moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
+    note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
+    return replace(table, table=replace(table.table, note=note))
+
+
+def _table(run: RunInput, unknown: Sequence[_Column]) -> GpuTable:
+    by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
+    shown = [column for column in _columns(run.analysis.statistics) if column not in unknown]
+    found = [
+        [column.value(statistics) if (statistics := by_device.get(gpu.id)) else None for gpu in run.run.gpus]
+        for column in shown
+    ]
+    cells = [_cells(column, values, compared=run.samples > 1) for column, values in zip(shown, found, strict=True)]
+    rows = tuple(
+        Row(head=Cell(text=device_name(gpu).replace(" ", display.GAP)), cells=row)
+        for gpu, row in zip(run.run.gpus, zip(*cells, strict=True), strict=True)
+    )
+    table = Table(columns=("GPU", *(column.title for column in shown)), numeric=(True,) * len(shown), rows=rows)
+    return GpuTable(
+        label=run.label, table=table, outliers=tuple(_sentences(shown, rows)), same=_same(len(rows), run.samples)
+    )
+
+
+def _same(gpus: int, samples: int) -> str:
+    if samples == 1:
+        return "Of one sample of each GPU none can be said to stand apart."
+    if gpus < _PEERS:
+        return f"With fewer than {_PEERS} GPUs none can be said to stand apart."
+    return "No GPU stands apart from the others (three robust standard deviations, and a difference that matters)."
+
+
+def _cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> list[Cell]:
+    notes = _apart(values, column) if compared else [""] * len(values)
+    return [
+        Cell(text=display.optional(value, column.shown), small=note, value=value, flagged=bool(note))
+        for value, note in zip(values, notes, strict=True)
+    ]
+
+
+def _apart(values: Sequence[float | None], column: _Column) -> list[str]:
+    """Return for each GPU what the others show, where it differs from them; empty where it does not."""
+    known = [value for value in values if value is not None]
+    if len(known) < _PEERS:
+        return [""] * len(values)
+    middle = median(known)
+    limit = max(_ROBUST * median(abs(value - middle) for value in known), column.margin)
+    note = f"others {column.shown(middle)}"
+    return [note if value is not None and abs(value - middle) > limit else "" for value in values]
+
+
+def _sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        notes = [
+            f"{column.prose} {cell.text} ({cell.small})"
+            for column, cell in zip(columns, row.cells, strict=True)
+            if cell.flagged
+        ]
+        if notes:
+            yield f"{row.head.text} differs from the others: {display.listing(notes)}."

@@ -1,0 +1,192 @@
+"""Strips of GPU utilisation over time: means of buckets, stretches without samples, and marks of findings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import Cells, cells_of
+from gpureport.columns import FloatArray
+from gpureport.findings import Severity
+from gpureport.report.model.parts import FindingCard, Mark, Timeline, TimelineStrip
+from gpureport.report.runs import events, readings
+from gpureport.report.runs.inputs import RunInput, clock_note, device_name, moment
+from gpureport.report.wording import display
+
+UTILISATION = "gpu_utilization_ratio"
+_COLUMNS = 600
+_COARSE = 60
+_FEW_GPUS = 16
+_WHOLE_RUN = 0.95
+_SMALLEST = 1e-3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summed:
+    """Values added up over time, from which means over any stretches follow.
+
+    Attributes:
+        bounds: where the stretch that a value stands for begins, and where it ends, one after the other.
+        seconds: time that values stand for up to each bound.
+        total: sum of the values up to there, each times the seconds it stands for.
+    """
+
+    bounds: FloatArray
+    seconds: FloatArray
+    total: FloatArray
+
+    def means(self, edges: FloatArray) -> FloatArray:
+        """Return the mean of each bucket, weighted with the time each value stands for; NaN where none lies in it.
+
+        The bucket's edges cut through values where they must, so that shares stay true and the sampling does not beat
+        against the buckets.
+
+        Args:
+            edges: edges of the buckets, rising.
+        """
+        if not len(self.bounds):
+            return np.full(len(edges) - 1, np.nan)
+        covered = np.diff(np.interp(edges, self.bounds, self.seconds))
+        empty = covered <= _SMALLEST * np.diff(edges)
+        total = np.diff(np.interp(edges, self.bounds, self.total))
+        means: FloatArray = np.where(empty, np.nan, total / np.where(empty, 1.0, covered))
+        return np.clip(means, 0.0, 1.0)
+
+
+def summed(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Summed:
+    """Return values added up over time.
+
+    Args:
+        starts: where the stretch each value stands for begins, rising.
+        ends: where it ends; stretches do not overlap.
+        values: one value a stretch, NaN where there is none.
+    """
+    known = ~np.isnan(values)
+    bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
+    seconds = bounds[1::2] - bounds[::2]
+    return Summed(bounds=bounds, seconds=_up_to(seconds), total=_up_to(seconds * values[known]))
+
+
+def _up_to(amounts: FloatArray) -> FloatArray:
+    """Return the sum before and behind each amount."""
+    sums = np.zeros(2 * len(amounts))
+    np.cumsum(amounts, out=sums[1::2])
+    sums[2::2] = sums[1:-1:2]
+    return sums
+
+
+def timelines(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
+    """Return the strips of every run that has GPUs, on axes of one length."""
+    axis = max((run.seconds for run in runs), default=0.0)
+    return tuple(_timeline(position, run, axis, cards) for position, run in enumerate(runs))
+
+
+def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[FindingCard]) -> Timeline:
+    buckets = _COLUMNS if len(run.run.gpus) <= _FEW_GPUS else _COLUMNS // 2
+    # A bucket is never shorter than a sample: below that it would only repeat samples.
+    count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
+    edges = np.linspace(0.0, max(run.seconds, _SMALLEST), count + 1)
+    absent = _absent(run)
+    mine = [card for card in cards if card.run_index == position]
+    return Timeline(
+        label=run.label,
+        caption=_caption(run),
+        column=_column(run, edges),
+        seconds=run.seconds,
+        axis_seconds=axis,
+        bucket_seconds=float(edges[1]),
+        absent=absent,
+        strips=() if absent else tuple(_strips(run, edges, mine)),
+        events=events.events(run),
+        recording=run.recording,
+    )
+
+
+def _caption(run: RunInput) -> str:
+    started = "" if run.run.quality.synthetic_time else f"starts {moment(run.run, run.run.started)}, "
+    start = f"{started}{clock_note(run.run)}"
+    if not run.run.interval or run.seconds <= 0:
+        return f"a single sample; {start}"
+    return f"one sample {readings.every(run)}; {start}"
+
+
+def _absent(run: RunInput) -> str:
+    """Return why a run has no strips; empty where it has some."""
+    if not run.run.gpus:
+        return "No GPU was recorded in this run."
+    if run.seconds > 0:
+        return ""
+    each = "One sample of each GPU was read" if len(run.run.gpus) > 1 else "One sample was read"
+    return f"{each}, so there is nothing to draw over time."
+
+
+def _column(run: RunInput, edges: FloatArray) -> str:
+    if not run.run.interval or run.seconds <= 0:
+        return ""
+    return f"each column is the mean of {display.duration(edges[1])}"
+
+
+def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
+    marked = list(_marked(run, cards))
+    for gpu in run.run.gpus:
+        cells = cells_of(run.recording, gpu)
+        # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
+        zero = run.run.started + cells.shift
+        starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
+        values = cells.values(UTILISATION)
+        sums = summed(starts, ends, values)
+        mean = sums.means(edges)
+        yield TimelineStrip(
+            device=gpu.id,
+            label=device_name(gpu),
+            mean=mean,
+            coarse=sums.means(np.linspace(0.0, edges[-1], _COARSE + 1)),
+            gaps=tuple(_merged([*_gaps(cells, starts, ends, run.seconds), *_unknown(mean, edges)])),
+            marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
+        )
+
+
+def _gaps(cells: Cells, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
+    """Yield where the device has no samples: before its first, in its log gaps, and after its last."""
+    if not len(cells):
+        yield 0.0, seconds
+        return
+    edge = 2 * cells.interval
+    if starts[0] > edge:
+        yield 0.0, float(starts[0])
+    for row in cells.gap_rows:
+        yield float(ends[row - 1]), float(starts[row])
+    if ends[-1] < seconds - edge:
+        yield float(ends[-1]), seconds
+
+
+def _unknown(mean: FloatArray, edges: FloatArray) -> Iterator[tuple[float, float]]:
+    """Yield where buckets hold no utilisation."""
+    steps = np.flatnonzero(np.diff(np.concatenate([[0], np.isnan(mean), [0]])))
+    for first, stop in steps.reshape(-1, 2):
+        yield float(edges[first]), float(edges[stop])
+
+
+def _merged(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """Yield stretches in order, those that overlap or touch as one."""
+    ordered = sorted(span for span in spans if span[0] < span[1])
+    while ordered:
+        start, end = ordered.pop(0)
+        while ordered and ordered[0][0] <= end:
+            end = max(end, ordered.pop(0)[1])
+        yield start, end
+
+
+def _marked(run: RunInput, cards: Sequence[FindingCard]) -> Iterator[tuple[tuple[str, ...], Mark]]:
+    """Yield the stretches that cards speak of, each with its devices; facts without a loss need no mark."""
+    by_kind = {(card.kind, fingerprint): card for card in cards for fingerprint in card.fingerprints}
+    for finding in run.analysis.findings:
+        card = by_kind[display.clean(finding.kind), finding.fingerprint]
+        if finding.severity is Severity.INFO and not finding.lost_gpu_seconds:
+            continue
+        total = sum(interval.seconds for interval in finding.intervals)
+        whole = not finding.intervals or total > _WHOLE_RUN * run.seconds
+        spans = [(run.since_start(each.start), run.since_start(each.end)) for each in finding.intervals]
+        for start, end in [(0.0, run.seconds)] if whole else spans:
+            mark = Mark(card=card.id, severity=finding.severity.value, start=start, end=end, whole=whole)
+            yield finding.devices, mark

@@ -1,0 +1,272 @@
+"""The result in one sentence and four figures."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from operator import itemgetter
+
+from gpureport.comparison.steps.step_figures import (
+    COST_PER_WORK,
+    PER_WORK,
+    SHORTEST_SECONDS,
+    WORK_RATE,
+    recorded_seconds,
+)
+from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
+from gpureport.recording import Run
+from gpureport.report.model.content import Verdict as Result
+from gpureport.report.model.parts import FindingCard
+from gpureport.report.runs import gpu_time
+from gpureport.report.sections.comparison import folders, step_figures, step_table
+from gpureport.report.sections.findings import loss
+from gpureport.report.sections.gpus import spending
+from gpureport.report.sections.head import jobs, left_out, use
+from gpureport.report.wording import difference, display, numbered
+
+_UNSEEN = 0.05
+"""Share of the GPU time without utilisation from which the verdict says so."""
+
+_SHORTEST, _FEWEST = 10.0, 5
+"""Seconds and samples below which no share is told."""
+
+NO_THROUGHPUT = (
+    "The work done is not known, and shares alone can mislead: a run that got faster can show a larger idle share. "
+    "Give the work done with --work N:UNIT."
+)
+_BOUNDS = ("Up to", "At least")
+"""How a loss in words begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What the sentence rests on.
+
+    Attributes:
+        cards: the findings.
+        judged: how many kinds could be judged.
+        missing: how many could not.
+        samples: samples of one GPU in the last step.
+        seconds: time from first to last sample of the last step.
+    """
+
+    cards: tuple[FindingCard, ...]
+    judged: int
+    missing: int
+    samples: int
+    seconds: float
+
+    @property
+    def too_short(self) -> bool:
+        """Whether the last step is too short for a share of it to mean anything."""
+        return self.seconds < _SHORTEST or self.samples < _FEWEST
+
+    @property
+    def open(self) -> list[FindingCard]:
+        """Open cards that are more than information, without those that follow from one of them."""
+        called = [card for card in self.cards if card.is_open and card.severity != "info"]
+        named = {card.id for card in called}
+        return [card for card in called if card.root not in named]
+
+
+def verdict(comparison: Comparison, findings: Findings) -> Result:
+    """Return the sentence about the last step, and about the way there where there are several."""
+    last = comparison.steps[-1]
+    several = len(comparison.steps) > 1
+    brief = [step for step in comparison.steps if recorded_seconds(step.analyses) < SHORTEST_SECONDS]
+    apart = several and not {comparison.steps[0].label, last.label}.isdisjoint(step.label for step in brief)
+    sentence, aside = change(comparison) if several and not apart else ("", ())
+    lost = _loss(last, findings)
+    if several:
+        # the figures are of one step of several, and who reads the head alone must know it
+        lost = f"In the last step: {display.uncapitalised(lost) if lost.startswith(_BOUNDS) else lost}"
+    details = [*aside, lost] if sentence else []
+    if not sentence:
+        sentence = lost
+    if apart:
+        steps = numbered.listing([display.clean(step.label) for step in brief])
+        details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
+    details.extend(_details(comparison, findings))
+    return Result(sentence=sentence, details=tuple(details))
+
+
+def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
+    """Return what may be said of first and last step, and what to know beside it; empty where nothing may."""
+    first, last = comparison.steps[0], comparison.steps[-1]
+    judged = comparison.judged(first.label, last.label)
+    if judged is None or judged.difference is None:
+        return "", ()
+    others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
+    brief = step_figures.brief(comparison)
+    sentence = difference.sentence(judged, step_figures.shown(judged.metric, last.work_unit, brief=brief))
+    besides = " ".join(_besides(others, last.work_unit, brief=brief))
+    return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
+
+
+def _same(other: Delta, judged: Delta) -> bool:
+    """Return whether a figure is the one judged, or says the same of the same work; cost where prices are no other."""
+    said = {WORK_RATE, "gpu_seconds", "energy_joules"} if judged.metric == PER_WORK else set()
+    if other.metric == COST_PER_WORK and other.verdict is judged.verdict:
+        return judged.metric == PER_WORK
+    return other.metric in {judged.metric, *said}
+
+
+def _besides(others: Sequence[Delta], unit: str | None, *, brief: bool) -> Iterator[str]:
+    """Yield the names of other figures that repetitions show to be worse or better."""
+    for verdict in (Verdict.WORSE, Verdict.BETTER):
+        judged = [delta.metric for delta in others if delta.verdict is verdict]
+        names = [step_figures.shown(metric, unit, brief=brief).noun for metric in judged]
+        if names:
+            yield f"Besides, {verdict.value}: {display.listing(names)}."
+
+
+def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
+    """Yield how other figures moved, and what each step did."""
+    last = comparison.steps[-1]
+    told = {Verdict.WORSE, Verdict.BETTER, Verdict.DIFFERS}
+    currency, brief = spending.currency(last.analyses), step_figures.brief(comparison)
+    named = [
+        (delta, step_figures.shown(delta.metric, last.work_unit, currency, brief=brief))
+        for delta in others
+        if (delta.verdict in told and not _repeats(delta, others))
+        or (delta.metric == "idle_ratio" and delta.difference is not None)
+    ]
+    moved = [_moved(delta, shown) for delta, shown in named if not _too_little(delta, shown)]
+    if moved:
+        yield f"Beside it: {'; '.join(moved)}."
+    if len(comparison.steps) > 2:  # noqa: PLR2004 - of two steps the sentence says it
+        yield f"Step by step: {_steps(comparison)}."
+
+
+def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
+    """Return whether a figure is the graphics clock and moved as the SM clock beside it did."""
+    if delta.metric != "gpu_graphics_clock_hertz":
+        return False
+    clocks = [other for other in others if other.metric == "gpu_sm_clock_hertz" and other.verdict is delta.verdict]
+    shown = step_figures.shown(delta.metric, None)
+    return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
+
+
+def _too_little(delta: Delta, shown: difference.Shown) -> bool:
+    """Return whether a figure differs by less than is printed of it, which the table tells and nobody misses here."""
+    before, after = shown.both(delta.before, delta.after)
+    return delta.verdict is Verdict.DIFFERS and before == after
+
+
+def _moved(delta: Delta, shown: difference.Shown) -> str:
+    before, after = shown.both(delta.before, delta.after)
+    moved = f"still {after}" if before == after else f"from {before} to {after}"
+    # the tile and the table beside it are of whole recordings
+    settled = " once settled" if delta.window == "steady" else ""
+    return f"{shown.noun}{settled} {moved} ({delta.verdict.value})"
+
+
+def _steps(comparison: Comparison) -> str:
+    links = ((step, comparison.judged(base.label, step.label)) for base, step in pairwise(comparison.steps))
+    told = [(judged.verdict.value, display.clean(step.label)) for step, judged in links if judged]
+    return "; ".join(_alike(verdict, [step for _, step in group]) for verdict, group in groupby(told, itemgetter(0)))
+
+
+def _alike(verdict: str, steps: Sequence[str]) -> str:
+    """Return steps in a row of one verdict, many of them with the verdict said once."""
+    many = len(steps) > 2  # noqa: PLR2004 - two are as short each by itself
+    return f"{numbered.listing(steps)}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
+
+
+def untold(step: Step, findings: Findings) -> str:
+    """Return why nothing can be said about GPU time; empty when something can."""
+    if not any(analysis.run.gpus for analysis in step.analyses):
+        return "No GPU was recorded, so nothing can be said about GPU time."
+    if findings.too_short:
+        whose = " of each GPU" if max(len(analysis.run.gpus) for analysis in step.analyses) > 1 else ""
+        count = display.plural(findings.samples, "sample")
+        length = f"in {display.duration(findings.seconds)}" if findings.seconds > 0 else "in all"
+        return f"Too short to judge: {count}{whose} {length}."
+    if gpu_time.unseen_ratio(step.analyses) >= 1 - loss.NOTHING:
+        return "GPU time could not be judged: no utilisation was recorded."
+    return ""
+
+
+def _loss(step: Step, findings: Findings) -> str:
+    if reason := untold(step, findings):
+        return reason
+    held = gpu_time.held_seconds(step.analyses)
+    if not held or (not findings.judged and findings.missing):
+        return "Nothing could be judged with this data."
+    lost = gpu_time.lost_seconds(step.analyses)
+    whole, unseen = held, gpu_time.unseen_ratio(step.analyses)
+    if unseen > loss.MOST:
+        # what nobody saw may all have been lost: a share of all time is no bound
+        held *= 1 - unseen
+    ratio = sum(lost.values()) / held
+    if ratio < loss.NOTABLE and not findings.open:
+        return _nothing_found(step, findings)
+    if ratio < loss.NOTABLE and loss.bound(step.analyses) == "at least":
+        return "GPU time was lost, how much is not known."
+    if ratio < loss.NOTABLE:
+        grave = sum(card.severity == "problem" for card in findings.open)
+        number, noun = (grave, "problem") if grave else (len(findings.open), "finding")
+        low = use.is_low(step.analyses)
+        begin = (
+            f"{use.work_done(step.analyses)}, and the log does not show why" if low else "Hardly any GPU time was lost"
+        )
+        return f"{begin}; {display.plural(number, noun)} {'is' if number == 1 else 'are'} open."
+    share = f"{loss.bound(step.analyses)} {display.percent(ratio)}"
+    of, rest = loss.hours(held, len(step.analyses)), ""
+    if whole > held:
+        of, rest = (
+            f"the {of} observed",
+            f"; of the other {loss.hours(whole - held, len(step.analyses))} it cannot be told",
+        )
+    return f"{share[:1].upper()}{share[1:]} of {of} was lost: {loss.told(lost, held)}{rest}."
+
+
+def _nothing_found(step: Step, findings: Findings) -> str:
+    kinds = f"the {display.plural(findings.judged, 'kind')}" if findings.judged else "the kinds"
+    text = f"No loss found among {kinds} that could be judged"
+    if use.is_low(step.analyses):
+        text = f"{use.work_done(step.analyses)}, and none of {kinds} that could be judged explains why"
+    return f"{text}; {findings.missing} could not be judged." if findings.missing else f"{text}."
+
+
+def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
+    final = comparison.steps[-1].analyses
+    unseen = gpu_time.unseen_ratio(final)
+    yield from jobs.sentences(final)
+    if not findings.too_short and use.is_low(final):
+        yield use.levels_sentence(final)
+    yield from left_out.rejections([analysis.run for step in comparison.steps for analysis in step.analyses])
+    if findings.open and not findings.too_short:
+        card = findings.open[0]
+        yield f"Look first at {card.id}: {card.title}, {card.lost}."
+    if not findings.too_short:
+        yield from left_out.at_rest(final)
+    if _UNSEEN < unseen < 1 - loss.NOTHING and not findings.too_short:
+        yield f"{display.percent(unseen)} of the GPU time holds no utilisation, so nothing can be said about it."
+    yield from single_runs(comparison)
+    known = comparison.primary == PER_WORK or all(
+        analysis.run.work for step in comparison.steps for analysis in step.analyses
+    )
+    if not findings.too_short and not known:
+        yield NO_THROUGHPUT
+    if findings.missing:
+        yield (
+            f"{display.plural(findings.missing, 'kind')} could not be judged with this data: see what could not be "
+            "judged, and what to record."
+        )
+
+
+def caution(comparison: Comparison) -> Iterator[str]:
+    """Yield what to mind about the verdicts on a chain of steps."""
+    yield from single_runs(comparison)
+    yield from filter(None, (step_table.allowance(comparison),))
+
+
+def _runs(step: Step) -> Iterator[Run]:
+    return (analysis.run for analysis in step.analyses)
+
+
+def single_runs(comparison: Comparison) -> Iterator[str]:
+    """Yield what single runs cannot tell of steps."""
+    if len(comparison.steps) > 1 and all(len(step.runs) == 1 for step in comparison.steps):
+        yield "Each step is a single run: what is said of a pair need not hold when it is run again."
+        yield from filter(None, (folders.advice([run for step in comparison.steps for run in _runs(step)]),))

@@ -1,0 +1,172 @@
+"""Changes against a baseline: broken only where the interval excludes the size, and never passed on too little."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
+from gpureport.findings import CheckOutcome
+from gpureport.recording import Work
+from tests.builders import finding
+from tests.comparison.runs import level, sampled
+from tests.nightly.nights import changed, policy
+
+PASSED, BROKEN, CANNOT = CheckOutcome.PASSED, CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE
+AGAIN = "ingest its log with --work N:UNIT and set the baseline again"
+GIVE = "give --work N:UNIT to this check"
+LIMIT = "change gpu_utilization_ratio >= -4 points"
+
+
+def night(name: str, mean: float, count: int = 1800, seed: int = 0) -> SampledRun:
+    """Return half an hour at a utilisation."""
+    return sampled(name, util=level(mean, count, seed), power=200.0)
+
+
+@pytest.mark.parametrize(
+    ("mean", "outcome", "beyond"),
+    [(85.0, PASSED, False), (90.0, PASSED, False), (83.0, PASSED, False), (80.0, PASSED, True), (76.0, BROKEN, False)],
+)
+def test_one_night_breaks_a_limit_that_its_interval_excludes(
+    mean: float, outcome: CheckOutcome, *, beyond: bool
+) -> None:
+    """A pair breaks it only beyond the size and what repeating a run commonly changes, whatever the pair differs by."""
+    (check,) = changed(LIMIT, [night("old", 85.0)], [night("new", mean, seed=1)])
+    assert check.outcome is outcome
+    chance = "beyond the limit, but chance alone may change as much; " if beyond else ""
+    assert (
+        check.reason
+        == f"{chance}one run a side; the interval is no narrower than what repeating a run commonly changes"
+    )
+    assert check.bounds is not None
+    assert check.bounds[1] - check.bounds[0] >= 0.04
+
+
+def test_a_size_within_the_noise_cannot_be_judged() -> None:
+    """Where chance alone changes more than the limit allows, quiet is no proof."""
+    (check,) = changed("change gpu_utilization_ratio >= -1 points", [night("old", 85.0)], [night("new", 85.0, seed=1)])
+    assert check.outcome is CANNOT
+    assert "cannot be told from chance here: record longer, repeat the run, or limit more" in check.reason
+
+
+def test_measured_noise_takes_the_place_of_common_noise() -> None:
+    """A store whose repetitions scatter more makes the gate blunter, one that is quieter makes it sharper."""
+    sides = [night("old", 85.0)], [night("new", 79.5, seed=1)]
+    outcomes = []
+    for deviation in (0.0005, 0.01):
+        each = MetricNoise(metric="gpu_utilization_ratio", relative=False, deviation=deviation, degrees=20, groups=5)
+        (check,) = changed(LIMIT, *sides, noise=Noise(metrics=(each,)))
+        outcomes.append((check.outcome, "repetitions in this store" in check.reason))
+    assert outcomes == [(BROKEN, True), (PASSED, True)]
+
+
+def test_repetitions_speak_for_themselves() -> None:
+    """Three runs a side are judged by their scatter, as one check for the step."""
+    before = [replace_step(night(f"old {seed}", 85.0 + 0.1 * seed, seed=seed)) for seed in range(3)]
+    after = [replace_step(night(f"new {seed}", 83.0 + 0.1 * seed, seed=9 + seed)) for seed in range(3)]
+    (check,) = changed("change gpu_utilization_ratio >= -1 point", before, after)
+    assert (check.outcome, check.reason, check.run) == (BROKEN, "by 3 and 3 runs", "nightly")
+
+
+def replace_step(run: SampledRun) -> SampledRun:
+    """Return a run as a repetition of the step `nightly`."""
+    return replace(run, analysis=replace(run.analysis, run=replace(run.analysis.run, step="nightly")))
+
+
+def test_a_figure_of_one_value_a_run_is_held_against_common_noise() -> None:
+    """A peak has no interval of its own: it breaks a limit by more than the size and what is common."""
+    sides = [sampled("old", util=level(85), memory=40.0)], [sampled("new", util=level(85, seed=1), memory=44.0)]
+    outcomes = [changed(f"change gpu_memory_used_bytes <= {limit} %", *sides)[0].outcome for limit in (2, 5, 8, 12)]
+    assert outcomes == [BROKEN, BROKEN, PASSED, PASSED]
+    assert (
+        changed(
+            "change gpu_memory_used_bytes <= 2 %", sides[0], [sampled("close", util=level(85, seed=1), memory=40.1)]
+        )[0].outcome
+        is CANNOT
+    )
+
+
+def test_a_relative_change_is_a_share_of_the_baseline() -> None:
+    """Per cent are of the baseline's value, units absolute."""
+    sides = [sampled("old", util=90.0 * np.ones(1200), power=200.0)], [sampled("new", util=level(90), power=250.0)]
+    relative, absolute = (changed(f"change gpu_power_watts <= {limit}", *sides)[0] for limit in ("10 %", "10 W"))
+    assert (relative.outcome, absolute.outcome) == (BROKEN, BROKEN)
+    assert relative.value == pytest.approx(0.25, abs=1e-6)
+    assert absolute.value == pytest.approx(50.0, abs=1e-3)
+    assert relative.observed.replace("\N{NO-BREAK SPACE}", " ").startswith("+25 % (+22 % to +28 %) against the")
+
+
+@pytest.mark.parametrize(
+    ("after", "reason"),
+    [
+        (night("old", 85.0), "the baseline is the very recording that is checked"),
+        (sampled("short", util=level(85, 40)), "Less than a minute was recorded"),
+        (sampled("brief", util=level(85, 100)), ""),
+    ],
+)
+def test_what_cannot_be_compared_cannot_pass(after: SampledRun, reason: str) -> None:
+    """The same recording, and one that is too short, keep no limit on a change."""
+    (check,) = changed(LIMIT, [night("old", 85.0)], [after])
+    assert (check.outcome, check.reason.startswith(reason)) == (CANNOT, True)
+
+
+def test_a_change_is_of_all_gpus(tmp_path: Path) -> None:
+    """A change limited for one GPU is refused as not judged, not judged as another."""
+    limits = policy(tmp_path, f'[[policy]]\nlimit = "{LIMIT}"\nfor = {{ gpu = 0 }}\n')
+    (check,) = changed(limits, [night("old", 85.0)], [night("new", 85.0, seed=1)])
+    assert (check.outcome, check.reason) == (CANNOT, "changes are of all GPUs together: leave gpu out of for")
+
+
+def with_findings(run: SampledRun, *kinds: str) -> SampledRun:
+    """Return a run with findings of these kinds and no other."""
+    found = tuple(finding(kind, (0, 50), lost=50.0) for kind in kinds)
+    return replace(run, analysis=replace(run.analysis, findings=found))
+
+
+def test_only_new_findings_are_new() -> None:
+    """What the baseline has as well breaks nothing."""
+    before = [with_findings(night("old", 85.0), "idle_gap")]
+    same = changed("no new warning", before, [with_findings(night("new", 85.0), "idle_gap")])
+    more = changed("no new warning", before, [with_findings(night("new", 85.0), "idle_gap", "log_gap")])
+    assert [same[0].outcome, more[0].outcome] == [PASSED, BROKEN]
+    assert more[0].observed == "1 finding: log_gap"
+
+
+def test_whether_it_is_new_may_not_be_known() -> None:
+    """A finding of a kind that the baseline could not judge cannot be told to be new, nor passed."""
+    after = [with_findings(night("new", 85.0), "cpu_bound")]
+    (check,) = changed("no new warning", [with_findings(night("old", 85.0))], after)
+    assert (check.outcome, check.reason.startswith("whether cpu_bound is new cannot be told")) == (CANNOT, True)
+
+
+@pytest.mark.parametrize(
+    ("worked", "reason"),
+    [
+        (
+            (False, True),
+            f"the work done in the baseline is not known: {AGAIN}",
+        ),
+        ((True, False), f"the work done in this run is not known: {GIVE}"),
+        (
+            (False, False),
+            f"the work done in the baseline and in this run is not known: {AGAIN}, and {GIVE}",
+        ),
+    ],
+)
+def test_a_side_without_work_is_named(worked: tuple[bool, bool], reason: str) -> None:
+    """With what to do on that side."""
+    sides = []
+    for name, known in zip(("old", "new"), worked, strict=True):
+        made = night(name, 85.0)
+        run = replace(made.analysis.run, work=Work(amount=1000, unit="steps") if known else None)
+        sides.append([replace(made, analysis=replace(made.analysis, run=run))])
+    (check,) = changed("change gpu_seconds_per_1000_work <= 5 %", sides[0], sides[1])
+    assert (check.outcome, check.reason) == (CANNOT, reason)
+
+
+def test_a_side_without_a_metric_is_named() -> None:
+    """Also of figures that need no work."""
+    (check,) = changed("change gpu_sm_clock_hertz >= -5 %", [night("old", 85.0)], [night("new", 85.0)])
+    assert check.reason == "gpu_sm_clock_hertz was not recorded in the baseline and in this run"

@@ -1,0 +1,225 @@
+"""`gpureport check`, `gpureport baseline` and --fail-on: files, exit codes and what is said."""
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.cli.program import Program
+from tests.importers.written_logs import HEADER, row
+
+EPOCH = "1793145600"
+"""A moment in October 2026."""
+
+
+def write(path: Path, util: int = 90, rows: int = 900, start: int = 0) -> None:
+    """Write a log that wavers around a utilisation."""
+    lines = [row(second, util=util + (second * 7 + start) % 5 - 2) for second in range(rows)]
+    path.write_text("\n".join([HEADER, *lines, ""]))
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    """Three nights: as ever, as ever, and one that lost ten points; and a policy."""
+    for name, util, start in (("base", 90, 0), ("same", 90, 3), ("slow", 80, 1)):
+        write(tmp_path / f"{name}.csv", util, start=start)
+    (tmp_path / "gpureport.toml").write_text(
+        '[[policy]]\nlimit = "change gpu_utilization_ratio >= -4 points"\n\n[[policy]]\nlimit = "idle_ratio <= 5 %"\n'
+    )
+    return tmp_path
+
+
+def test_a_gate_against_a_baseline(gpureport: Program, logs: Path) -> None:
+    """The night that is as ever passes, the slow one breaks the limit, and without a baseline nothing passes."""
+    gpureport("ingest", "base.csv")
+    assert gpureport("baseline", "set", "main", "base").code == 0
+    assert [gpureport("check", f"{name}.csv", "--baseline", "main").code for name in ("same", "slow")] == [0, 1]
+    assert gpureport("check", "same.csv", "--baseline", str(logs / "base.csv")).code == 0
+    assert gpureport("check", "same.csv").code == 4
+    listed = gpureport("baseline", "list")
+    assert listed.out.startswith("main  base (")
+    assert gpureport("baseline", "rm", "main").code == 0
+    gone = gpureport("check", "same.csv", "--baseline", "main")
+    assert (gone.code, "no such baseline" in gone.out) == (4, True)
+    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "idle_ratio <= 5 %"\n')
+    unused = gpureport("check", "same.csv", "--baseline", "mian")
+    assert (unused.code, "--baseline mian is not read" in unused.err) == (0, True)
+    assert "not read" not in gpureport("check", "same.csv").err
+    assert gpureport("baseline").out.startswith("no baselines in ")
+
+
+@pytest.mark.usefixtures("logs")
+def test_a_run_of_the_store_is_a_baseline(gpureport: Program) -> None:
+    """A name that no baseline has may be that of a stored run; the checked run itself is no baseline."""
+    gpureport("ingest", "base.csv")
+    assert gpureport("check", "same.csv", "--baseline", "base").code == 0
+    same = gpureport("check", "base.csv", "--baseline", "base")
+    assert (same.code, "the very recording that is checked" in same.out) == (4, True)
+
+
+@pytest.mark.usefixtures("logs")
+def test_repetitions_of_the_store_tell_the_noise(gpureport: Program) -> None:
+    """Where the store holds repetitions of the step, what they differ by decides."""
+    for name in ("base", "same"):
+        gpureport("ingest", f"{name}.csv", "--step", "nightly")
+    gpureport("baseline", "set", "main", "base")
+    done = gpureport("check", "slow.csv", "--step", "nightly", "--baseline", "main")
+    assert (done.code, "no narrower than what repetitions in this store differ by" in done.out) == (1, True)
+
+
+def test_damage_in_the_store_is_not_green(gpureport: Program, logs: Path) -> None:
+    """A baseline, or a repetition that noise is told from, that cannot be read lets no change be judged."""
+    for name in ("base", "same"):
+        gpureport("ingest", f"{name}.csv", "--step", "nightly")
+    gpureport("baseline", "set", "main", "base")
+    command = ("check", "slow.csv", "--step", "nightly", "--baseline", "main", "--fail-on", "no problem")
+    for folder in ("runs", "baselines/main/runs"):
+        (series, *_) = sorted((logs / ".gpureport" / folder).glob("*/hardware.parquet"))
+        whole = series.read_bytes()
+        series.write_bytes(whole[:-8])
+        done = gpureport(*command)
+        assert (done.code, "damaged" in done.out, "passed" in done.out) == (4, True, True)
+        series.write_bytes(whole)
+    assert gpureport(*command).code == 1
+
+
+@pytest.mark.usefixtures("logs")
+def test_a_missing_source_is_not_green(gpureport: Program) -> None:
+    """What cannot be read is a check of its own, beside those of what could; a broken limit still wins."""
+    done = gpureport("check", "same.csv", "gone.csv", "--fail-on", "idle_ratio <= 5 %")
+    assert done.code == 4
+    assert "cannot judge    gone.csv: the source can be read" in done.out
+    assert gpureport("check", "gone.csv").code == 4
+    assert gpureport("check", "nobody").code == 4
+    assert gpureport("check", "gone.csv", "same.csv", "--fail-on", "idle_ratio >= 5 %").code == 1
+
+
+def test_an_unreadable_source_is_not_green(gpureport: Program, logs: Path) -> None:
+    """A file that is no log, an empty folder and an empty file cannot be judged."""
+    (logs / "empty").mkdir()
+    (logs / "nothing.csv").write_text("")
+    (logs / "text.csv").write_text("hello\n" * 50)
+    assert [gpureport("check", name).code for name in ("empty", "nothing.csv", "text.csv")] == [4, 4, 4]
+
+
+@pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("same.csv", "--policy", "none.toml"), "none.toml: No such file"),
+        (("same.csv", "--fail-on", "idel <= 5 %"), "--fail-on: nothing is called 'idel'; did you mean 'idle'?"),
+        (("same.csv", "--fail-on", "problem", "--export", "asv=x"), "is not FORMAT=FILE with one of benchmark-smaller"),
+        ((), "Missing argument 'SOURCE...'"),
+    ],
+)
+def test_a_wrong_policy_is_wrong_usage(gpureport: Program, arguments: tuple[str, ...], said: str) -> None:
+    """A policy or option that is none ends with 2 before anything is read."""
+    done = gpureport("check", *arguments)
+    assert (done.code, said in done.err) == (2, True)
+
+
+def test_no_limit_is_no_gate(gpureport: Program, tmp_path: Path) -> None:
+    """Without any limit nothing would ever fail, so that is refused."""
+    write(tmp_path / "gpu.csv")
+    done = gpureport("check", "gpu.csv")
+    assert (done.code, "gpureport.toml: no limit is stated" in done.err) == (2, True)
+
+
+@pytest.mark.usefixtures("logs")
+def test_a_policy_of_its_own(gpureport: Program, tmp_path: Path) -> None:
+    """--policy names the file with the limits, instead of the settings."""
+    (tmp_path / "gate.toml").write_text('[[policy]]\nlimit = "duration >= 1 min"\n')
+    done = json.loads(gpureport("check", "same.csv", "--policy", "gate.toml", "--format", "json").out)
+    assert [check["limit"] for check in done["checks"]] == ["duration >= 1 min"]
+
+
+@pytest.mark.usefixtures("logs")
+def test_files_for_machines(gpureport: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """JUnit, summary and exports are written, whole also when the gate is red; a job's summary is added to."""
+    job = tmp_path / "job.md"
+    job.write_text("before\n")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(job))
+    wanted = ("--junit", "out/junit.xml", "--summary", str(job), "--export", "bencher=out/bmf.json")
+    assert gpureport("check", "slow.csv", "--baseline", "base.csv", *wanted).code == 1
+    assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("failures") == "1"  # noqa: S314 - our own
+    assert list(json.loads((tmp_path / "out" / "bmf.json").read_text())) == ["slow"]
+    assert job.read_text().startswith("before\n## gpureport check BROKEN (1 broken, 1 passed): slow: change ")
+    gpureport("check", "gone.csv", *wanted)
+    assert ET.parse(tmp_path / "out" / "junit.xml").getroot().get("errors") == "1"  # noqa: S314 - our own
+    assert json.loads((tmp_path / "out" / "bmf.json").read_text()) == {}
+
+
+@pytest.mark.usefixtures("logs")
+def test_one_line_for_a_chat(gpureport: Program) -> None:
+    """--notify prints the first line of the summary and nothing else."""
+    line = gpureport("check", "same.csv", "--baseline", "base.csv", "--notify").out
+    assert line == "gpureport check passed (2 passed)\n"
+
+
+def test_acknowledged_by_the_date_that_is_stated(
+    gpureport: Program, logs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SOURCE_DATE_EPOCH says which day it is."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", EPOCH)
+    text = '[[policy]]\nlimit = "gpu_utilization_ratio >= 95 %"\n[[acknowledge]]\n'
+    text += 'limit = "gpu_utilization_ratio >= 95 %"\nreason = "new model"\nuntil = {until}\n'
+    codes = []
+    for until in ("2026-10-31", "2026-09-30"):
+        (logs / "gpureport.toml").write_text(text.format(until=until))
+        codes.append(gpureport("check", "same.csv").code)
+    assert codes == [0, 1]
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "9" * 30)
+    assert gpureport("check", "same.csv").code == 2
+
+
+@pytest.mark.usefixtures("logs")
+@pytest.mark.parametrize(
+    ("limit", "code", "said"),
+    [
+        ("idle_ratio <= 5 %", 0, ""),
+        ("gpu_utilization_ratio >= 95 %", 1, "gpureport: broken: same: gpu_utilization_ratio mean >= 95 % (90 %"),
+        ("gpu_sm_clock_hertz >= 1 GHz", 0, "gpureport: cannot judge: same: gpu_sm_clock_hertz mean >= 1 GHz"),
+        ("change idle_ratio <= 2 points", 2, "gpureport: --fail-on: a change needs a baseline"),
+        ("idel <= 5 %", 2, "gpureport: --fail-on: nothing is called 'idel'"),
+    ],
+)
+def test_other_commands_fail_on_a_limit(gpureport: Program, limit: str, code: int, said: str) -> None:
+    """Analyze and report end with 1 on a broken limit; what they cannot judge they say."""
+    for command in (("analyze",), ("analyze", "--format", "json"), ("report", "-o", "r.html")):
+        done = gpureport(*command, "same.csv", "--fail-on", limit)
+        assert (done.code, said in done.err.replace("\N{NO-BREAK SPACE}", " ")) == (code, True)
+
+
+def test_reports_print_the_policy(gpureport: Program, logs: Path) -> None:
+    """Every format shows each limit of the settings with what became of it, and a broken one fails nothing there."""
+    (logs / "gpureport.toml").write_text('[[policy]]\nlimit = "gpu_utilization_ratio >= 95 %"\n')
+    formats = ("html", "md", "json", "txt")
+    outputs = [word for form in formats for word in ("-o", f"r.{form}")]
+    assert gpureport("report", "same.csv", *outputs).code == 0
+    for form in formats:
+        text = (logs / f"r.{form}").read_text().replace("\\", "").replace("&gt;", ">")
+        assert "gpu_utilization_ratio mean >= 95 %" in text, form
+        assert "broken" in text, form
+    (logs / "gpureport.toml").unlink()
+    gpureport("report", "same.csv", "-o", "bare.html")
+    assert 'id="policy"' not in (logs / "bare.html").read_text()
+
+
+def test_the_policy_of_the_docs_is_green_on_one_gpu(gpureport: Program, tmp_path: Path) -> None:
+    """The example of docs/how-to/gates.md as written, on a job of 15 minutes and on one of 89 s, both with one GPU."""
+    page = (Path(__file__).parents[3] / "docs/how-to/gates.md").read_text()
+    (tmp_path / "gpureport.toml").write_text(page.split("```toml\n")[1].split("```")[0])
+    header = f"{HEADER}, clocks_event_reasons.active"
+    for name, rows, start in (("base", 900, 0), ("night", 900, 3), ("short", 90, 3)):
+        lines = [f"{row(second, util=88 + (second * 7 + start) % 5)}, 0x0000000000000000" for second in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines, ""]))
+    step = ("--step", "nightly", "--work", "1000:steps")
+    gpureport("ingest", "base.csv", *step)
+    gpureport("baseline", "set", "main", "base")
+    night = gpureport("check", "night.csv", "--baseline", "main", *step)
+    assert night.code == 0, night.out
+    assert "the run has no GPU 1\n" in night.out
+    short = gpureport("check", "short.csv", *step)
+    assert "no thermal_throttle for GPU 0, 1 unless duration < 10 min\n" in short.out
+    assert "duration < 10 min: 1 min 29 s" in short.out

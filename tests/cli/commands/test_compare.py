@@ -1,0 +1,395 @@
+"""`gpureport compare`: text, JSON, steps by label or param, and its exit codes."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import Program
+from tests.importers.written_logs import HEADER, log, row
+
+DELTA = {
+    "metric",
+    "unit",
+    "device",
+    "base",
+    "step",
+    "before",
+    "after",
+    "difference",
+    "interval",
+    "level",
+    "basis",
+    "detectable_difference",
+    "verdict",
+    "reason",
+    "window",
+    "whole",
+    "primary",
+    "runs",
+    "needed",
+    "unseen_gap_seconds",
+    "general_reason",
+}
+VERDICTS = {"better", "worse", "differs", "differs in this pair", "no difference shown", "cannot judge"}
+
+
+def gapped(seconds: int = 300, power: str = "250.00 W") -> str:
+    """Return a log with half a minute of idleness in its middle."""
+    middle = range(seconds // 2 - 15, seconds // 2 + 15)
+    rows = [row(second, util=0 if second in middle else 95, power=power) for second in range(seconds)]
+    return "\n".join([HEADER, *rows, ""])
+
+
+@pytest.fixture
+def alike(tmp_path: Path) -> list[str]:
+    """Lay out the same steps of two chains, whose folders are called alike; return the logs."""
+    logs = [f"{chain}/{step}/gpu.csv" for chain in ("c1", "c2") for step in ("slow", "fast")]
+    for place, each in enumerate(logs):
+        path = tmp_path / each
+        path.parent.mkdir(parents=True)
+        path.write_text(log(300 + place))
+    return logs
+
+
+def test_logs_that_are_called_alike_are_told_apart(gpureport: Program, alike: list[str]) -> None:
+    """By the folder above, in every command; a name that was given is as it was."""
+    names = ["c1/slow", "c1/fast", "c2/slow", "c2/fast"]
+    steps = [part for each in alike for part in (each, "--step", each.split("/")[1])]
+    text = gpureport("compare", *steps).out
+    assert all(f"- {name} " in text for name in names)
+    found = json.loads(gpureport("analyze", *alike, "--format", "json").out)
+    assert [each["run"]["name"] for each in found["runs"]] == names
+    alone = json.loads(gpureport("analyze", alike[0], "--format", "json").out)
+    assert alone["runs"][0]["run"]["name"] == "slow"
+
+
+def test_stored_logs_are_told_apart_and_found_by_their_names(
+    gpureport: Program, tmp_path: Path, alike: list[str]
+) -> None:
+    """Those stored with one command are called apart; those stored one by one are when they are shown together."""
+    assert gpureport("ingest", *alike[:2], alike[2]).code == 0
+    (tmp_path / alike[0]).unlink()
+    (tmp_path / alike[0]).parent.rmdir()
+    stored = gpureport("compare", "c1/slow", "fast", "--format", "json")
+    assert [run["name"] for step in json.loads(stored.out)["steps"] for run in step["runs"]] == ["c1/slow", "fast"]
+    assert gpureport("ingest", alike[3]).code == 0
+    one_by_one = [line.split()[0] for line in gpureport("runs").out.splitlines() if " fast " in line]
+    found = json.loads(gpureport("analyze", *one_by_one, "--format", "json").out)
+    assert [each["run"]["name"] for each in found["runs"]] == ["c1/fast", "c2/fast"]
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    """Lay out a log with a gap, and one without."""
+    (tmp_path / "before.csv").write_text(gapped())
+    (tmp_path / "after.csv").write_text(log(300))
+    return tmp_path
+
+
+def long(level: int, seconds: int = 700, power: int = 250) -> str:
+    """Return a log long enough to tell its own scatter, at a utilisation that moves by two points."""
+    rows = [row(second, util=level + (second // 7) % 3, power=f"{power}.00 W") for second in range(seconds)]
+    return "\n".join([HEADER, *rows, ""])
+
+
+def test_json_follows_its_schema(gpureport: Program, two: Path) -> None:
+    """The document holds what the contract names; five minutes of one run have no interval, and the reason says so."""
+    del two
+    outcome = gpureport("compare", "before.csv", "after.csv", "--format", "json")
+    document = json.loads(outcome.out)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert document["schema"] == "gpureport.comparison/1"
+    assert {"steps", "comparability", "deltas", "findings", "across_runs", "changes"} <= set(document)
+    assert [step["label"] for step in document["steps"]] == ["before", "after"]
+    assert all(set(delta) == DELTA for delta in document["deltas"])
+    assert {delta["verdict"] for delta in document["deltas"]} <= VERDICTS
+    found = {delta["metric"]: delta for delta in document["deltas"]}
+    short = found["gpu_utilization_ratio"]
+    assert [short[name] for name in ("interval", "level", "basis", "detectable_difference")] == [None] * 4
+    assert (short["verdict"], short["primary"]) == ("cannot judge", True)
+    assert "before holds 4 min 59 s: record longer, or repeat each step three times" in short["reason"]
+    work = found["gpu_seconds_per_1000_work"]
+    assert (work["before"], work["after"], work["difference"], work["verdict"]) == (None, None, None, "cannot judge")
+    assert all({"check", "before", "after", "comparable", "note"} <= set(check) for check in document["comparability"])
+    assert document["across_runs"] == []
+
+
+def test_one_run_against_one_differs_in_this_pair_at_most(gpureport: Program, two: Path) -> None:
+    """An interval from what lies within the runs, at a level of 0.95, with what it would take to narrow it."""
+    (two / "low.csv").write_text(long(60))
+    (two / "high.csv").write_text(long(90))
+    document = json.loads(gpureport("compare", "low.csv", "high.csv", "--format", "json").out)
+    found = {delta["metric"]: delta for delta in document["deltas"]}
+    delta = found["gpu_utilization_ratio"]
+    assert (delta["verdict"], delta["basis"], delta["level"]) == ("differs in this pair", "within-run", 0.95)
+    assert delta["difference"] == pytest.approx(0.3)
+    assert delta["interval"][0] < delta["difference"] < delta["interval"][1]
+    assert (delta["window"], delta["runs"], delta["needed"]["half_width"]) == ("steady", [1, 1], 0.02)
+    assert delta["whole"]["difference"] == pytest.approx(0.3)
+    assert delta["detectable_difference"] > 0
+    steady = document["steps"][0]["runs"][0]
+    assert (steady["steady"]["seconds"], steady["sample_means"]["gpu_power_watts"]) == (pytest.approx(700, abs=1), 250)
+
+
+def test_steps_from_a_file(gpureport: Program, two: Path) -> None:
+    """A file says which runs make which step; logs beside it are found wherever the program runs."""
+    (two / "more").mkdir()
+    for name, level in (("a1", 60), ("a2", 61), ("b1", 80), ("b2", 82)):
+        (two / "more" / f"{name}.csv").write_text(long(level, 120, power=level))
+    steps = "".join(f'[[step]]\nlabel = "{s}"\nruns = ["{s}1.csv", "{s}2.csv"]\n' for s in "ab")
+    (two / "more" / "steps.toml").write_text(steps)
+    document = json.loads(gpureport("compare", "--steps", "more/steps.toml", "--format", "json").out)
+    assert [(step["label"], len(step["runs"])) for step in document["steps"]] == [("a", 2), ("b", 2)]
+    found = {delta["metric"]: delta for delta in document["deltas"]}
+    delta = found["gpu_utilization_ratio"]
+    assert (delta["verdict"], delta["basis"], delta["runs"]) == ("better", "replicates", [2, 2])
+    assert found["gpu_power_watts"]["verdict"] == "differs"
+
+
+@pytest.mark.parametrize(
+    "content", ["", "step = 5", "[[step]]\nlabel = 'a'", "x = [", "[[step]]\nlabel=''\nruns=['a']"]
+)
+def test_a_file_that_names_no_steps_is_refused(gpureport: Program, two: Path, content: str) -> None:
+    """One line says what it should look like."""
+    (two / "steps.toml").write_text(content)
+    outcome = gpureport("compare", "--steps", "steps.toml")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith("gpureport: steps.toml: ")
+    assert outcome.err.count("\n") == 1
+    assert gpureport("compare", "before.csv", "after.csv", "--steps", "steps.toml").code == 2
+    assert gpureport("compare").code == 2
+
+
+def test_the_noise_of_a_store_is_what_pairs_are_held_against(gpureport: Program, two: Path) -> None:
+    """Repetitions that differ by ten points make a pair that differs by six no difference."""
+    for name, level in (("n1", 60), ("n2", 70), ("p", 60), ("q", 66)):
+        (two / f"{name}.csv").write_text(long(level, 700 + ord(name[0])))
+        gpureport("ingest", f"{name}.csv", "--step", "same" if name[0] == "n" else name, "--name", name)
+
+    def verdict(*more: str) -> str:
+        document = json.loads(gpureport("compare", "p", "q", "--format", "json", *more).out)
+        (found,) = (delta for delta in document["deltas"] if delta["metric"] == "gpu_utilization_ratio")
+        return str(found["verdict"])
+
+    assert verdict() == "differs in this pair"
+    assert verdict("--calibrate") == "no difference shown"
+    alone = gpureport("compare", "--calibrate")
+    assert alone.code == 0
+    assert "GPU utilisation" in alone.out
+    assert gpureport("compare", "--calibrate", "--store", "empty").code == 4
+
+
+def test_params_and_tags_that_changed_are_listed(gpureport: Program, two: Path) -> None:
+    """What is the same is not."""
+    del two
+    gpureport("ingest", "before.csv", "--name", "a", "--param", "lr=1", "--param", "workers=2", "--tag", "node=x")
+    gpureport("ingest", "after.csv", "--name", "b", "--param", "lr=1", "--param", "workers=8", "--tag", "node=y")
+    document = json.loads(gpureport("compare", "a", "b", "--format", "json").out)
+    changed = [(each["kind"], each["key"], each["before"], each["after"]) for each in document["changes"]]
+    assert changed == [("param", "workers", "2", "8"), ("tag", "node", "x", "y")]
+    assert "param workers" in gpureport("compare", "a", "b").out
+
+
+def test_findings_that_went_are_resolved(gpureport: Program, two: Path) -> None:
+    """The gap of the first log is gone in the second, and new the other way round."""
+    del two
+
+    def kinds(*sources: str) -> dict[str, list[str]]:
+        document = json.loads(gpureport("compare", *sources, "--format", "json").out)
+        return {fate: [entry["kind"] for entry in entries] for fate, entries in document["findings"].items()}
+
+    forth, back = kinds("before.csv", "after.csv"), kinds("after.csv", "before.csv")
+    assert set(forth) == {"new", "persisting", "resolved", "cannot_tell"}
+    assert "idle_gap" in forth["resolved"]
+    assert "idle_gap" in back["new"]
+    assert sorted(forth["persisting"]) == sorted(back["persisting"])
+
+
+def test_a_run_against_itself_changes_nothing(gpureport: Program, two: Path) -> None:
+    """No difference, no finding new or gone; and it is said that both sides are one recording."""
+    del two
+    document = json.loads(gpureport("compare", "before.csv", "before.csv", "--format", "json").out)
+    assert {delta["difference"] for delta in document["deltas"]} == {0.0, None}
+    assert [document["findings"][fate] for fate in ("new", "resolved", "cannot_tell")] == [[], [], []]
+    assert {check["check"]: check["comparable"] for check in document["comparability"]}["different_runs"] is False
+
+
+def test_text_says_what_may_be_doubted(gpureport: Program, two: Path) -> None:
+    """Power that is read in another way is a warning beside both values; text fits 80 columns."""
+    other = gapped().replace("power.draw [W]", "power.draw.instant [W]")
+    (two / "other.csv").write_text(other)
+    outcome = gpureport("compare", "before.csv", "other.csv")
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert max(map(len, outcome.out.splitlines())) <= 80
+    words = " ".join(outcome.out.split())
+    assert "Power read from: power.draw (1 s) against power.draw.instant." in words
+    assert words.count("Each step is a single run") == 1
+    assert "Power of a GPU 250 W not recorded" in words
+
+
+def test_findings_can_be_narrowed(gpureport: Program, two: Path) -> None:
+    """--select leaves other kinds out."""
+    del two
+    document = json.loads(
+        gpureport("compare", "before.csv", "after.csv", "--select", "log_gap", "--format", "json").out
+    )
+    assert not any(document["findings"].values())
+
+
+def test_repetitions_of_a_step_are_shown(gpureport: Program, two: Path) -> None:
+    """Runs of one label are one step, with the figures of each under it."""
+    (two / "again.csv").write_text(gapped(320))
+    for name, step in (("before", "slow"), ("again", "slow"), ("after", "fast")):
+        gpureport("ingest", f"{name}.csv", "--step", step, "--param", f"workers={step}", "--name", name)
+    text = gpureport("compare", "before", "again", "after").out
+    assert "slow (2 runs)" in text
+    assert "- before" in text
+    document = json.loads(gpureport("compare", "before", "again", "after", "--format", "json").out)
+    assert [[run["name"] for run in step["runs"]] for step in document["steps"]] == [["before", "again"], ["after"]]
+
+
+def test_steps_by_param_and_tag(gpureport: Program, two: Path) -> None:
+    """--by makes steps of what runs were configured or labelled with."""
+    del two
+    gpureport("ingest", "before.csv", "--name", "a", "--param", "workers=2", "--tag", "node=x")
+    gpureport("ingest", "after.csv", "--name", "b", "--param", "workers=8", "--tag", "node=x")
+    document = json.loads(gpureport("compare", "a", "b", "--by", "param:workers", "--format", "json").out)
+    assert [step["label"] for step in document["steps"]] == ["workers=2", "workers=8"]
+    one = gpureport("compare", "a", "b", "--by", "tag:node")
+    assert (one.code, one.out) == (2, "")
+    assert "all 2 runs are of one tag 'node' (node=x)" in one.err
+
+
+def test_steps_by_folder(gpureport: Program, two: Path) -> None:
+    """--by folder makes a chain of the folders below what the logs share; a log in none is named."""
+    for name in ("slow/1", "slow/2", "fast/1"):
+        (two / "experiments" / name).mkdir(parents=True)
+        shutil.copy(two / "before.csv", two / "experiments" / name / "nvidia-smi.csv")
+    asked = ("compare", "experiments", "--by", "folder", "--format", "json")
+    steps = {step["label"]: len(step["runs"]) for step in json.loads(gpureport(*asked).out)["steps"]}
+    assert steps == {"fast": 1, "slow": 2}
+    shutil.copy(two / "before.csv", two / "experiments" / "before.csv")
+    assert gpureport(*asked).err.startswith("gpureport: --by: the log of run before lies in no folder beside ")
+    hidden = gpureport(*asked, "--anonymise")
+    assert (hidden.code, hidden.out) == (2, "")
+    assert hidden.err.startswith("gpureport: --by: --anonymise leaves no folder to tell runs by; ")
+
+
+def test_nothing_to_compare_is_four_and_still_shown(gpureport: Program, two: Path) -> None:
+    """Logs of a few seconds are read and shown, and the exit code says that nothing was judged."""
+    (two / "short.csv").write_text(log(20))
+    outcome = gpureport("compare", "short.csv", "before.csv")
+    assert outcome.code == 4
+    assert "Nothing can be compared with these recordings." in outcome.out
+    assert outcome.err.startswith("gpureport: short, before: nothing can be compared; ")
+    assert outcome.err.count("\n") == 1
+    assert json.loads(gpureport("compare", "short.csv", "before.csv", "--format", "json").out)["steps"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("before.csv",), 2, "comparing takes two runs or more, and this is 1; "),
+        (("before.csv", "after.csv", "--step", "s"), 2, "all 2 runs are of one step (s), "),
+        (("before.csv", "absent.csv"), 3, "absent.csv: no such file; "),
+        (("before.csv", "after.csv", "--by", "colour"), 2, "Invalid value for '--by': 'colour' is none of step, "),
+        (
+            ("before.csv", "after.csv", "--by", "param:lr"),
+            2,
+            "--by: run before has no param 'lr'; give it with --param",
+        ),
+        (("before.csv", "after.csv", "--gpu-hour-price", "dear"), 2, "Invalid value for '--gpu-hour-price': 'dear' "),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    gpureport: Program, two: Path, arguments: tuple[str, ...], code: int, message: str
+) -> None:
+    """Too few runs and bad options are usage, a missing source is a source."""
+    del two
+    outcome = gpureport("compare", *arguments)
+    assert (outcome.code, outcome.out) == (code, "")
+    assert outcome.err.startswith(f"gpureport: {message}")
+    assert outcome.err.count("\n") == 1
+
+
+def test_the_order_of_repetitions_and_of_files_changes_nothing(gpureport: Program, two: Path) -> None:
+    """Three and three logs, named in every other order: all but the list of runs is the same to the byte."""
+    for name, level in (("a1", 60), ("a2", 62), ("a3", 61), ("b1", 80), ("b2", 83), ("b3", 81)):
+        (two / f"{name}.csv").write_text(long(level, 200, power=level))
+    documents = []
+    for order in ("123", "312", "231", "321"):
+        steps = ""
+        for step in "ab":
+            runs = ", ".join(f'"{step}{number}.csv"' for number in order)
+            steps += f'[[step]]\nlabel = "{step}"\nruns = [{runs}]\n'
+        (two / "steps.toml").write_text(steps)
+        document = json.loads(gpureport("compare", "--steps", "steps.toml", "--format", "json").out)
+        for step in document["steps"]:
+            step["runs"].sort(key=lambda run: run["name"])
+        documents.append(document)
+    assert documents[0]["deltas"]
+    for document in documents[1:]:
+        assert document == documents[0]
+
+
+def test_a_log_against_itself(gpureport: Program, two: Path) -> None:
+    """Nothing differs, and every interval lies around zero."""
+    (two / "one.csv").write_text(long(60))
+    outcome = gpureport("compare", "one.csv", "one.csv", "--format", "json")
+    recorded = [each for each in json.loads(outcome.out)["deltas"] if each["difference"] is not None]
+    assert outcome.code == 0
+    assert {(each["verdict"], each["difference"]) for each in recorded} == {("no difference shown", 0.0)}
+    intervals = [each["interval"] for each in recorded if each["interval"]]
+    assert intervals
+    assert all(low <= 0 <= high for low, high in intervals)
+
+
+def test_roots_and_steps_are_in_text_and_json(gpureport: Program) -> None:
+    """What a finding follows from and what to do about it, as the report of the same runs has them."""
+    samples = Path(__file__).parents[3] / "sample_logs" / "input_starved"
+    runs = [str(samples / name) for name in ("3-mixed-precision", "1-baseline")]
+    document = json.loads(gpureport("compare", *runs, "--format", "json").out)
+    new = {entry["kind"]: entry for entry in document["findings"]["new"]}
+    assert (new["idle_gap"]["root"], new["cpu_bound"]["root"]) == (new["cpu_bound"]["fingerprint"], None)
+    named = [step["name"] for step in new["cpu_bound"]["steps"]]
+    assert named
+    assert [name for name in named if name not in document["advice"]] == []
+    text = " ".join(gpureport("compare", *runs).out.split())
+    assert "WHAT TO DO NEXT Problem Waiting for the CPU, both GPUs" in text
+    assert "explains Idle gaps, both GPUs" in text
+    assert f"Steps 1. {document['advice'][named[0]]['title']}" in text
+    assert "; follows from Waiting for the CPU" in text
+
+
+def test_every_cost_has_its_currency_and_its_prices_their_date(gpureport: Program, two: Path) -> None:
+    """In the tables of text, HTML and Markdown, and as fields of the JSON."""
+    (two / "after.csv").write_text(log(400))
+    (two / "prices.toml").write_text('[prices]\ncurrency = "EUR"\ndate = 2026-03-01\ngpu_hour = 3.00\n')
+    asked = ("before.csv", "after.csv", "--config", "prices.toml", "--work", "1000:steps")
+    shown = gpureport("compare", *asked).out
+    line = next(line for line in shown.splitlines() if line.lstrip().startswith("Cost per 1000 steps  "))
+    assert line.count("EUR") == 3
+    assert "Costs by prices of 2026-03-01." in shown
+    for name in ("out.html", "out.md"):
+        assert gpureport("report", *asked, "-o", name).code == 0
+        written = (two / name).read_text().replace("\N{NO-BREAK SPACE}", " ")
+        assert "0.249 EUR" in written
+        assert "Costs by prices of 2026-03-01." in written
+    run = json.loads(gpureport("compare", *asked, "--format", "json").out)["steps"][0]["runs"][0]
+    assert (run["gpu_hour_price"], run["currency"], run["price_date"]) == (3.0, "EUR", "2026-03-01")
+
+
+@pytest.mark.parametrize("command", [("compare",), ("report", "-o", "steps.html")], ids=["compare", "report"])
+def test_steps_of_another_batch_are_one_chain(gpureport: Program, tmp_path: Path, command: tuple[str, ...]) -> None:
+    """Their work is counted in samples, by which the runs are still those that were read, in the order of steps."""
+    for place, (name, batch, steps) in enumerate((("small", 64, 512), ("large", 256, 128))):
+        (tmp_path / f"{name}.csv").write_text(log(300 + place))
+        labels = ("--param", f"batch_size={batch}", "--work", f"{steps}:steps", "--step", name)
+        assert gpureport("ingest", f"{name}.csv", *labels).code == 0
+    done = gpureport(command[0], "large", "small", *command[1:])
+    assert (done.code, done.err.count("Traceback")) == (0, 0)
+    page = (tmp_path / "steps.html").read_text() if "-o" in command else done.out
+    assert "GPU-seconds per 1000 samples" in page.replace("\u00a0", " ").replace("\u202f", " ")

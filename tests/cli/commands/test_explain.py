@@ -1,0 +1,279 @@
+"""`gpureport explain`: every kind, metric and field by name, and what to record."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gpureport.analysis import RULES
+from gpureport.analysis.advice import steps_by_loss
+from gpureport.analysis.advice.catalogue import STEPS
+from gpureport.analysis.engine.selection import families, limits
+from gpureport.analysis.results import GPU_TIME_CLASSES
+from gpureport.analysis.rules.rule import Rule
+from gpureport.importers.logs.nvidia_smi.query.fields import column, known
+from gpureport.metrics import BY_NAME, METRICS, Scope
+from gpureport.report.explain import explained_classes, explained_recording, explanation_text
+from gpureport.report.explain.explanation import explain
+from gpureport.report.model.parts import Explanation
+from gpureport.report.wording import terms
+from tests.cli.program import Program
+from tests.importers.written_logs import log
+
+UTILISATION = "gpu_utilization_ratio"
+KINDS = [(kind, rule) for rule in RULES for kind in rule.kinds]
+
+
+def words(content: Explanation) -> str:
+    """Return an explanation as text on one line."""
+    return " ".join(explanation_text.render(content, width=200).split())
+
+
+@pytest.mark.parametrize(("kind", "rule"), KINDS, ids=[kind for kind, _ in KINDS])
+def test_every_kind_is_explained(kind: str, rule: Rule) -> None:
+    """A kind comes with its title, condition, every limit and its origin, what it needs, and advice."""
+    text = words(explain(kind, RULES))
+    assert text.startswith(f"{kind}: {terms.kind(kind)}")
+    assert " ".join((rule.__doc__ or "").split()[:8]) in text
+    missing = [name for name, limit in limits(rule).items() if f"{name} " not in text or limit.source not in text]
+    assert missing == []
+    needed = {name for group in (*rule.requires, rule.wants) for name in group}
+    assert [name for name in needed if name not in text] == []
+    (advice,) = (texts for each, texts in rule.advice if each == kind)
+    assert advice
+    assert [said for said in advice if " ".join(said.split()) not in text] == []
+
+
+@pytest.mark.parametrize("kind", [kind for kind, _ in KINDS])
+def test_a_kind_comes_with_its_steps(kind: str) -> None:
+    """Every step of every cause, each once, with what to do, when, at what risk, and how to check it."""
+    text = words(explain(kind, RULES))
+    for path in steps_by_loss.causes(kind):
+        assert not path.causes or f"cause {' or '.join(path.causes)}" in text
+        for name in path.steps:
+            step = STEPS[name]
+            said = [" ".join(part.split()) for part in (step.do, step.when, step.risk, step.check, step.source)]
+            assert [part for part in said if part not in text] == []
+            assert text.count(said[0]) == 1
+
+
+def test_advice_is_told_for_every_kind() -> None:
+    """A rule advises on the kinds it makes, and on no other."""
+    assert [[kind for kind, _ in rule.advice] for rule in RULES] == [list(rule.kinds) for rule in RULES]
+
+
+def test_findings_recommend_what_explain_tells(gpureport: Program, tmp_path: Path) -> None:
+    """What a finding recommends is among the advice of its kind."""
+    import json  # noqa: PLC0415 - only here
+
+    del tmp_path
+    samples = Path(__file__).parents[3] / "sample_logs"
+    told = {kind: set(texts) for rule in RULES for kind, texts in rule.advice}
+    strange = set()
+    for folder in sorted(samples.iterdir()):
+        document = json.loads(gpureport("analyze", str(folder), "--format", "json").out)
+        found = [finding for run in document["runs"] for finding in run["findings"]]
+        strange |= {each["kind"] for each in found if each["recommendation"] not in told[each["kind"]]}
+    assert strange == set()
+
+
+@pytest.mark.parametrize("family", sorted(set(families(RULES)) - {kind for kind, _ in KINDS}))
+def test_a_family_is_explained_by_its_kinds(family: str) -> None:
+    """A family names all its kinds."""
+    text = words(explain(family, RULES))
+    assert [kind for kind in families(RULES)[family] if terms.kind(kind) not in text] == []
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+def test_every_metric_is_explained(metric: object) -> None:
+    """A metric comes with its meaning, unit, source and what a value covers; its field leads to it."""
+    one = BY_NAME[getattr(metric, "name", "")]
+    text = words(explain(one.name, RULES))
+    assert [part for part in (one.name, one.brief, one.covers, one.recorded_by, one.otel) if part not in text] == []
+    assert one.name in words(explain(one.recorded_by, RULES))
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("clocks.sm", "gpu_sm_clock_hertz"),
+        ("power.draw.average", "gpu_power_watts"),
+        ("hw.gpu.utilization", "gpu_utilization_ratio"),
+        ("clocks_throttle_reasons.active", "clock_event_sw_power_cap"),
+    ],
+)
+def test_other_names_of_a_metric_lead_to_it(name: str, metric: str) -> None:
+    """Aliases, older spellings and OpenTelemetry names are understood."""
+    assert metric in words(explain(name, RULES))
+
+
+def test_the_recording_holds_every_field_a_rule_asks_for() -> None:
+    """Each metric that a rule requires or uses is in the command or the host log it prints."""
+    text = words(explain("recording", RULES))
+    wanted = {name for rule in RULES for group in (*rule.requires, rule.wants) for name in group}
+    assert {UTILISATION, "cpu_utilization_ratio"} <= wanted
+    assert [name for name in wanted if BY_NAME[name].recorded_by not in text] == []
+
+
+def test_the_recording_commands_are_understood_by_the_importer() -> None:
+    """nvidia-smi fields are known ones, each once; only the longer command holds what old drivers refuse."""
+    short, long = (explained_recording.gpu_command(RULES, newest=newest) for newest in (False, True))
+    fields = re.findall(r"--query-gpu=(\S+)", long)[0].split(",")
+    assert len(fields) == len(set(fields))
+    understood = [column(field) for field in fields[1:]]
+    assert [each for each in understood if each is None or not known(each)] == []
+    assert {"timestamp", "index", "uuid", "driver_version"} <= set(fields)
+    newer = set(fields) - set(re.findall(r"--query-gpu=(\S+)", short)[0].split(","))
+    assert newer
+    assert all(field.startswith("clocks_event_reasons_counters.") for field in newer)
+
+
+def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No rule looks at a metric that it neither requires nor uses by its own account."""
+    from gpureport.analysis.job.phases import activities, job_window  # noqa: PLC0415 - as above
+    from gpureport.analysis.rules.rule import Context  # noqa: PLC0415 - as above
+    from gpureport.analysis.series import device_series  # noqa: PLC0415 - patched here only
+    from tests import builders  # noqa: PLC0415 - as above
+
+    read: set[str] = set()
+    values = device_series.Cells.values
+
+    def spied(self: device_series.Cells, metric: str) -> object:
+        read.add(metric)
+        return values(self, metric)
+
+    recording = builders.recording(
+        util=[50.0] * 300, memory=[30.0] * 300, temperature=[80.0] * 300, power=[200.0] * 300, cpu=[90.0] * 300
+    )
+    by_device = device_series.cells_by_device(recording)
+    active = activities(by_device)
+    window = job_window(recording.run, active.values())
+    context = Context(recording=recording, cells=by_device, active=active, window=window)
+    for one in by_device.values():
+        # whether power can be right is told by temperature as well, whichever rule asks first
+        one.doubt("gpu_power_watts")
+    monkeypatch.setattr(device_series.Cells, "values", spied)
+    # the last one refreshes with the utilisation of the GPU and stands in where that never changes
+    stand_ins = {"gpu_graphics_clock_hertz", "gpu_power_limit_requested_watts", "gpu_memory_controller_ratio"}
+    unsaid = {}
+    for rule in RULES:
+        read.clear()
+        list(rule.find(context))
+        said = {name for group in (*rule.requires, rule.wants) for name in group}
+        events = {name for name in read if name not in BY_NAME}
+        unsaid[rule.kinds[0]] = read - said - stand_ins - events
+    assert {kind: names for kind, names in unsaid.items() if names} == {}
+
+
+def test_the_host_log_holds_what_rules_ask_of_the_machine(gpureport: Program, tmp_path: Path) -> None:
+    """The columns the logger writes fill every host metric a rule asks for, but for those that sysstat logs."""
+    import gpureport as package  # noqa: PLC0415 - the fixture of this name is another
+
+    del gpureport
+    header = re.findall(r'"(timestamp [\w ]+)"', words(explain("recording", RULES)))[0].split()
+    (tmp_path / "gpu.csv").write_text(log(30))
+    rows = [f"2026-03-14T09:00:{second:02d},{','.join('5' * (len(header) - 1))}" for second in range(30)]
+    (tmp_path / "host.csv").write_text("\n".join([",".join(header), *rows, ""]))
+    (recording,) = package.read(tmp_path / "gpu.csv", host=[tmp_path / "host.csv"])
+    host = {
+        metric.name
+        for metric in explained_recording.wanted(RULES)
+        if metric.scope is Scope.HOST and "psutil" in metric.recorded_by
+    }
+    # the share of memory in use follows from what is used and what there is
+    host.remove("host_memory_used_ratio")
+    assert {"host_memory_used_bytes", "host_memory_total_bytes"} < host
+    assert host - set(recording.series.column_names) == set()
+
+
+def test_limits_are_those_in_force(gpureport: Program, tmp_path: Path) -> None:
+    """A limit from the settings is shown with its file, a default one in full."""
+    (tmp_path / "gpureport.toml").write_text("[rules.throttling]\nmerge = 45\n")
+    text = " ".join(gpureport("explain", "throttling", "--detail", "full").out.split())
+    assert "merge 45 s; settings: gpureport.toml" in text
+    assert "clock_drop 0.985 (98.5 %); pragmatic: " in text
+
+
+def test_without_a_name_everything_is_listed(gpureport: Program) -> None:
+    """All kinds, families and metrics are named."""
+    outcome = gpureport("explain")
+    listed = set(outcome.out.split())
+    assert outcome.code == 0
+    assert {kind for kind, _ in KINDS} | set(families(RULES)) | set(BY_NAME) | {"recording"} <= listed
+
+
+def test_commands_are_printed_to_be_copied(gpureport: Program) -> None:
+    """Command lines and the program are whole lines, whatever the width."""
+    lines = gpureport("explain", "recording").out.splitlines()
+    assert explained_recording.gpu_command(RULES) in lines
+    assert "while not time.sleep(1):" in lines
+    program = "\n".join(lines[lines.index(next(line for line in lines if line.startswith("import csv"))) :])
+    compile(program.split("\n\n")[0], "host.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("idle_gp", "did you mean 'idle_gap'?"),
+        ("gpu_utilisation_ratio", "did you mean 'gpu_utilization_ratio'?"),
+        ("utilisation.gpu", "did you mean 'utilization.gpu'?"),
+        ("recordng", "did you mean 'recording'?"),
+        ("weather", "gpureport explain lists what there is"),
+    ],
+)
+def test_a_mistyped_name_is_usage(gpureport: Program, name: str, meant: str) -> None:
+    """An unknown name is one line with the nearest one."""
+    outcome = gpureport("explain", name)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == f"gpureport: explain: nothing is called {name!r}; {meant}\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("utilisation", "'utilization.gpu'"),
+        ("gpu_util", "'utilization.gpu', 'gpu_utilization_ratio'"),
+        ("power.drow", "'power.draw'"),
+        ("clocks.smm", "'clocks.current.sm'"),
+        ("idel_gap", "'idle_gap'"),
+        ("short_pausess", "'short_pauses'"),
+        ("vram_used", "'memory.used'"),
+        ("throttle", "'hw_throttle', 'thermal_throttle' or 'throttling'?"),
+    ],
+)
+def test_a_name_that_is_not_quite_one(gpureport: Program, name: str, nearest: str) -> None:
+    """Names, old fields and headings that scripts write lead to what there is."""
+    outcome = gpureport("explain", name)
+    assert outcome.code == 2
+    assert f"nothing is called {name!r}; did you mean {nearest}" in outcome.err
+
+
+@pytest.mark.parametrize("name", sorted({*families(RULES), *(kind for kind, _ in KINDS)}))
+def test_a_kind_fits_on_a_screen(gpureport: Program, name: str) -> None:
+    """The first page has condition, needs and every step by name, and says how to read the rest."""
+    short = gpureport("explain", name).out
+    assert len(short.splitlines()) <= 36
+    said = " ".join(short.split())
+    kinds = families(RULES)[name]
+    titles = {STEPS[step].title for kind in kinds for path in steps_by_loss.causes(kind) for step in path.steps}
+    assert [title for title in titles if title not in said] == []
+    assert f"gpureport explain {name} --detail full" in said
+
+
+@pytest.mark.parametrize("key", GPU_TIME_CLASSES)
+def test_every_class_of_gpu_time_is_explained(key: str) -> None:
+    """By its key and by what reports call it: what it holds, and the kinds of findings that tell more."""
+    title = terms.CLASSES[key]
+    for name in {key, title, title.replace(" ", "_")} - set(families(RULES)):
+        text = words(explain(name, RULES))
+        assert text.startswith(f"{key}: {title}")
+        assert "Counted" in text
+    kinds = explained_classes.KINDS.get(key, ())
+    assert set(kinds) <= set(families(RULES))
+    assert key in words(explain(None, RULES))
+
+
+def test_a_class_is_found_on_the_command_line(gpureport: Program) -> None:
+    """As a report spells it."""
+    assert gpureport("explain", "short_pauses").out.startswith("short_pauses: short pauses")
+    assert gpureport("explain", "not_recorded").out.startswith("no_samples: not recorded")

@@ -1,0 +1,272 @@
+"""`gpureport nightly`: what it records, what it says, and how it exits."""
+
+from pathlib import Path
+
+import pytest
+
+from gpureport.nightly.history.history import History
+from gpureport.store import Store
+from tests.cli.program import Outcome, Program
+from tests.importers.written_logs import log
+from tests.nightly.made import night, part
+
+UTILISATION = "gpu_utilization_ratio"
+
+
+@pytest.fixture
+def nightly(gpureport: Program, tmp_path: Path) -> Program:
+    """The command in a folder with two logs."""
+    for number in range(2):
+        (tmp_path / f"{number}.csv").write_text(log(120 + number))
+
+    def run(*arguments: str) -> Outcome:
+        return gpureport("nightly", *arguments, "--site", "site")
+
+    return run
+
+
+def shown(folder: Path) -> list[tuple[str, str, int, str]]:
+    """Return date, label, runs and reason of each night."""
+    return [
+        (each.date, each.label, len(each.measured), " ".join(part.reason for part in each.missing))
+        for each in History(folder / ".gpureport").nights()
+    ]
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Return every file of a folder."""
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.html")}
+
+
+def test_two_nights(nightly: Program, tmp_path: Path) -> None:
+    """Each night is recorded with its label, has its report, and the run is in the store."""
+    assert nightly("0.csv", "--date", "2026-03-01", "--label", "abc", "--work", "500:steps").code == 0
+    done = nightly("1.csv", "--date", "2026-03-02", "--param", "workers=4")
+    unsaid = "GPU time per 1000 units of work, Work a second, Energy per 1000 units of work"
+    said = (f"Recorded before, but not in this night: {unsaid}.", "8 more nights needed before changes can be told.")
+    assert (done.code, done.out) == (0, "".join(f"2026-03-02  {line}\n" for line in said))
+    assert shown(tmp_path) == [("2026-03-01", "abc", 1, ""), ("2026-03-02", "", 1, "")]
+    first, second = History(tmp_path / ".gpureport").nights()
+    (run,) = first.measured
+    assert run.value("gpu_seconds_per_1000_work") is not None
+    assert run.value("cost_per_1000_work") is None
+    assert second.measured[0].params == (("workers", "4"),)
+    assert second.measured[0].value("gpu_seconds_per_1000_work") is None
+    assert len(list((tmp_path / "site" / "nights").iterdir())) == 2
+    assert len(Store(tmp_path / ".gpureport").entries()) == 2
+
+
+def test_again_in_the_same_night(nightly: Program, tmp_path: Path) -> None:
+    """A retry of the same night adds nothing and changes no page."""
+    nightly("0.csv", "--date", "2026-03-01")
+    before = files(tmp_path / "site")
+    assert nightly("0.csv", "--date", "2026-03-01").code == 0
+    assert files(tmp_path / "site") == before
+    assert len(History(tmp_path / ".gpureport").recorded()) == 1
+
+
+def test_a_missing_log(nightly: Program, tmp_path: Path) -> None:
+    """A missing log exits with 4, is said, and is a night without data; the others of the night are recorded."""
+    done = nightly("gone.csv", "1.csv", "--date", "2026-03-01", "--step", "a", "--step", "b")
+    assert done.code == 4
+    assert done.err.startswith("gpureport: gone.csv: no such file")
+    assert "2026-03-01  No data from gone.csv: no such file or run\n" in done.out
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run")]
+    assert nightly("no-such-run", "--date", "2026-03-02").code == 4
+
+
+def test_a_log_that_cannot_be_read(nightly: Program, tmp_path: Path) -> None:
+    """A log that holds nothing exits with 3, and is a night without data; 3 goes before 4."""
+    (tmp_path / "bad.csv").write_text("nothing,of,this\n1,2,3\n")
+    assert nightly("bad.csv", "--date", "2026-03-01").code == 3
+    assert nightly("bad.csv", "gone.csv", "--date", "2026-03-02").code == 3
+    assert [each[2] for each in shown(tmp_path)] == [0, 0]
+
+
+def test_the_log_of_an_earlier_night(nightly: Program, tmp_path: Path) -> None:
+    """A log that was left over is not counted again: the night has no data, and the exit code is 4."""
+    nightly("0.csv", "--date", "2026-03-01")
+    done = nightly("0.csv", "--date", "2026-03-02")
+    assert done.code == 4
+    assert "this is the log of the night 2026-03-01" in done.err
+    assert shown(tmp_path)[1] == ("2026-03-02", "", 0, "this is the log of the night 2026-03-01")
+
+
+def test_a_gap_is_filled_by_a_retry(nightly: Program, tmp_path: Path) -> None:
+    """Once the log is there, the same command in the same night takes the gap's place."""
+    assert nightly("late.csv", "--date", "2026-03-01").code == 4
+    (tmp_path / "late.csv").write_text(log(125))
+    assert nightly("late.csv", "--date", "2026-03-01").code == 0
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "")]
+
+
+def test_pages_from_the_store_alone(nightly: Program, tmp_path: Path, gpureport: Program) -> None:
+    """Without a source all pages are made again, reports included, byte for byte."""
+    nightly("0.csv", "1.csv", "--date", "2026-03-01", "--label", "both")
+    nightly("gone.csv", "--date", "2026-03-02")
+    assert gpureport("nightly", "--site", "again").code == 0
+    assert files(tmp_path / "again") == files(tmp_path / "site")
+    assert len(shown(tmp_path)) == 2
+
+
+def test_a_run_of_the_store(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
+    """A run that was ingested before is recorded by its name."""
+    gpureport("ingest", "0.csv", "--name", "bert")
+    assert nightly("bert", "--date", "2026-03-01").code == 0
+    assert [each[2] for each in shown(tmp_path)] == [1]
+
+
+def test_rotated_logs_are_one_run(nightly: Program, tmp_path: Path) -> None:
+    """Several logs taken together are one run of the night; where one is missing, there are no data."""
+    lines = (tmp_path / "0.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "a.csv").write_text("".join(lines[:60]))
+    (tmp_path / "b.csv").write_text("".join([lines[0], *lines[60:]]))
+    assert nightly("a.csv", "b.csv", "--as-one-run", "--date", "2026-03-01").code == 0
+    assert nightly("a.csv", "gone.csv", "--as-one-run", "--date", "2026-03-02").code == 4
+    assert [each[2] for each in shown(tmp_path)] == [1, 0]
+
+
+def gate(nightly: Program, folder: Path, before: list[float]) -> list[int]:
+    """Return how each of some nights exits as a gate after a history of such utilisations of the same GPU."""
+    nightly("0.csv", "--date", "2027-01-01")
+    (first,) = History(folder / ".gpureport").nights()
+    model = first.measured[0].model
+    codes = []
+    for number, value in enumerate(before):
+        History(folder / ".gpureport").append(night(number, part({UTILISATION: value}, number, model=model)))
+    for number in range(1, 4):
+        (folder / f"n{number}.csv").write_text(log(130 + number))
+        codes.append(nightly(f"n{number}.csv", "--date", f"2027-01-0{number + 1}", "--fail-on-change").code)
+    return codes
+
+
+def test_gate(nightly: Program, tmp_path: Path) -> None:
+    """Worse than it was for long breaks the gate on the night that shows it, and not on the night after."""
+    # the logs of the four nights differ little among each other, and are far below what was before
+    codes = gate(nightly, tmp_path, [1.0 - 0.001 * (number % 3) for number in range(20)])
+    assert codes == [0, 1, 0]
+
+
+def test_gate_cannot_judge_few_nights(nightly: Program) -> None:
+    """Too few nights cannot be judged, which a gate says with 4."""
+    done = nightly("0.csv", "--date", "2026-03-01", "--fail-on-change")
+    assert (done.code, done.out) == (4, "2026-03-01  9 more nights needed before changes can be told.\n")
+
+
+def test_gate_cannot_judge_a_figure_that_is_gone(nightly: Program, tmp_path: Path) -> None:
+    """A log without a column that those before had is said and exits with 4, though nothing else changed."""
+    (tmp_path / "n.csv").write_text(log(130))
+    nightly("n.csv", "--date", "2027-01-30")
+    (kept,) = History(tmp_path / ".gpureport").nights()
+    values = {figure.name: figure.value for figure in kept.measured[0].figures}
+    model = kept.measured[0].model
+    for number in range(12):
+        History(tmp_path / ".gpureport").append(night(number, part(values, number, model=model)))
+    assert nightly("n.csv", "--date", "2027-01-30", "--fail-on-change").code == 0
+    text = log(131)
+    heading, *rows = [line.split(", ") for line in text.splitlines()]
+    place = heading.index("power.draw [W]")
+    (tmp_path / "less.csv").write_text(
+        "".join(", ".join(row[:place] + row[place + 1 :]) + "\n" for row in [heading, *rows])
+    )
+    done = nightly("less.csv", "--date", "2027-01-31", "--fail-on-change")
+    assert done.code == 4
+    assert "Recorded before, but not in this night: Energy of the GPUs, Mean power of a GPU." in done.out
+    assert "No other figure changed." in done.out
+    assert nightly("less.csv", "--date", "2027-01-31").code == 0
+
+
+def test_a_missing_log_beside_one_of_the_same_name(nightly: Program, tmp_path: Path) -> None:
+    """The log of one node tells nothing of that of another of the same name: its gap is shown until it is there."""
+    for number in range(3):
+        (tmp_path / f"node{number}").mkdir()
+    (tmp_path / "node0" / "gpu.csv").write_text(log(120))
+    names = [f"node{number}/gpu.csv" for number in range(3)]
+    done = nightly(*names, "--date", "2026-03-01")
+    assert done.code == 4
+    assert done.out.count("No data from gpu.csv: no such file or run") == 2
+    assert nightly(*names, "--date", "2026-03-01").code == 4
+    assert shown(tmp_path) == [("2026-03-01", "", 1, "no such file or run no such file or run")]
+    for number in (1, 2):
+        (tmp_path / names[number]).write_text(log(120 + number))
+    assert nightly(*names, "--date", "2026-03-01").code == 0
+    assert shown(tmp_path) == [("2026-03-01", "", 3, "")]
+
+
+def test_better_breaks_no_gate(nightly: Program, tmp_path: Path) -> None:
+    """A change for the better is told and exits with 0."""
+    assert gate(nightly, tmp_path, [0.02 + 0.001 * (number % 3) for number in range(20)]) == [0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("0.csv", "--date", "yesterday"), "--date: 'yesterday' is no date"),
+        (("0.csv", "--anonymise"), "--anonymise: a history keeps the names of runs"),
+        (("0.csv", "--select", "nothing"), "nothing"),
+    ],
+)
+def test_wrong_use(nightly: Program, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:
+    """What is wrong is said with 2, and nothing is recorded."""
+    done = nightly(*arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert shown(tmp_path) == []
+
+
+def test_the_date_of_a_reproducible_build(nightly: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SOURCE_DATE_EPOCH gives the date; one that is no number is refused."""
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1773400000")
+    assert nightly("0.csv").code == 0
+    assert [each[0] for each in shown(tmp_path)] == ["2026-03-13"]
+    for wrong in ("soon", "9" * 14, "9" * 40, "1.5"):
+        monkeypatch.setenv("SOURCE_DATE_EPOCH", wrong)
+        for more in ((), ("--date", "2026-03-14")):
+            done = nightly("1.csv", *more)
+            assert (done.code, done.err) == (
+                2,
+                f"gpureport: SOURCE_DATE_EPOCH: {wrong!r} is no moment; set it to seconds since 1970, or unset it\n",
+            )
+
+
+def test_a_damaged_night_stops_it(nightly: Program, tmp_path: Path) -> None:
+    """A night that cannot be read is an error with 3, not a night less."""
+    nightly("0.csv", "--date", "2026-03-01")
+    (path,) = (tmp_path / ".gpureport" / "history").iterdir()
+    path.write_bytes(path.read_bytes()[:-20])
+    done = nightly("1.csv", "--date", "2026-03-02")
+    assert done.code == 3
+    assert "cannot be read as a night" in done.err
+
+
+def test_a_history_that_is_no_folder_stops_it(nightly: Program, tmp_path: Path) -> None:
+    """A history that cannot be listed is an error with 3, not one without nights, also where no night is added."""
+    (tmp_path / ".gpureport").mkdir()
+    (tmp_path / ".gpureport" / "history").write_text("")
+    for sources in ((), ("0.csv",)):
+        done = nightly(*sources, "--date", "2026-03-02")
+        assert (done.code, "cannot be listed" in done.err) == (3, True)
+
+
+def test_limits_hold_each_night(nightly: Program, gpureport: Program, tmp_path: Path) -> None:
+    """They are those of the settings and the command line; the night is recorded whatever becomes of them."""
+    limits = ("gpu_utilization_ratio mean >= 10 %", "change idle_ratio <= 2 points")
+    (tmp_path / "gpureport.toml").write_text("".join(f'[[policy]]\nlimit = "{limit}"\n' for limit in limits))
+    kept = nightly("0.csv", "--date", "2026-03-01")
+    assert (kept.code, "gpureport check passed (1 passed)" in kept.out) == (0, True)
+    broken = nightly("1.csv", "--date", "2026-03-02", "--fail-on", "gpu_utilization_ratio mean >= 100 %")
+    assert broken.code == 1
+    assert "BROKEN" in broken.out
+    assert "1 broken, 1 passed." in (tmp_path / "site" / "index.html").read_text()
+    first, second = History(tmp_path / ".gpureport").nights()
+    assert [check.origin for check in second.checks] == ["gpureport.toml:2", "--fail-on"]
+    for each, outcome in ((first, "passed"), (second, "broken")):
+        report = (tmp_path / "site" / "nights" / f"{each.page}.html").read_text()
+        assert outcome in report.split('<section id="policy">')[1].split("</section>")[0]
+        assert '<a href="../index.html">All nights</a>' in report
+    before = files(tmp_path / "site")
+    assert gpureport("nightly", "--site", "again").code == 0
+    assert files(tmp_path / "again") == before
+    assert nightly("1.csv", "--date", "2026-03-02", "--fail-on", "thermal_throttle").code == 4
+    assert [entry[0] for entry in shown(tmp_path)] == ["2026-03-01", "2026-03-02"]
+    assert nightly("1.csv", "--fail-on", "no such limit at all").code == 2

@@ -1,0 +1,247 @@
+"""What may be said of steps: intervals, verdicts, and what stands in their way."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.steps.sampled_run import SampledRun
+from gpureport.comparison.steps.steps import Verdict
+from gpureport.comparison.verdicts.repetition_noise import Noise, pooled
+from gpureport.recording import Device, Work
+from tests.comparison.runs import IDLE, POWER, UTILISATION, compared, delta, level, sampled
+
+A100 = Device(id="gpu:0", index=0, model="NVIDIA A100-SXM4-80GB", driver="550.54", power_window="instant")
+
+
+def three(step: str, mean: float, seconds: int = 120, seed: int = 0) -> list[SampledRun]:
+    """Return three runs of a step whose means lie a point apart."""
+    return [
+        sampled(f"{step}{k}", step=step, util=level(mean + k, seconds, seed + k), power=300.0 + mean + k)
+        for k in range(3)
+    ]
+
+
+def test_one_run_against_one_differs_in_this_pair_at_most() -> None:
+    """Thirty points are far outside the interval, and yet no repetition confirms them."""
+    found = delta(compared(sampled("a", util=level(60, seed=1)), sampled("b", util=level(90, seed=2))))
+    assert (found.verdict, found.basis, found.runs, found.window) == (Verdict.PAIR, "within-run", (1, 1), "steady")
+    assert found.interval is not None
+    assert found.interval[0] < 0.3 < found.interval[1]
+    assert found.primary
+
+
+def test_a_pair_within_what_repeating_changes_is_no_difference() -> None:
+    """A point outside the interval is not two points."""
+    found = delta(compared(sampled("a", util=level(60, seed=1)), sampled("b", util=level(61, seed=2))))
+    assert found.interval is not None
+    assert found.interval[0] > 0
+    assert (found.verdict, found.reason) == (
+        Verdict.NOT_SHOWN,
+        "It is no larger than what repeating a run commonly changes.",
+    )
+
+
+def test_noise_that_was_measured_stands_in_for_the_usual() -> None:
+    """A quiet store tells a point apart, a loud one not even twenty."""
+    runs = sampled("a", util=level(60, seed=1)), sampled("b", util=level(61, seed=2))
+    quiet, loud = (pooled(UTILISATION, [[0.5, 0.5 + by]] * 20, relative=False) for by in (0.001, 0.2))
+    assert quiet is not None
+    assert loud is not None
+    assert delta(compared(*runs, noise=Noise(metrics=(quiet,)))).verdict is Verdict.PAIR
+    wide = sampled("a", util=level(60, seed=1)), sampled("b", util=level(80, seed=2))
+    assert delta(compared(*wide, noise=Noise(metrics=(loud,)))).verdict is Verdict.NOT_SHOWN
+
+
+def test_three_runs_a_side_are_better_or_worse() -> None:
+    """The run is the unit: two minutes each will do. Power is neither good nor bad by itself."""
+    comparison = compared(*three("old", 60), *three("new", 80))
+    found = delta(comparison)
+    assert (found.verdict, found.basis, found.runs) == (Verdict.BETTER, "replicates", (3, 3))
+    assert delta(comparison, POWER).verdict is Verdict.DIFFERS
+    assert delta(compared(*three("old", 80), *three("new", 60))).verdict is Verdict.WORSE
+    assert found.needed is not None
+    assert (found.needed.seconds, found.needed.runs) == (None, 4)
+
+
+def test_an_interval_that_is_narrow_already_takes_nothing_more() -> None:
+    """Two points either way are within reach of two runs, but the three that were made are surer than that."""
+    near = [
+        sampled(f"{step}{k}", step=step, util=level(mean, 300, k, 0.5))
+        for step, mean in (("old", 60), ("new", 80))
+        for k in range(3)
+    ]
+    found = delta(compared(*near))
+    assert found.interval is not None
+    assert found.interval[1] - found.interval[0] < 0.04
+    assert found.needed is None
+
+
+def test_one_run_against_several_is_not_confirmed() -> None:
+    """Its scatter is taken from the other side."""
+    found = delta(compared(three("old", 60)[0], *three("new", 80)))
+    assert (found.verdict, found.basis, found.runs) == (Verdict.PAIR, "replicates", (1, 3))
+
+
+@pytest.mark.parametrize(("seconds", "every", "reason"), [(500, 1.0, "holds 8 min 19 s"), (100, 7.0, "holds 100")])
+def test_too_short_a_run_tells_nothing_of_its_scatter(seconds: int, every: float, reason: str) -> None:
+    """Under ten minutes, or under 120 bins, there is no interval; ten minutes sampled once a second have one."""
+    runs = [sampled(name, util=level(60, seconds, seed), every=every) for name, seed in (("a", 1), ("b", 2))]
+    found = delta(compared(*runs))
+    assert (found.verdict, found.interval, found.level, found.basis) == (Verdict.CANNOT_JUDGE, None, None, None)
+    assert reason in found.reason
+    assert found.difference is not None
+    enough = [sampled(name, util=level(60, 600, seed)) for name, seed in (("a", 1), ("b", 2))]
+    assert delta(compared(*enough)).interval is not None
+
+
+def test_a_repetition_of_less_than_a_minute_is_no_observation() -> None:
+    """The run is named."""
+    short = sampled("brief", step="new", util=level(80, 50))
+    found = delta(compared(*three("old", 60), *three("new", 80)[:2], short))
+    assert found.verdict is Verdict.CANNOT_JUDGE
+    assert found.reason.startswith("brief holds 50 s of steady state")
+
+
+def test_start_up_is_left_out_and_shown_beside() -> None:
+    """Five idle minutes at the beginning lower the whole recording, not what had settled."""
+    late = np.concatenate([np.zeros(300), level(90, 1200, 1)])
+    found = delta(compared(sampled("a", util=level(90, 1500, 2)), sampled("b", util=late)))
+    assert found.after == pytest.approx(0.9, abs=0.005)
+    assert found.verdict is Verdict.NOT_SHOWN
+    assert found.whole.difference == pytest.approx(-0.18, abs=0.01)
+
+
+def test_a_run_without_gaps_says_how_rare_they_may_be() -> None:
+    """A third of twenty minutes; with gaps on both sides there is nothing to say."""
+    gaps = level(90, 1200, 1)
+    gaps[300:320] = gaps[700:720] = 0
+    quiet = compared(sampled("a", util=level(90, 1200, 1)), sampled("b", util=gaps))
+    assert delta(quiet).unseen_gap_seconds == pytest.approx(400, abs=1)
+    both = compared(sampled("a", util=gaps), sampled("b", util=np.roll(gaps, 100)))
+    assert delta(both).unseen_gap_seconds is None
+
+
+def test_a_run_against_itself() -> None:
+    """No difference shown in anything that was recorded, and an interval around zero."""
+    run = sampled("a", util=level(60), power=300.0, clock=1400.0, memory=40.0)
+    comparison = compared(run, run)
+    recorded = [each for each in comparison.deltas if each.difference is not None]
+    assert {each.verdict for each in recorded} == {Verdict.NOT_SHOWN}
+    assert {each.difference for each in recorded} == {0.0}
+    found = delta(comparison)
+    assert found.interval is not None
+    assert found.interval[0] == pytest.approx(-found.interval[1])
+    steps = compared(*three("x", 60), *[replace(run, analysis=_as_step(run, "y")) for run in three("x", 60)])
+    assert {each.verdict for each in steps.deltas if each.difference is not None} == {Verdict.NOT_SHOWN}
+
+
+def _as_step(run: SampledRun, step: str) -> Analysis:
+    return replace(run.analysis, run=replace(run.analysis.run, step=step))
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.permutations(range(3)), st.permutations(range(3)))
+def test_the_order_of_repetitions_changes_nothing(before: list[int], after: list[int]) -> None:
+    """Every figure, interval and verdict is the same to the bit."""
+    old, new = _OLD, _NEW
+    shuffled = compared(*(old[place] for place in before), *(new[place] for place in after))
+    assert shuffled.deltas == compared(*old, *new).deltas
+
+
+_OLD, _NEW = three("old", 60, seed=3), three("new", 64, seed=9)
+
+
+def test_holm_allows_for_the_number_of_steps() -> None:
+    """A difference that holds alone need not hold among six comparisons; each row is held against the first as well."""
+    first, second = three("a", 60, seed=1), three("b", 63.6, seed=4)
+    assert delta(compared(*first, *second)).verdict is Verdict.BETTER
+    others = [run for name in "cd" for run in three(name, 63.0, seed=20 + ord(name))]
+    chain = compared(*first, *second, *others)
+    assert chain.tested == 5
+    found = delta(chain)
+    assert found.interval is not None
+    assert found.interval[0] > 0
+    assert (found.verdict, "not one of 5" in found.reason) == (Verdict.NOT_SHOWN, True)
+    assert delta(chain, between=(0, 3)).base == "a"
+
+
+def test_a_gate_bars_what_it_touches_only() -> None:
+    """Power read in another way bars power; utilisation is judged."""
+    one, other = (
+        sampled(name, util=level(mean, seed=seed), power=300.0, device=replace(A100, power_window=window))
+        for name, mean, seed, window in (("a", 60, 1, "instant"), ("b", 90, 2, "1 s"))
+    )
+    comparison = compared(one, other)
+    assert delta(comparison, POWER).verdict is Verdict.CANNOT_JUDGE
+    assert delta(comparison, POWER).reason.startswith("Power was not measured in the same way")
+    assert delta(comparison).verdict is Verdict.PAIR
+
+
+def test_other_gpus_bar_shares_and_not_the_work_done() -> None:
+    """Work per GPU-hour is what moving to another GPU is for."""
+    runs = [
+        sampled(
+            f"{model}{k}",
+            step=model,
+            util=level(80, 300, k),
+            work=Work(amount=amount + k, unit="steps"),
+            device=replace(A100, model=model),
+        )
+        for model, amount in (("NVIDIA L4", 100), ("NVIDIA H100", 300))
+        for k in range(3)
+    ]
+    comparison = compared(*runs)
+    assert delta(comparison).verdict is Verdict.CANNOT_JUDGE
+    found = delta(comparison, "gpu_seconds_per_1000_work")
+    assert (found.verdict, found.primary, found.window) == (Verdict.BETTER, True, "whole")
+
+
+def test_a_finer_log_is_thinned_to_the_coarser() -> None:
+    """Every fifth second of the finer one: a pause of two seconds in five is seen as often as it is there."""
+    fine = np.tile([90.0, 90.0, 90.0, 0.0, 0.0], 1000)
+    coarse = fine[::1][np.arange(1000) * 5 + np.random.default_rng(1).integers(0, 5, 1000)]
+    comparison = compared(sampled("a", util=fine), sampled("b", util=coarse, every=5.0))
+    found = delta(comparison, IDLE)
+    assert found.before in {0.0, 1.0}
+    native = delta(compared(sampled("a", util=fine), sampled("c", util=np.roll(fine, 2))), IDLE)
+    assert native.before == pytest.approx(0.4, abs=0.002)
+
+
+def test_totals_need_the_same_work() -> None:
+    """GPU-hours of runs that did who knows what say nothing."""
+    works = {"none": (None, None), "other": (5.0, 6.0), "same": (5.0, 5.0)}
+    found = {}
+    for name, amounts in works.items():
+        given = [None if amount is None else Work(amount=amount, unit="epochs") for amount in amounts]
+        runs = [sampled(f"{name}{k}", util=level(80, 300 + 90 * k, k), work=work) for k, work in enumerate(given)]
+        found[name] = delta(compared(*runs), "gpu_seconds")
+    assert [found[name].verdict for name in works] == [Verdict.CANNOT_JUDGE] * 2 + [Verdict.PAIR]
+    assert "same work is not known" in found["none"].reason
+
+
+def test_peak_memory_of_a_pair_is_held_against_what_repeating_changes() -> None:
+    """It has no scatter within a run, so there is no interval; ten per cent are beyond the margin."""
+    comparison = compared(
+        sampled("a", util=90.0 + np.zeros(120), memory=40.0), sampled("b", util=90.0 + np.zeros(120), memory=44.0)
+    )
+    found = delta(comparison, "gpu_memory_used_bytes")
+    assert (found.verdict, found.interval) == (Verdict.PAIR, None)
+
+
+def test_false_claims_on_equal_steps_stay_rare() -> None:
+    """A/A at an autocorrelation of 0.9, pairs of twenty minutes: verdicts on at most 7 % of them."""
+    rng = np.random.default_rng(11)
+    false = 0
+    for trial in range(60):
+        sides = []
+        for name in "ab":
+            noise = rng.standard_normal(1200)
+            for place in range(1, 1200):
+                noise[place] = 0.9 * noise[place - 1] + 0.436 * noise[place]
+            sides.append(sampled(f"{name}{trial}", util=np.round(np.clip(80 + 3 * noise, 0, 100))))
+        false += delta(compared(*sides)).verdict is not Verdict.NOT_SHOWN
+    assert false <= 4

@@ -1,0 +1,104 @@
+"""What becomes of findings from one step to the next."""
+
+from dataclasses import replace
+
+from gpureport.analysis.results import Analysis
+from gpureport.comparison.chain.step_comparison import compare
+from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, fates
+from gpureport.findings import Finding, NotJudged
+from gpureport.report import build
+from gpureport.report.sections.comparison import comparison_view
+from tests.report import examples
+
+GAP = examples.idle_gap("gpu:0", 100, 120)
+HOT = examples.throttling("gpu:0", 0, 10)
+
+
+def analysis(
+    name: str, *findings: Finding, step: str | None = None, seconds: int = 600, missing: tuple[NotJudged, ...] = ()
+) -> Analysis:
+    """Return the analysis of a run with some findings."""
+    return examples.analysis(examples.run(name, step=step, seconds=seconds), findings=findings, not_judged=missing)
+
+
+def fates_of(*analyses: Analysis) -> tuple[FindingFate, ...]:
+    """Return what became of the findings of the first of two steps."""
+    return fates(*compare(examples.sampled(*analyses)).steps)
+
+
+def test_new_persisting_and_resolved() -> None:
+    """A finding is told by its fingerprint; several of one are counted."""
+    later = examples.idle_gap("gpu:1", 100, 120)
+    found = fates_of(analysis("a", GAP, examples.idle_gap("gpu:0", 200, 230), HOT), analysis("b", GAP, later))
+    assert [(entry.fate, entry.kind, entry.devices) for entry in found] == [
+        (Fate.NEW, "idle_gap", ("gpu:1",)),
+        (Fate.PERSISTING, "idle_gap", ("gpu:0",)),
+        (Fate.RESOLVED, "thermal_throttle", ("gpu:0",)),
+    ]
+    persisting = found[1]
+    assert persisting.before is not None
+    assert persisting.after is not None
+    assert (persisting.before.findings, persisting.before.lost_gpu_seconds) == (2, 50.0)
+    assert (persisting.after.findings, persisting.after.lost_gpu_seconds) == (1, 20.0)
+    assert (found[0].before, found[2].after) == (None, None)
+
+
+def test_a_finding_on_more_devices_is_the_same_finding() -> None:
+    """Kind, cause and a shared device make it persist; another cause does not."""
+    both = replace(GAP, devices=("gpu:0", "gpu:1"))
+    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", both))] == [Fate.PERSISTING]
+    other = replace(GAP, cause="another")
+    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", other))] == [Fate.NEW, Fate.RESOLVED]
+
+
+def test_what_was_not_judged_is_neither_resolved_nor_new() -> None:
+    """A kind the other step could not judge has no fate."""
+    missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
+    resolved = fates_of(analysis("a", GAP), analysis("b", missing=missing))
+    new = fates_of(analysis("a", missing=missing), analysis("b", GAP))
+    assert [(entry.fate, entry.reason[:2]) for entry in (*resolved, *new)] == [
+        (Fate.CANNOT_TELL, "b:"),
+        (Fate.CANNOT_TELL, "a:"),
+    ]
+
+
+def test_another_device_not_judged_does_not_matter() -> None:
+    """What could not be judged of GPU 1 says nothing about GPU 0."""
+    missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device="gpu:1"),)
+    assert [entry.fate for entry in fates_of(analysis("a", GAP), analysis("b", missing=missing))] == [Fate.RESOLVED]
+
+
+def test_a_short_step_cannot_tell() -> None:
+    """Less than a minute shows too little for a finding to be gone."""
+    (entry,) = fates_of(analysis("a", GAP), analysis("b", seconds=50))
+    assert (entry.fate, entry.after) == (Fate.CANNOT_TELL, None)
+    assert "less than a minute" in entry.reason
+
+
+def test_replicates_are_counted_and_their_loss_averaged() -> None:
+    """Of two runs one has the finding: half its loss is that of a run."""
+    (entry,) = fates_of(analysis("a", GAP, step="s"), analysis("b", step="s"), analysis("c", GAP))
+    assert entry.before is not None
+    assert (entry.fate, entry.before.runs, entry.before.lost_gpu_seconds) == (Fate.PERSISTING, 1, 10.0)
+
+
+def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
+    """Two of three runs could be judged, one lacks the kind: gone there is gone, and words say in how many."""
+    missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
+    runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
+    (entry,) = fates_of(*runs)
+    assert (entry.fate, entry.reason, entry.judged) == (Fate.RESOLVED, "", (2, 3))
+    view = comparison_view.build([(examples.recording(each.run), each) for each in runs])
+    (line,) = (fact.text for link in view.links for fact in link.findings)
+    assert line.endswith("; only 2 of 3 runs of s could be judged")
+    content = build(
+        [(examples.recording(each.run), each) for each in runs], title=None, command="", gpu_hour_price=None, version=""
+    )
+    assert content.findings[0].status == "not found in the 2 of 3 runs of the last step that could be judged"
+
+
+def test_a_repetition_too_short_to_tell_is_not_counted() -> None:
+    """A run of 50 s beside two of ten minutes."""
+    runs = [analysis("b", step="s"), analysis("c", step="s", seconds=50), analysis("d", step="s")]
+    (entry,) = fates_of(analysis("a", GAP), *runs)
+    assert (entry.fate, entry.judged) == (Fate.RESOLVED, (2, 3))

@@ -1,0 +1,85 @@
+"""Bytes and their hash, whatever happens to the file meanwhile."""
+
+import os
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from gpureport.errors import SourceError
+from gpureport.importers.decoding.raw_file import RawFile
+
+
+def hashed(content: bytes) -> str:
+    """Return the hash of some bytes."""
+    return sha256(content).hexdigest()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file of a thousand bytes."""
+    path = tmp_path / "log"
+    path.write_bytes(bytes(range(250)) * 4)
+    return path
+
+
+def test_the_hash_is_that_of_the_bytes(path: Path) -> None:
+    """Asked for before, in the middle or after the read, the hash is the same, and so is what is read."""
+    whole = path.read_bytes()
+    for asked in (0, 1, 5, 99):
+        file, got = RawFile(path), b""
+        if asked == 0:
+            assert file.sha256() == hashed(whole)
+        for number, block in enumerate(file.blocks(300), 1):
+            got += block
+            if number == asked:
+                assert file.sha256() == hashed(whole)
+        file.settle()
+        assert (got, file.sha256(), file.hashed) == (whole, hashed(whole), 1000)
+
+
+def test_a_log_that_grows_is_read_as_it_was(path: Path) -> None:
+    """What is written after the first look belongs to the next read, for the rows and for the hash."""
+    before = path.read_bytes()
+    for early in (False, True):
+        file = RawFile(path)
+        blocks = file.blocks(300)
+        got = next(blocks)
+        if early:
+            file.sha256()
+        with path.open("ab") as log:
+            log.write(b"more")
+        got += b"".join(blocks)
+        file.settle()
+        assert (got, file.sha256()) == (before, hashed(before))
+        path.write_bytes(before)
+
+
+def test_a_log_that_shrinks_is_hashed_as_read(path: Path) -> None:
+    """A log that is written anew while it is read has the identity of what was read."""
+    file = RawFile(path)
+    blocks = file.blocks(300)
+    got = next(blocks)
+    os.truncate(path, 400)
+    got += b"".join(blocks)
+    assert (len(got), file.sha256(), file.hashed) == (400, hashed(got), 400)
+
+
+def test_a_log_that_changes_after_it_was_hashed_is_refused(path: Path) -> None:
+    """Rows of other bytes than those of the run's id are not taken."""
+    file = RawFile(path)
+    blocks = file.blocks(300)
+    next(blocks)
+    file.sha256()
+    path.write_bytes(b"x" * 1000)
+    list(blocks)
+    with pytest.raises(SourceError, match="it changed while it was read; copy it and read the copy"):
+        file.settle()
+
+
+def test_progress_is_told(path: Path) -> None:
+    """Every byte that is read to be parsed is told once."""
+    file, told = RawFile(path), list[int]()
+    file.watch = told.append
+    list(file.blocks(300))
+    assert told == [300, 300, 300, 100]

@@ -1,0 +1,65 @@
+"""What runs are called that nobody named, alone and beside others."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpureport.importers.merging.run_names import derived, longer_names, told_apart
+from gpureport.recording import Run, Source
+from tests.report import examples
+
+
+def run(locator: str, name: str | None = None, kind: str = "nvidia_smi") -> Run:
+    """Return a run of a log, called after it unless it has a name."""
+    source = Source(kind=kind, locator=locator, sha256="ab" * 32)
+    return replace(examples.run(name or derived(locator)), sources=(source,))
+
+
+@pytest.mark.parametrize(
+    ("locator", "name"),
+    [
+        ("a/run.csv", "run"),
+        ("a/run.csv.gz", "run"),
+        ("a/gpu.csv", "a"),
+        ("a/nvidia-smi.log", "a"),
+        ("gpu.csv", Path.cwd().name),
+    ],
+)
+def test_a_run_is_called_after_its_log_or_its_folder(locator: str, name: str) -> None:
+    """Its folder where the log is called what such logs are called."""
+    assert derived(locator) == name
+
+
+@pytest.mark.parametrize(
+    ("locators", "names"),
+    [
+        (["c1/starved/gpu.csv", "c2/starved/gpu.csv"], ["c1/starved", "c2/starved"]),
+        (["c1/run.csv", "c2/run.csv"], ["c1/run", "c2/run"]),
+        (["c1/x/starved/gpu.csv", "c2/x/starved/gpu.csv", "c2/y/starved/gpu.csv"], None),
+        (["starved/gpu.csv", "c2/starved/gpu.csv"], None),
+        (["c1/gpu.csv", "c1/gpu.csv"], ["c1", "c1"]),
+        (["c1/gpu.csv", "c1/gpu.csv", "c2/c1/gpu.csv"], None),
+        (["c1/gpu.csv"], ["c1"]),
+        ([], []),
+    ],
+)
+def test_as_much_of_a_path_as_differs(locators: list[str], names: list[str] | None) -> None:
+    """No part more than it takes; the same log twice cannot be told apart."""
+    found = longer_names(locators)
+    assert len(set(found)) == len({str(Path(each).resolve()) for each in locators})
+    assert names is None or found == names
+
+
+def test_names_that_were_given_stay() -> None:
+    """Only those are longer that come from paths."""
+    runs = [
+        run("c1/gpu.csv", "same"),
+        run("c2/same.csv"),
+        run("c3/same.csv"),
+        run("mlflow:mlruns#same", "same", "mlflow"),
+        run("-", "standard input"),
+        run("c4/other.csv"),
+    ]
+    names = ["same", "c2/same", "c3/same", "same", "standard input", "other"]
+    assert [each.name for each in told_apart(runs)] == names

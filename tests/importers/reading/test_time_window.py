@@ -1,0 +1,80 @@
+"""A part of a run holds its rows, and counts the others."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers import CutReading, Labels, Placement, Reading, Window, cut, find
+from gpureport.recording import Recording
+from tests.importers.written_logs import log
+
+
+def recorded(folder: Path, placement: Placement | None = None) -> Recording:
+    """Return a recording of two GPUs and 300 s from 09:00."""
+    (folder / "gpu.csv").write_text(log(300, gpus=2))
+    return reading(folder, placement).recording()
+
+
+def reading(folder: Path, placement: Placement | None = None) -> Reading:
+    """Return that recording, not read yet."""
+    return Reading(find(folder / "gpu.csv")[0], placement or Placement(), Labels())
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seconds"),
+    [
+        ("60", None, 240),
+        ("1m", "2m30s", 90),
+        ("0:01:00", "0:04:00", 180),
+        ("2026-03-14T09:01", "2026-03-14 09:02", 60),
+        (None, "1m", 60),
+    ],
+)
+def test_a_part_is_named_by_elapsed_time_or_moment(
+    tmp_path: Path, start: str | None, end: str | None, seconds: int
+) -> None:
+    """The start is part of it, the end is not."""
+    part = cut(recorded(tmp_path), Window(start=start, end=end))
+    assert len(part.series) == 2 * seconds
+    assert part.run.quality.accounted
+    assert part.run.ended - part.run.started == pytest.approx((seconds - 1) * 1e6, abs=5e4)
+
+
+def test_a_moment_is_one_of_the_zone_of_the_run(tmp_path: Path) -> None:
+    """With a zone, 09:01 is the local time, and a stamp with another offset is the same moment."""
+    whole = recorded(tmp_path, Placement(tz="Asia/Kolkata"))
+    local = cut(whole, Window(start="2026-03-14T09:01"))
+    assert local.run.started == cut(whole, Window(start="2026-03-14T03:31+00:00")).run.started
+    with pytest.raises(SettingsError, match="the run has none"):
+        cut(recorded(tmp_path), Window(start="2026-03-14T03:31+00:00"))
+
+
+def test_what_is_no_part_is_refused(tmp_path: Path) -> None:
+    """No time, an end before the start, and a part without rows are errors."""
+    whole = recorded(tmp_path)
+    for window in (Window(start="soon"), Window(start="2m", end="1m")):
+        with pytest.raises(SettingsError):
+            cut(whole, window)
+    with pytest.raises(SourceError, match="nothing was recorded"):
+        cut(whole, Window(start="10m", end="11m"))
+
+
+def test_a_part_is_another_run(tmp_path: Path) -> None:
+    """Its id follows from the run and the bounds, and it is the same read in one go or in batches."""
+    recorded(tmp_path)
+    part = CutReading(reading(tmp_path), Window(start="1m"))
+    again = CutReading(reading(tmp_path), Window(start="1m"))
+    assert part.run_id == again.run_id == part.run().id != reading(tmp_path).run_id
+    assert sum(len(batch) for batch in part.batches()) == len(again.recording().series) == 480
+
+
+@given(at=st.integers(1, 299))
+def test_two_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, at: int) -> None:
+    """No row is in both or in none, wherever a run is cut."""
+    whole = recorded(tmp_path_factory.mktemp("cut"))
+    parts = [cut(whole, Window(end=f"{at}s")), cut(whole, Window(start=f"{at}s"))]
+    assert sum(len(part.series) for part in parts) == len(whole.series)
+    assert sum(part.run.quality.rows_kept for part in parts) == whole.run.quality.rows_kept

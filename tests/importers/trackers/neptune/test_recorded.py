@@ -1,0 +1,106 @@
+"""What Neptune's clients and exporter really wrote, read from the folder GPUREPORT_TRACKERS names."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.importers import Selection, tracker
+from tests.importers.trackers.neptune import folders
+from tests.importers.trackers.neptune.reading import column, recording, recordings, times
+
+DATA = Path(os.environ.get("GPUREPORT_TRACKERS", "/nowhere"), "neptune")
+pytestmark = [
+    pytest.mark.tracker,
+    pytest.mark.skipif(not DATA.is_dir(), reason="GPUREPORT_TRACKERS names no folder of recorded stores"),
+]
+UTC, LOS_ANGELES = DATA / "exporter-sample" / "neptune2-utc", DATA / "exporter-sample" / "neptune2-los-angeles"
+
+
+def idle(found: object) -> float:
+    """Return the idle share of GPU 0."""
+    statistics = next(each for each in analyze(found).statistics if each.device == "gpu:0")  # type: ignore[arg-type]
+    return (statistics.idle_seconds or 0.0) / statistics.observed_seconds
+
+
+def test_before_and_after_are_told_apart() -> None:
+    """A naive copy reads 97 % before and after; the truth is idle 47 % before and 16 % after, from log and export."""
+    for source in (DATA / "offline-clean", DATA / "exporter-sample" / "neptune2-clean"):
+        by_name = {found.run.name: found for found in recordings(source)}
+        assert idle(by_name["baseline"]) == pytest.approx(9 / 19, abs=0.01)
+        assert idle(by_name["dali"]) == pytest.approx(3 / 19, abs=0.01)
+        values = [value for value in column(by_name["baseline"], "gpu:0", "gpu_utilization_ratio") if value]
+        assert min(values) == pytest.approx(0.97)
+
+
+def test_log_and_export_agree() -> None:
+    """The same runs from the client's log and from an export of them: equal values, times within a millisecond."""
+    logs = {found.run.name: found for found in recordings(DATA / "offline-clean")}
+    dumps = {found.run.name: found for found in recordings(DATA / "exporter-sample" / "neptune2-clean")}
+    assert set(logs) == set(dumps) == {"baseline", "dali"}
+    for name, log in logs.items():
+        dump = dumps[name]
+        for device in ("gpu:0", "gpu:1", "host"):
+            pairs = zip(times(log, device), times(dump, device), strict=True)
+            assert max(abs(one - other) for one, other in pairs) < 1000
+            assert log.of(device).drop(["timestamp"]).equals(dump.of(device).drop(["timestamp"]))
+        assert log.training.column("value").equals(dump.training.column("value"))
+        assert log.run.params == dump.run.params
+
+
+def test_the_export_of_los_angeles() -> None:
+    """Its times are found eight hours off, and the zone puts them where the other export has them."""
+    right = recordings(UTC)
+    for found in recordings(LOS_ANGELES):
+        assert any("8 h before the time at which the run was made" in note for note in found.run.quality.notes)
+    for found in recordings(LOS_ANGELES, tz="America/Los_Angeles"):
+        assert not any("the run was made" in note for note in found.run.quality.notes)
+        other = next(each for each in right if abs(each.run.started - found.run.started) < 1000)
+        assert found.series.equals(other.series)
+        assert found.training.equals(other.training)
+
+
+def test_stages_of_a_pipeline() -> None:
+    """Preprocessing and training of one run have statistics of their own."""
+    found = recording(UTC, runs=("OPT-1",))
+    analysis = analyze(found)
+    assert [stage.stage for stage in analysis.stages] == ["preprocessing", "training"]
+    training = analysis.stages[1].statistics[0].metric("gpu_utilization_ratio")
+    assert training is not None
+    assert training.sample_mean == pytest.approx(0.529, abs=0.001)
+
+
+def test_every_recorded_folder() -> None:
+    """Each is read, every point accounted for, and nothing of it changed."""
+    before = folders.state(DATA)
+    expected = {"offline-sample": 8, "offline-clean": 2, "async-sample": 1, "scale-offline-sample": 1}
+    for name, runs in expected.items():
+        found = tracker(str(DATA / name))
+        assert found is not None
+        assert len(found.listed(str(DATA / name), Selection())) == len(recordings(DATA / name)) == runs
+    assert folders.state(DATA) == before
+
+
+def test_what_went_wrong_is_told() -> None:
+    """A lost GPU, a killed process, a single GPU, GPUs chosen by number and by uuid."""
+    notes = {found.run.stages[0].name: found.run.quality.notes for found in recordings(DATA / "offline-sample")}
+    assert any("monitoring ended 35 s before the run did" in note for note in notes["gpulost"])
+    assert any("which one it was is not recorded" in note for note in notes["onegpu"])
+    devices = {found.run.stages[0].name: len(found.run.gpus) for found in recordings(DATA / "offline-sample")}
+    assert (devices["cvd23"], devices["cvduuid"], devices["nopower"]) == (2, 4, 2)
+    killed = recording(DATA / "async-sample")
+    assert any(note.startswith("15 operations were lost") for note in killed.run.quality.notes)
+
+
+def test_neptune_scale_log_and_export_agree() -> None:
+    """The database of neptune-scale and the export of the same run: equal values, times within a millisecond."""
+    log = recording(DATA / "scale-offline-sample")
+    dump = recording(DATA / "exporter-sample" / "neptune3")
+    for device in ("gpu:0", "gpu:1", "host"):
+        pairs = zip(times(log, device), times(dump, device), strict=True)
+        assert max(abs(one - other) for one, other in pairs) < 1000
+        names = [name for name in log.series.column_names if not name.endswith("_per_second") and name != "timestamp"]
+        assert log.of(device).select(names).equals(dump.of(device).select(names))
+    assert log.run.params == dump.run.params
+    assert log.run.gpus[0].model == "Simulated GPU 0"

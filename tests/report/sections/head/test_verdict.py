@@ -1,0 +1,279 @@
+"""What the result may say, and what it must not."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpureport.analysis import analyze
+from gpureport.analysis.results import Analysis, TimePart
+from gpureport.findings import NotJudged, Severity
+from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.quality import Rejected
+from gpureport.report import build
+from gpureport.report.model.content import Report
+from gpureport.report.wording.display import GAP
+from tests import builders
+from tests.report import examples
+
+TIMES = "\N{MULTIPLICATION SIGN}"
+
+
+def report(*runs: examples.Pair, title: str | None = None) -> Report:
+    """Return the content for some runs."""
+    return build(runs, title=title, command="gpureport report a.csv", gpu_hour_price=None, version="0.1.0")
+
+
+def divided(**seconds: float) -> examples.Pair:
+    """Return a run of two GPUs whose time is divided as given."""
+    recording, analysis = examples.pair(examples.run())
+    times = tuple(replace(time, seconds=tuple(seconds.items())) for time in analysis.gpu_time)
+    return recording, replace(analysis, gpu_time=times)
+
+
+def sentence(content: Report) -> str:
+    """Return the headline with ordinary spaces."""
+    return content.verdict.sentence.replace(GAP, " ")
+
+
+def test_no_utilisation_is_not_no_loss() -> None:
+    """What was not recorded is neither zero nor a clean result."""
+    info = examples.run()
+    recording = examples.recording(info, [np.full(601, np.nan)] * 2)
+    bare = tuple(replace(examples.statistics(gpu.id, idle=None), metrics=()) for gpu in info.gpus)
+    _, analysis = divided(no_samples=600.0)
+    content = report((recording, replace(analysis, statistics=bare)))
+    assert sentence(content) == "GPU time could not be judged: no utilisation was recorded."
+    assert [tile.value for tile in content.tiles[1:3]] == ["not recorded", "cannot be told"]
+    assert [strip.gaps for strip in content.timeline[0].strips] == [((0.0, 600.0),)] * 2
+
+
+@pytest.mark.parametrize("seconds", [20, 36, 96, 300])
+def test_no_loss_is_never_said_of_gpus_that_worked_little(seconds: int) -> None:
+    """Whatever was found: mean utilisation, time below its levels, and pauses where no finding has them."""
+    util = np.tile([70.0, 60.0, 66.0, 64.0], seconds)[:seconds]
+    run = builders.recording(util=util)
+    content = report((run, analyze(run)))
+    assert sentence(content).startswith("The GPU worked 65 % of the time, and none of the ")
+    levels = "below 25 % for 0 % of the time, below 50 % for 0 % and below 70 % for 75 %; short pauses took 35 %."
+    expected = f"Mean utilisation of the whole run: 65 %. It was {levels}"
+    assert content.verdict.details[0].replace(GAP, " ").startswith(expected)
+
+
+def test_gpus_that_worked_enough_need_no_levels() -> None:
+    """Above 70 % the tiles and tables are enough."""
+    run = builders.recording(util=np.tile([90.0, 80.0], 60))
+    content = report((run, analyze(run)))
+    assert sentence(content).startswith("No loss found")
+    assert not any("Mean utilisation" in line for line in content.verdict.details)
+
+
+def test_missing_utilisation_is_told() -> None:
+    """From 5 % of the GPU time on."""
+    assert any("holds no utilisation" in line for line in report(divided(computing=540, no_samples=60)).verdict.details)
+    few = report(divided(computing=580, no_samples=20)).verdict.details
+    assert not any("holds no utilisation" in line for line in few)
+
+
+def test_shares_of_the_loss_add_up() -> None:
+    """What is not named is summed up, and throttled time counts as lost."""
+    content = report(divided(computing=400, idle=100, throttled=60, startup=20, tail=15, low_use=5))
+    assert sentence(content) == (
+        "Up to 33 % of 0.333 GPU-h was lost: 17 % idle, 10 % to throttling, 3.3 % at start-up and 3.3 % for "
+        "other reasons."
+    )
+    assert content.tiles[2].context.replace(GAP, " ") == "up to 33 % of all GPU-hours"
+
+
+@pytest.mark.parametrize(("throttled", "headline"), [(60.0, "At least 10 % of"), (0.0, "GPU time was lost, how much")])
+def test_an_unknown_loss_is_not_none(throttled: float, headline: str) -> None:
+    """Throttling without a figure loses time; a fact about memory does not."""
+    recording, analysis = divided(computing=600 - throttled, throttled=throttled)
+    heat = replace(examples.throttling("gpu:0", 0, 300), lost_gpu_seconds=None)
+    memory = replace(examples.idle_gap("gpu:0", 0, 300), kind="mem_prealloc", lost_gpu_seconds=None)
+    content = report((recording, replace(analysis, findings=(heat, memory))))
+    assert {card.kind: card.lost for card in content.findings} == {
+        "thermal_throttle": "loss not known",
+        "mem_prealloc": "no direct loss",
+    }
+    assert sentence(content).startswith(headline)
+    assert content.tiles[2].value != "0"
+
+
+def test_what_is_left_of_the_loss_is_named_where_it_is_one_thing() -> None:
+    """A class too small to be named beside larger ones has its name where nothing else is left."""
+    content = report(divided(computing=500, idle=97, startup=2))
+    assert sentence(content) == "Up to 17 % of 0.333 GPU-h was lost: 16 % idle and 0.3 % at start-up."
+
+
+def test_a_lost_gpu_is_part_of_the_loss() -> None:
+    """Its time is a class of what was lost: the headline counts it there, and names it once."""
+    recording, analysis = divided(computing=520, startup=20, gpu_lost=60)
+    gone = replace(examples.idle_gap("gpu:1", 500, 600), kind="gpu_lost", cause="lost", severity=Severity.PROBLEM)
+    content = report((recording, replace(analysis, findings=(gone,))))
+    assert sentence(content).endswith("was lost: 10 % on lost GPUs and 3.3 % at start-up.")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ending"),
+    [
+        ({"computing": 265, "idle": 30, "startup": 5, "no_samples": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 265, "idle": 30, "startup": 5, "gpu_lost": 300}, "at a utilisation of 5 % or less"),
+        ({"computing": 540, "startup": 60}, "; counted below under start-up"),
+        (
+            {"computing": 540, "idle": 12, "startup": 48},
+            "; 2.0 % of all GPU time counts as idle below, the rest under start-up",
+        ),
+        (
+            {"computing": 270, "idle": 6, "startup": 24, "no_samples": 300},
+            "; 1.0 % of all GPU time counts as idle below, the rest under start-up",
+        ),
+        ({"computing": 480, "idle": 120}, "; idle gaps below hold 20 %, as work of a moment does not end a gap"),
+    ],
+)
+def test_the_idle_share_is_set_against_the_class_of_that_name(seconds: dict[str, float], ending: str) -> None:
+    """A tenth of the samples was idle: why the class holds another share of their time, where it does."""
+    (idle,) = (tile for tile in report(divided(**seconds)).tiles if tile.label == "Idle share")
+    assert idle.context.replace(GAP, " ").endswith(ending)
+
+
+def test_a_few_samples_are_too_few() -> None:
+    """Three rows of two GPUs give no share, and GPUs were recorded."""
+    info = examples.run(seconds=2)
+    content = report((examples.recording(info), examples.analysis(info, idle=1.0)))
+    assert sentence(content) == "Too short to judge: 3 samples of each GPU in 2 s."
+    assert [tile.value for tile in content.tiles[1:3]] == ["cannot be told"] * 2
+    assert "No GPU was recorded" not in repr(content)
+
+
+def brief(pair: examples.Pair) -> Analysis:
+    """Return the analysis of a run whose GPUs were observed for half a minute."""
+    found = tuple(replace(entry, observed_seconds=30.0) for entry in pair[1].statistics)
+    return replace(pair[1], statistics=found)
+
+
+def test_a_short_step_is_not_compared() -> None:
+    """Neither figures nor findings of the step before are set against it."""
+    first = examples.pair(examples.run("a"), (examples.idle_gap("gpu:0", 100, 160),))
+    second = examples.pair(examples.run("b", seconds=30), idle=1.0)
+    content = report(first, (second[0], brief(second)))
+    assert "From a to b" not in content.verdict.sentence
+    assert "Steps are not set against each other: less than a minute was recorded of b." in content.verdict.details
+    assert content.findings[0].status == "the last step cannot tell"
+
+
+def test_every_short_step_is_named_and_the_head_says_whose_loss_it_tells() -> None:
+    """Those between first and last as well, and that the figures are of the last."""
+    first = examples.pair(examples.run("a"))
+    short = [examples.pair(examples.run(name, seconds=30), idle=1.0) for name in ("b", "c")]
+    content = report(first, *((recording, brief((recording, analysis))) for recording, analysis in short))
+    told = "Steps are not set against each other: less than a minute was recorded of b and c."
+    assert told in content.verdict.details
+    assert sentence(content).startswith("In the last step: ")
+
+
+def test_what_stayed_the_same_is_said_to_have_stayed() -> None:
+    """No change from a figure to itself."""
+    content = report(examples.pair(examples.run("a")), examples.pair(examples.run("b")))
+    assert sentence(content) == (
+        "From a to b, no difference is shown in GPU utilisation once settled: 90 % and 90 % "
+        "(no change, 95 % interval -0.8 to +0.8 points)."
+    )
+    assert content.steps is not None
+    assert {cell.small.split(" (")[0] for cell in content.steps.rows[1].cells[1:]} == {"no change"}
+
+
+def test_several_runs_in_the_subtitle() -> None:
+    """Every model, and the range of lengths."""
+    first, second = examples.run("a", gpus=1), examples.run("b", seconds=1200, model="NVIDIA L4")
+    assert report(examples.pair(first), examples.pair(second)).subtitle == (
+        f"2 runs, 1 {TIMES} NVIDIA H100 80GB HBM3; 2 {TIMES} NVIDIA L4, 10{GAP}min to 20{GAP}min"
+    )
+    assert report(examples.pair(first), examples.pair(first)).subtitle.endswith(f"HBM3, each 10{GAP}min")
+
+
+def test_long_names_are_cut_and_stay_apart() -> None:
+    """Ten thousand characters do not fill the page."""
+    runs = [examples.pair(examples.run("n" * 10_000, step=f"{'s' * 5000}{end}{'s' * 5000}")) for end in "ab"]
+    content = report(*runs, title="t" * 10_000)
+    assert len(content.title) == 120
+    assert len({bar.label for bar in content.gpu_time}) == 2
+    assert max(len(bar.label) for bar in content.gpu_time) < 70
+
+
+def test_several_commands_are_one() -> None:
+    """What is recorded and what is missing in one nvidia-smi command; each line keeps its own fields."""
+    missing = [
+        NotJudged(
+            kind=kind,
+            device=None,
+            reason=f"{field} was not recorded",
+            recording=f"nvidia-smi --query-gpu=timestamp,index,{field} --format=csv -l 1 -f gpu.csv; a host log",
+        )
+        for kind, field in (("power_cap", "power.limit"), ("thermal_throttle", "temperature.gpu"))
+    ]
+    judgement = report(examples.pair(examples.run(), (), tuple(missing))).judgement
+    assert judgement.command == (
+        "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,temperature.gpu,clocks.current.sm"
+        ",power.limit --format=csv -l 1 -f gpu.csv"
+    )
+    assert [line.recording for line in judgement.lines] == [
+        "nvidia-smi: power.limit; a host log",
+        "nvidia-smi: temperature.gpu; a host log",
+    ]
+    assert report(examples.pair(examples.run(), (), (missing[0],))).judgement.command == ""
+
+
+def test_rejected_lines_are_told_at_the_head_where_they_outnumber_the_kept() -> None:
+    """With the reason of most, and what reads rows without a time."""
+    recording, analysis = divided(computing=600.0)
+    few = Rejected(reason="torn line", rows=3, first_line=9)
+    for rows, reason, said in (
+        (313, NO_TIME, "316 of 333 lines were rejected (most of them: no time stamp): give --interval SECONDS to read"),
+        (313, "torn line", "316 of 333 lines were rejected (most of them: torn line): see the data quality"),
+        (5, NO_TIME, ""),
+    ):
+        rejected = (few, Rejected(reason=reason, rows=rows, first_line=21))
+        quality = replace(analysis.run.quality, lines=333, rows_kept=20, rejected=rejected)
+        made = report((recording, replace(analysis, run=replace(analysis.run, quality=quality))))
+        assert made.verdict.details[0].startswith(said)
+        assert ("rejected" in " ".join(made.verdict.details)) == bool(said)
+
+
+def test_idle_time_without_a_finding_is_told() -> None:
+    """Idle before or after the work that no finding names, with the kinds that could not be judged."""
+    recording, analysis = divided(computing=540.0, idle=60.0)
+    times = tuple(
+        replace(time, parts=(TimePart(name="idle", cause="outside gaps", seconds=60.0),)) for time in analysis.gpu_time
+    )
+    bare = replace(analysis, gpu_time=times, findings=(), not_judged=())
+    text = "10 % of the GPU time was idle before the work began or after it ended"
+    first = report((recording, bare)).verdict.details[0].replace(GAP, " ")
+    assert first == f"{text}, in stretches too short or of too few samples for a finding."
+    unjudged = (NotJudged(kind="tail_idle", device=None, reason="too short", recording=""),)
+    second = report((recording, replace(bare, not_judged=unjudged))).verdict.details[0].replace(GAP, " ")
+    assert second == f"{text}; tail_idle could not be judged, so there is no finding of it."
+    started = replace(bare, findings=(replace(examples.idle_gap("gpu:0", 0, 9), kind="startup_idle"),))
+    assert first in [line.replace(GAP, " ") for line in report((recording, started)).verdict.details]
+    found = replace(bare, findings=(examples.idle_gap("gpu:0", 100, 160),))
+    look, third = (line.replace(GAP, " ") for line in report((recording, found)).verdict.details[:2])
+    assert (look.startswith("Look first at F1"), third) == (True, first)
+
+
+def test_idle_time_that_a_finding_has_is_not_said_to_have_none() -> None:
+    """A job that never worked is one finding of all its time."""
+    run = builders.recording(util=np.zeros(300))
+    content = report((run, analyze(run)))
+    assert next(card.title for card in content.findings if card.is_open) == "No sustained work"
+    assert not any("of the GPU time was idle" in line for line in content.verdict.details)
+
+
+def test_kinds_that_some_repetitions_could_judge_count_as_judged() -> None:
+    """One of two runs of a step lacks a kind; of a step of one run that would be all there is."""
+    missing = (NotJudged(kind="tail_idle", device=None, reason="too short", recording="a longer log"),)
+    (first, one), (second, other) = (examples.pair(examples.run(name, step="s")) for name in ("a", "b"))
+    one, other = replace(one, not_judged=()), replace(other, not_judged=missing)
+    both = report((first, one), (second, other)).judgement.sentence
+    assert both.endswith("could be judged with this data, 1 of them not in every repetition.")
+    alone = report((second, other)).judgement.sentence
+    assert alone.endswith("; 1 could not be judged, or only in part.")
