@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpureport.analysis.results import Analysis
-    from gpureport.importers import Labels, Placement, Selection
+    from gpureport.importers import Labels, ReadOptions, Selection
     from gpureport.recording import Recording
 
 __version__ = "0.1.0"
@@ -22,7 +22,7 @@ def read(  # noqa: PLR0913 - each is given by name
     source: "str | Path",
     *,
     host: "Sequence[str | Path]" = (),
-    placement: "Placement | None" = None,
+    placement: "ReadOptions | None" = None,
     labels: "Labels | None" = None,
     as_one_run: bool = False,
     selection: "Selection | None" = None,
@@ -45,7 +45,7 @@ def read(  # noqa: PLR0913 - each is given by name
     """
     from gpureport import importers  # noqa: PLC0415 - loads pyarrow, which `import gpureport` must not
 
-    options = placement or importers.Placement(), labels or importers.Labels()
+    options = placement or importers.ReadOptions(), labels or importers.Labels()
     tracking = None if as_one_run else importers.tracker(str(source))
     if tracking is not None:
         meant, faults = importers.readable(tracking.runs(str(source), selection or importers.Selection()).runs)

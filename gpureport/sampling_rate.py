@@ -35,7 +35,7 @@ class SlowStretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class SamplingRate:
     """How far apart samples are.
 
     Attributes:
@@ -49,7 +49,7 @@ class Pace:
     denser: float | None = None
 
 
-def of(times: IntArray) -> Pace | None:
+def of(times: IntArray) -> SamplingRate | None:
     """Return how far apart samples are, None without two different stamps.
 
     Args:
@@ -69,8 +69,8 @@ def of(times: IntArray) -> Pace | None:
         )
         if near.sum() > moved[~_gap(moved, interval)].sum():
             most = columns.lower_median(near) / 1e6
-            return Pace(most, slower(times, most), denser=interval)
-    return Pace(interval, slow)
+            return SamplingRate(most, slower(times, most), denser=interval)
+    return SamplingRate(interval, slow)
 
 
 def pair_interval(moved: IntArray) -> float | None:

@@ -19,7 +19,7 @@ def stamps(*parts: tuple[int, float]) -> IntArray:
 def test_one_pace() -> None:
     """A log of one interval has no slow stretch, however long its gaps are."""
     found = sampling_rate.of(stamps((100, 1), (1, 600), (100, 1), (1, 30)))
-    assert found == sampling_rate.Pace(1.0)
+    assert found == sampling_rate.SamplingRate(1.0)
 
 
 @pytest.mark.parametrize("alone", [stamps((0, 1)), np.array([5, 5, 5])], ids=["one sample", "equal stamps"])
@@ -31,17 +31,17 @@ def test_no_distance(alone: IntArray) -> None:
 def test_a_slower_stretch() -> None:
     """Ten distances in a row that would be gaps are a pace; the interval is that of most of the time."""
     found = sampling_rate.of(stamps((600, 1), (30, 10), (300, 1)))
-    assert found == sampling_rate.Pace(1.0, (SlowStretch(600_000_000, 900_000_000, 10.0),))
+    assert found == sampling_rate.SamplingRate(1.0, (SlowStretch(600_000_000, 900_000_000, 10.0),))
 
 
 def test_nine_gaps_in_a_row_are_gaps() -> None:
     """Fewer distances are no pace."""
-    assert sampling_rate.of(stamps((600, 1), (9, 10), (300, 1))) == sampling_rate.Pace(1.0)
+    assert sampling_rate.of(stamps((600, 1), (9, 10), (300, 1))) == sampling_rate.SamplingRate(1.0)
 
 
 def test_most_of_the_time_is_slow() -> None:
     """Where a few rows cover most of the time, theirs is the interval, and nothing else is slow."""
-    assert sampling_rate.of(stamps((600, 1), (120, 10))) == sampling_rate.Pace(10.0, denser=1.0)
+    assert sampling_rate.of(stamps((600, 1), (120, 10))) == sampling_rate.SamplingRate(10.0, denser=1.0)
 
 
 def test_gaps_in_a_slow_stretch_stay_gaps() -> None:
@@ -81,11 +81,11 @@ def test_any_distances(parts: list[tuple[int, float]]) -> None:
 def test_two_recorders_just_behind_each_other() -> None:
     """Pairs of rows are as far apart as each recorder writes; a few that are missing change nothing."""
     times = np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 20_000]))
-    assert sampling_rate.of(times) == sampling_rate.Pace(1.0)
-    assert sampling_rate.of(np.delete(times, [100, 101, 201])) == sampling_rate.Pace(1.0)
+    assert sampling_rate.of(times) == sampling_rate.SamplingRate(1.0)
+    assert sampling_rate.of(np.delete(times, [100, 101, 201])) == sampling_rate.SamplingRate(1.0)
 
 
 def test_rows_that_alternate_little_are_of_one_recorder() -> None:
     """A collector that is late every other time writes as often as it does."""
     found = sampling_rate.of(np.sort(np.concatenate([stamps((300, 1)), stamps((300, 1)) + 400_000])))
-    assert found == sampling_rate.Pace(0.4)
+    assert found == sampling_rate.SamplingRate(0.4)

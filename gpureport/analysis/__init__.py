@@ -42,7 +42,7 @@ from gpureport.analysis.job.stages import stages_of
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import cells_by_device
+from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import statistics_of
 from gpureport.analysis.signals import mixed_devices, partial_use
@@ -157,7 +157,7 @@ def _with_advice(finding: Finding, known: Facts) -> Finding:
 
 def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
-    all_cells = cells_by_device(recording)
+    all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
     found = jobs.occupancy(all_cells, whole)
     active = activities(found.cells)

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpureport.importers.merging.run_names import told_apart
-from gpureport.importers.protocol.importer import Labels, Placement
+from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, call_apart
 from gpureport.importers.reading.sources import (
     BESIDE,
@@ -34,7 +34,7 @@ __all__ = [
     "TRACKERS",
     "CutReading",
     "Labels",
-    "Placement",
+    "ReadOptions",
     "Reading",
     "Selection",
     "TrackedReading",

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from tests.benchmarks import log
 from tests.importers.logs.nvidia_smi.forms import outputs
 
@@ -119,7 +119,7 @@ def taken(path: Path) -> Taken:
     """Read a log and return what it took."""
     (inputs,) = find(path)
     wall, cpu = time.perf_counter(), time.process_time()
-    rows = sum(len(batch) for batch in Reading(inputs, Placement(), Labels()).batches())
+    rows = sum(len(batch) for batch in Reading(inputs, ReadOptions(), Labels()).batches())
     if not rows:
         raise SystemExit(1)
     size = path.stat().st_size / 1e6

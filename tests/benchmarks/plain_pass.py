@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from gpureport.analysis.series import intervals, statistics
-from gpureport.analysis.series.device_series import Cells, cells_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray
 from gpureport.comparison.statistics.batch_means import BatchMeans, batch_means
@@ -53,13 +53,13 @@ def _decoded(entry: Entry) -> Recording:
     return Recording(run=entry.run, series=series)
 
 
-def _breaks(cells: Cells) -> BoolArray:
+def _breaks(cells: DeviceSeries) -> BoolArray:
     rows = np.zeros(len(cells), dtype=np.bool_)
     rows[cells.gap_rows] = True
     return rows
 
 
-def _stretches(cells: Cells) -> list[Spans]:
+def _stretches(cells: DeviceSeries) -> list[Spans]:
     """Return the log gaps of a GPU, and the stretches in which it is idle, draws little power, or is slow."""
     found, breaks = [intervals.spans(cells.gaps)], _breaks(cells)
     for metric, (enter, leave) in _LOW.items():
@@ -69,11 +69,11 @@ def _stretches(cells: Cells) -> list[Spans]:
     return found
 
 
-def _quantiles(cells: Cells) -> list[list[float]]:
+def _quantiles(cells: DeviceSeries) -> list[list[float]]:
     return [_quantiles_of(cells, metric) for metric in _METRICS]
 
 
-def _quantiles_of(cells: Cells, metric: str) -> list[float]:
+def _quantiles_of(cells: DeviceSeries, metric: str) -> list[float]:
     values, seconds = cells.values(metric), cells.seconds
     if not cells.whole(metric):
         rows = np.flatnonzero(cells.known(metric))
@@ -84,7 +84,7 @@ def _quantiles_of(cells: Cells, metric: str) -> list[float]:
     return statistics._quantiles(levels)  # noqa: SLF001
 
 
-def _mean(cells: Cells) -> BatchMeans:
+def _mean(cells: DeviceSeries) -> BatchMeans:
     return batch_means(cells.values(_UTILISATION)[np.flatnonzero(cells.known(_UTILISATION))])
 
 
@@ -95,7 +95,7 @@ def measure(entries: Sequence[Entry]) -> list[float]:
         times = [time.process_time()]
         recording = _decoded(entry)
         times.append(time.process_time())
-        made = cells_by_device(recording).values()
+        made = series_by_device(recording).values()
         times.append(time.process_time())
         for part in (_stretches, _quantiles, _mean):
             for cells in made:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.pieces import head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
@@ -105,7 +105,7 @@ def test_dmon_without_time() -> None:
     path = FOLDER / "michalaarne-create-FULL-BOT-new__nvidia_dmon.log"
     with pytest.raises(SourceError, match="have no time"):
         read(path)
-    recording = read(path, Placement(interval=1))
+    recording = read(path, ReadOptions(interval=1))
     assert kept(recording) == 10
     assert column(recording, "gpu_utilization_ratio") == [0.46, 0.45, 0.46, 0.45, 0.46, 0.48, 0.47, 0.35, 0.04, 0.08]
     assert recording.run.quality.synthetic_time

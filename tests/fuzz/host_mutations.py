@@ -9,7 +9,7 @@ from gpureport.errors import GpureportError
 from gpureport.importers.decoding.pieces import head
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.host import HostLog
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from tests.fuzz.mutations import LARGEST, MUTATIONS
 
 CAPTURES = Path(__file__).parents[1] / "importers" / "logs" / "host" / "captures"
@@ -82,7 +82,7 @@ def ending(path: Path, number: int) -> str:
     Raises:
         AssertionError: when lines are not accounted for; and whatever the project does not raise itself.
     """
-    placement = Placement(tz=random.Random(number).choice([None, None, "Europe/Berlin"]), around=AROUND)
+    placement = ReadOptions(tz=random.Random(number).choice([None, None, "Europe/Berlin"]), around=AROUND)
     log = HostLog()
     try:
         if not log.identify(head(RawFile(path), importers.HEAD_BYTES)):

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from gpureport.errors import GpureportError
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from tests.fuzz import snapshots
 from tests.importers.logs.nvidia_smi.forms.monitor_logs import PUCVMET, csv, dmon, process_list
 from tests.importers.written_logs import HEADER, log, row, stamp
@@ -170,10 +170,10 @@ def mutated(form: str, number: int) -> bytes:
     return data[:LARGEST]
 
 
-def placement(number: int) -> Placement:
+def placement(number: int) -> ReadOptions:
     """Return the options the case is read with; mostly none."""
     chance = random.Random(number + 1_000_000_000)
-    return Placement(
+    return ReadOptions(
         tz=chance.choice([None, None, None, "Europe/Berlin"]),
         interval=chance.choice([None, None, 1.0]),
         gpus_per_tick=chance.choice([None, None, None, 2]),

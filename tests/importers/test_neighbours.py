@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import BESIDE, IMPORTERS, Labels, Placement, Reading, find
+from gpureport.importers import BESIDE, IMPORTERS, Labels, Reading, ReadOptions, find
 from gpureport.importers.protocol.column_map import read as read_map
 from gpureport.recording import Recording
 from tests.importers import neighbours, written_logs
@@ -35,7 +35,7 @@ def recording(path: Path, folder: Path, **options: object) -> Recording:
         mapping = folder / "map.toml"
         mapping.write_text(neighbours.MAP)
         options["map"] = read_map(mapping)
-    placement = Placement(interval=1.0, **options)  # type: ignore[arg-type]
+    placement = ReadOptions(interval=1.0, **options)  # type: ignore[arg-type]
     (inputs,) = find(path, kind="mapped" if placement.map else None)
     return Reading(inputs, placement, Labels()).recording()
 
@@ -150,7 +150,7 @@ def test_a_second_log_of_the_machine_is_refused(tmp_path: Path) -> None:
     host.write_text(f"timestamp,cpu_percent\n{neighbours.stamp(0)},5\n{neighbours.stamp(60)},5\n")
     (inputs,) = find(log, [host])
     with pytest.raises(SourceError, match="holds series of the machine already; leave it out"):
-        Reading(inputs, Placement(), Labels()).recording()
+        Reading(inputs, ReadOptions(), Labels()).recording()
 
 
 def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_two_logs_of_one_run_keep_gpus_and_machine(tmp_path: Path) -> None:
     paths[0].write_text("".join(rows[:5]))
     paths[1].write_text("".join([rows[0], *rows[5:]]))
     inputs = [find(path)[0][0] for path in paths]
-    found = Reading(inputs, Placement(), Labels(), as_one_run=True).recording()
+    found = Reading(inputs, ReadOptions(), Labels(), as_one_run=True).recording()
     assert [(device.id, len(found.of(device.id))) for device in found.run.devices] == [("gpu:0", 8), ("host", 8)]
     assert found.run.timezone == "UTC"
 

@@ -22,7 +22,7 @@ from gpureport import columns
 from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.wording.terms import KINDS
@@ -125,7 +125,7 @@ def _source(folder: Path, name: str) -> Path:
     return folder / {SMI: "gpu.csv", MLFLOW: "mlflow.db", EXPORT: "dump", LOG: ".neptune"}[name]
 
 
-def _read(source: Path, placement: Placement) -> Recording:
+def _read(source: Path, placement: ReadOptions) -> Recording:
     (recording,) = gpureport.read(source, placement=placement)
     return recording
 
@@ -135,7 +135,7 @@ def seen(folder: Path) -> dict[str, Seen]:
     """Return the run as each recorder has it, by its name; only nvidia-smi needs to be told a time zone."""
     made = {}
     for name in WRITERS:
-        recording = _read(_source(folder, name), Placement(tz=one_run.ZONE if name == SMI else None))
+        recording = _read(_source(folder, name), ReadOptions(tz=one_run.ZONE if name == SMI else None))
         made[name] = Seen(SECONDS[name], recording, gpureport.analyze(recording))
     return made
 
@@ -228,7 +228,7 @@ def test_a_tracker_is_not_late(seen: dict[str, Seen], name: str, gpu: str) -> No
 
 def test_mlflow_as_it_logged_is_late(folder: Path, seen: dict[str, Seen]) -> None:
     """By its interval: what the test above would find were nothing moved back."""
-    logged = _read(_source(folder, MLFLOW), Placement(as_logged=True))
+    logged = _read(_source(folder, MLFLOW), ReadOptions(as_logged=True))
     assert _late(seen[SMI].recording, logged, "gpu:0") == pytest.approx(one_run.MLFLOW_SECONDS, abs=0.6)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
 from gpureport.quality import Rejected
 from gpureport.recording import Recording
 from gpureport.store import Store
@@ -136,7 +136,7 @@ def through_the_store(folder: Path, direct: Recording) -> None:
     """Check that the log in a folder is the same when it comes from the store, in order in the file already."""
     (inputs,) = find(folder / "gpu.csv")
     store = Store(folder / "store")
-    entry = store.write(Reading(inputs, Placement(), Labels()), IMPORTER_VERSION)
+    entry = store.write(Reading(inputs, ReadOptions(), Labels()), IMPORTER_VERSION)
     back = store.read(entry)
     assert back.run == direct.run
     assert back.series.equals(direct.series)
@@ -201,7 +201,7 @@ def test_two_recordings_appended_again_and_again(tmp_path: Path) -> None:
 def test_writers_and_copies_with_and_without_a_zone(tmp_path: Path, zone: str | None) -> None:
     """A known zone moves the times of everything that was found, and changes nothing else."""
     content = interleaved([writer(1, 0, 300), writer(2, 20.37, 300, celsius=5)])
-    plain, placed = read_text(tmp_path, content), read_text(tmp_path, content, Placement(tz=zone))
+    plain, placed = read_text(tmp_path, content), read_text(tmp_path, content, ReadOptions(tz=zone))
     assert placed.run.devices == plain.run.devices
     assert plain.run.started - placed.run.started == (3600 * 1_000_000 if zone else 0)
     assert placed.run.quality.accounted
@@ -255,7 +255,7 @@ def test_a_clean_log_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_selected_gpus_of_each_writer(tmp_path: Path) -> None:
     """`--gpus` keeps the GPU of that index of every writer."""
     content = interleaved([writer(1, 0, 300, gpus=3), writer(2, 20.37, 300, gpus=3, celsius=5)])
-    recording = read_text(tmp_path, content, Placement(gpus=(1,)))
+    recording = read_text(tmp_path, content, ReadOptions(gpus=(1,)))
     assert [device.id for device in recording.run.devices] == ["writer_1/gpu:1", "writer_2/gpu:1"]
     assert recording.run.quality.accounted
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.analysis import analyze
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.recording import Recording
 from tests.importers.written_logs import stamp
 
@@ -32,7 +32,7 @@ def _row(
 def _read(folder: Path, rows: list[str] | str) -> Recording:
     (folder / "night.csv").write_text(rows if isinstance(rows, str) else "\n".join([_HEADER, *rows, ""]))
     (inputs,) = find(str(folder / "night.csv"))
-    return Reading(inputs, Placement(), Labels()).recording()
+    return Reading(inputs, ReadOptions(), Labels()).recording()
 
 
 def _held(recording: Recording) -> dict[str, float]:

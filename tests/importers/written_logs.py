@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.recording import Recording
 
 HEADER = "timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]"
@@ -62,13 +62,13 @@ def series(rows: int = 400, seed: int = 1) -> dict[str, list[str]]:
     return columns
 
 
-def read(path: Path, placement: Placement | None = None, labels: Labels | None = None) -> Recording:
+def read(path: Path, placement: ReadOptions | None = None, labels: Labels | None = None) -> Recording:
     """Return the one run a path holds."""
     (inputs,) = find(path)
-    return Reading(inputs, placement or Placement(), labels or Labels()).recording()
+    return Reading(inputs, placement or ReadOptions(), labels or Labels()).recording()
 
 
-def read_text(folder: Path, content: str | bytes, placement: Placement | None = None) -> Recording:
+def read_text(folder: Path, content: str | bytes, placement: ReadOptions | None = None) -> Recording:
     """Return the run a log of this content holds."""
     path = folder / "gpu.csv"
     path.write_bytes(content.encode() if isinstance(content, str) else content)

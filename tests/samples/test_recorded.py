@@ -21,7 +21,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import sampled_run
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.findings import Finding
-from gpureport.importers import Placement, Selection
+from gpureport.importers import ReadOptions, Selection
 from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_view
 from gpureport.report.wording.display import GAP
@@ -43,7 +43,7 @@ Truth = dict[str, Any]
 @cache
 def read(path: str, host: str = "") -> Recording:
     """Return the one run of a recorded log."""
-    placement = Placement(interval=1.0 if Path(path).name in TIMELESS else None)
+    placement = ReadOptions(interval=1.0 if Path(path).name in TIMELESS else None)
     (recording,) = gpureport.read(RECORDED / path, host=[RECORDED / host] if host else (), placement=placement)
     return recording
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.written_logs import HEADER, row
@@ -30,7 +30,7 @@ def noisy(seed: int, rows: int = _ROWS, gpus: int = 2) -> str:
 def reading(log: Path, labels: Labels | None = None) -> Reading:
     """Return a log being read."""
     (inputs,) = find(log)
-    return Reading(inputs, Placement(), labels or Labels())
+    return Reading(inputs, ReadOptions(), labels or Labels())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ import pytest
 from pyarrow import parquet
 
 from gpureport.errors import SourceError, StoreError
-from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
 from gpureport.recording import Work
 from gpureport.store import Entry, Store, run_json
 from tests.importers.written_logs import HEADER, log, row
@@ -31,7 +31,7 @@ def reading(folder: Path, content: str = "", labels: Labels | None = None) -> Re
     (folder / "gpu.csv").write_text(content or log(20, gpus=3))
     (folder / "host.csv").write_text(HOST)
     (inputs,) = find(folder / "gpu.csv", [folder / "host.csv"])
-    return Reading(inputs, Placement(), labels or Labels())
+    return Reading(inputs, ReadOptions(), labels or Labels())
 
 
 def stored(store: Store, folder: Path, content: str = "") -> Entry:
@@ -112,7 +112,7 @@ def test_the_same_bytes_are_the_same_run(tmp_path: Path) -> None:
     first = reading(tmp_path / "a").run_id
     assert reading(tmp_path / "b").run_id == first
     (inputs,) = find(tmp_path / "a" / "gpu.csv", [tmp_path / "a" / "host.csv"])
-    assert Reading(inputs, Placement(tz="UTC"), Labels()).run_id != first
+    assert Reading(inputs, ReadOptions(tz="UTC"), Labels()).run_id != first
 
 
 def test_a_run_is_looked_for_by_size_first(tmp_path: Path) -> None:

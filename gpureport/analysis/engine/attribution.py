@@ -10,7 +10,7 @@ from gpureport.analysis.job.phases import ACTIVE, NO_WORK, UTILISATION
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime, TimePart
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import clock_signals, gpu_loss_times, gpus_and_host, partial_use
@@ -183,7 +183,7 @@ def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, S
             yield min(lost / held, 1.0) if held else 1.0, intervals.spans(found.intervals)
 
 
-def _clock_loss(cells: Cells, slowed: Slowed | None) -> FloatArray | None:
+def _clock_loss(cells: DeviceSeries, slowed: Slowed | None) -> FloatArray | None:
     """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
     if slowed is None or not slowed.rows.any():
         return None

@@ -7,7 +7,7 @@ from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.refresh_interval import RESOLVED
 from gpureport.analysis.signals import idle_runs
 from gpureport.analysis.signals.clock_signals import CLOCKS
@@ -36,7 +36,7 @@ def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     )
 
 
-def _sampling(known: Sequence[Cells]) -> Iterator[str]:
+def _sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say what falls between samples, where the distance between them is known."""
     if not any(cells.recorded(UTILISATION) for cells in known):
         return
@@ -54,7 +54,7 @@ def _sampling(known: Sequence[Cells]) -> Iterator[str]:
         )
 
 
-def _paces(known: Sequence[Cells]) -> Iterator[str]:
+def _paces(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say for how long samples are farther apart than elsewhere, or that they are nearer."""
     denser = next((cells for cells in known if cells.pace.denser is not None), None)
     if denser is not None and denser.pace.denser is not None:
@@ -78,7 +78,7 @@ def _paces(known: Sequence[Cells]) -> Iterator[str]:
         )
 
 
-def _refresh(known: Sequence[Cells]) -> Iterator[str]:
+def _refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say how often a value is new where rows repeat it."""
     for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
         recorded = [cells for cells in known if cells.recorded(metric)]
@@ -91,7 +91,7 @@ def _refresh(known: Sequence[Cells]) -> Iterator[str]:
             yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
 
 
-def _doubts(known: Sequence[Cells]) -> Iterator[str]:
+def _doubts(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say which power readings cannot be right."""
     everybody = tuple(cells.device.id for cells in known)
     alike: dict[str, list[str]] = {}
@@ -106,7 +106,7 @@ def _doubts(known: Sequence[Cells]) -> Iterator[str]:
         )
 
 
-def _energy(known: Sequence[Cells], *, gaps: bool) -> Iterator[str]:
+def _energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
     metered = [cells for cells in known if cells.recorded("gpu_power_watts")]
     if not metered:
         return

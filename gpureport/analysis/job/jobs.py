@@ -9,7 +9,7 @@ from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals, power_at_rest
-from gpureport.analysis.series.device_series import Cells, cells_by_device, without
+from gpureport.analysis.series.device_series import DeviceSeries, series_by_device, without
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import pragmatic
@@ -59,17 +59,17 @@ class Occupancy:
 
     jobs: tuple[Job, ...]
     no_job: Mapping[str, Spans]
-    cells: Mapping[str, Cells]
+    cells: Mapping[str, DeviceSeries]
 
 
 def jobs_of(recording: Recording) -> tuple[Job, ...]:
     """Return the jobs of a recording in the order of time; a log of rows that several GPUs share has none."""
     if any(device.mixed for device in recording.run.gpus):
         return ()
-    return occupancy(cells_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
+    return occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
 
 
-def occupancy(cells: Mapping[str, Cells], whole: Interval) -> Occupancy:
+def occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
     A job lasts while memory of any GPU that works is in use. Before the first use of memory nobody knows whether the
@@ -94,7 +94,7 @@ def occupancy(cells: Mapping[str, Cells], whole: Interval) -> Occupancy:
     return Occupancy(jobs=tuple(_jobs(own, all_free, whole)), no_job=free, cells=own)
 
 
-def _jobs(cells: Mapping[str, Cells], all_free: Spans, whole: Interval) -> Iterator[Job]:
+def _jobs(cells: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
     """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
     number = 0
     for held in intervals.intervals(intervals.difference(intervals.spans([whole]), all_free)):
@@ -113,12 +113,12 @@ def _all_free(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: 
     return all_free
 
 
-def tells(cells: Cells) -> bool:
+def tells(cells: DeviceSeries) -> bool:
     """Return whether a log says of a GPU what could show that no job holds it."""
     return cells.recorded(_MEMORY) or cells.recorded(_PROCESSES)
 
 
-def empty_rows(cells: Cells) -> BoolArray:
+def empty_rows(cells: DeviceSeries) -> BoolArray:
     """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
     used, power = cells.values(UTILISATION), cells.values(_POWER)
     none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
@@ -154,17 +154,17 @@ def _windows_watts(watts: FloatArray, working: float) -> float:
     return floor + _WINDOWS * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
 
 
-def _holds_process(cells: Cells) -> bool:
+def _holds_process(cells: DeviceSeries) -> bool:
     """Return whether some process holds a GPU that never works."""
     return bool((cells.values(_MEMORY) > PROCESS_MEMORY.value).any())
 
 
-def _first_use(cells: Cells, empty: BoolArray) -> int:
+def _first_use(cells: DeviceSeries, empty: BoolArray) -> int:
     """Return when a GPU is first seen to be in use."""
     return int(cells.start[int(np.argmin(empty))])
 
 
-def _free_stretches(cells: Cells, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
+def _free_stretches(cells: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
     first, stop = intervals.runs(empty & (cells.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]

@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 
 
 def coverage(context: Context) -> float | None:
@@ -25,7 +25,7 @@ def coverage(context: Context) -> float | None:
     return min(owned / whole, 1.0) if owned else None
 
 
-def pauses(several: Iterable[Cells]) -> Pauses | None:
+def pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
     """Return the pauses of some devices; None without any."""
     found = [cells for cells in several if len(cells.pause_rows)]
     if not found:

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.analysis.results import Phase
 from gpureport.analysis.series import power_at_rest
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, IntArray
 from gpureport.findings import Interval, Provenance, Threshold
 from gpureport.metrics import Scope
@@ -53,7 +53,7 @@ LATE = Threshold(
 """How much later than the first a GPU may begin and still be starting up."""
 
 
-def activity(cells: Cells, within: Interval | None = None) -> Interval | None:
+def activity(cells: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
@@ -87,7 +87,7 @@ def activity(cells: Cells, within: Interval | None = None) -> Interval | None:
     return Interval(int(start[first]) - cells.shift, max(int(stop[last]) - cells.shift, int(times[0]) + 1))
 
 
-def _active(cells: Cells) -> tuple[BoolArray, BoolArray]:
+def _active(cells: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     """Return which samples of a GPU are active, and which of them for certain.
 
     Where utilisation is of a moment far from the next, one that is low at the power of work was taken in a pause. At
@@ -147,7 +147,7 @@ def _as_dense(distances: IntArray, share: float, fewest: int) -> int:
     return int(distances[dense][-1]) if dense.any() else 0
 
 
-def activities(cells: Mapping[str, Cells], within: Interval | None = None) -> dict[str, Interval]:
+def activities(cells: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
     """Return the activity of each GPU that worked, keyed by device id."""
     found = {name: activity(one, within) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
     return {name: interval for name, interval in found.items() if interval is not None}

@@ -10,7 +10,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.series import implausible_power
-from gpureport.analysis.series.device_series import Cells, cells_by_device
+from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
 from gpureport.analysis.series.statistics import statistics_of
 from gpureport.columns import IntArray
 from gpureport.recording import Recording
@@ -26,15 +26,15 @@ def stages_of(recording: Recording) -> Iterator[StageStatistics]:
     if not recording.run.stages or _COLUMN not in recording.series.column_names:
         return
     names, codes = _codes(recording)
-    whole = cells_by_device(recording)
+    whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
         own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
-        cells = [_with_doubts_of(one, whole[device]) for device, one in cells_by_device(own).items()]
+        cells = [_with_doubts_of(one, whole[device]) for device, one in series_by_device(own).items()]
         yield StageStatistics(stage=name, statistics=tuple(statistics_of(one) for one in cells if len(one)))
 
 
-def _with_doubts_of(part: Cells, whole: Cells) -> Cells:
+def _with_doubts_of(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:
     """Return the rows of a stage, of which is doubted what is in the whole run."""
     for metric in implausible_power.POWER_METRICS:
         part.kept(("doubt", metric), lambda metric=metric: whole.doubt(metric))  # type: ignore[misc]  # bound early

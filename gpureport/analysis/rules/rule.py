@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.findings import Finding, Interval, NotJudged
 from gpureport.metrics import Scope
@@ -32,10 +32,10 @@ class Context:
     """
 
     recording: Recording
-    cells: Mapping[str, Cells]
+    cells: Mapping[str, DeviceSeries]
     active: Mapping[str, Interval]
     window: Interval | None
-    all_cells: Mapping[str, Cells] = field(default_factory=dict)
+    all_cells: Mapping[str, DeviceSeries] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, Spans] = field(default_factory=dict)
     found: tuple[Finding, ...] = ()
@@ -66,15 +66,15 @@ class Context:
         """The same with all samples of every device, those without a job included."""
         return replace(self, cells=self.all_cells or self.cells)
 
-    def all_cells_of(self, device: str) -> Cells:
+    def all_cells_of(self, device: str) -> DeviceSeries:
         """Return the cells of a device with all of its samples."""
         return self.all_cells.get(device, self.cells[device])
 
-    def gpus(self) -> dict[str, Cells]:
+    def gpus(self) -> dict[str, DeviceSeries]:
         """Return the cells of each GPU that has samples, keyed by device id."""
         return {name: one for name, one in self.cells.items() if one.device.scope is Scope.GPU and len(one)}
 
-    def hosts(self) -> dict[str, Cells]:
+    def hosts(self) -> dict[str, DeviceSeries]:
         """Return the cells of each host that has samples, keyed by device id."""
         return {name: one for name, one in self.cells.items() if one.device.scope is Scope.HOST and len(one)}
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -59,14 +59,14 @@ class Grid:
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
         return np.asarray(times + before[passed], dtype=np.int64)
 
-    def mean(self, cells: Cells, metric: str) -> FloatArray:
+    def mean(self, cells: DeviceSeries, metric: str) -> FloatArray:
         """Return the mean of a device's values in each bin over time, NaN in bins without any; not to be written to.
 
         A value is placed at the middle of the time it covers, not at its stamp.
         """
         return cells.kept(("mean", metric, self._key), lambda: self.average(cells, cells.values(metric)))
 
-    def average(self, cells: Cells, values: FloatArray) -> FloatArray:
+    def average(self, cells: DeviceSeries, values: FloatArray) -> FloatArray:
         """Return the mean in each bin of a value for each row of a device, as `mean` does for a metric."""
         rows, places, seconds = cells.kept(("places", self._key), lambda: self._placed(cells))
         values = values[rows]
@@ -84,7 +84,7 @@ class Grid:
         """What tells a grid from others."""
         return self.start, self.width, self.count, self.removed.tobytes()
 
-    def _placed(self, cells: Cells) -> tuple[slice, IntArray, FloatArray]:
+    def _placed(self, cells: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
         """Return the rows of a device that lie in bins, which bin each lies in, and its weight: time, if any has."""
         places = self.places(cells.times - cells.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
@@ -112,7 +112,7 @@ class Grid:
         return intervals.difference(long, self.removed)
 
 
-def grid(window: Interval, cells: Sequence[Cells]) -> Grid:
+def grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
     """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
     width = max(1.0, *(one.interval for one in cells))
     holes = intervals.spans([window])
@@ -124,7 +124,7 @@ def grid(window: Interval, cells: Sequence[Cells]) -> Grid:
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def _silences(cells: Cells, window: Interval) -> Iterator[Interval]:
+def _silences(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
     """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
     if not len(cells):
         yield window

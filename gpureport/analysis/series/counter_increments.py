@@ -7,7 +7,7 @@ import numpy as np
 
 from gpureport.analysis.results import CounterReading
 from gpureport.analysis.series import implausible_power, intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 _LATE = 1.0
@@ -56,7 +56,7 @@ class Rises:
         )
 
 
-def rises(cells: Cells, metrics: Sequence[str], most: float) -> Rises | None:
+def rises(cells: DeviceSeries, metrics: Sequence[str], most: float) -> Rises | None:
     """Return the rises of counters of one GPU, None with fewer than two rows that hold all of them.
 
     Args:
@@ -84,7 +84,7 @@ def rises(cells: Cells, metrics: Sequence[str], most: float) -> Rises | None:
     )
 
 
-def reading(cells: Cells, metric: str, most: float) -> CounterReading | None:
+def reading(cells: DeviceSeries, metric: str, most: float) -> CounterReading | None:
     """Return what one counter rose by over the recording, None where it was not read twice."""
     found = rises(cells, [metric], most) if cells.recorded(metric) else None
     return None if found is None else found.reading()

@@ -16,7 +16,7 @@ from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
 from gpureport.quality import gap_seconds
 from gpureport.recording import Device, Recording
-from gpureport.sampling_rate import Pace
+from gpureport.sampling_rate import SamplingRate
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ _LONE_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Cells:
+class DeviceSeries:
     """Samples of one device, each with the time nearest to it; equal to itself alone.
 
     A sample owns the time half-way to its neighbours, at most 1.25 intervals a side, half an interval beside a
@@ -52,7 +52,7 @@ class Cells:
     device: Device
     series: pa.Table
     times: IntArray
-    pace: Pace
+    pace: SamplingRate
     start: IntArray
     end: IntArray
     gap_rows: IntArray
@@ -227,7 +227,9 @@ class Cells:
         return slice(int(first), int(stop))
 
 
-def sides(times: IntArray, pace: Pace, *, bridged: bool = False) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def sides(
+    times: IntArray, pace: SamplingRate, *, bridged: bool = False
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
 
     Args:
@@ -253,12 +255,12 @@ def sides(times: IntArray, pace: Pace, *, bridged: bool = False) -> tuple[IntArr
     return left, right, gaps + 1, pauses + 1
 
 
-def cells_of(recording: Recording, device: Device) -> Cells:
+def cells_of(recording: Recording, device: Device) -> DeviceSeries:
     """Return the cells of one device of a recording."""
     return _cells(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
 
 
-def _cells(device: Device, series: pa.Table, window: Interval) -> Cells:
+def _cells(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
     times = columns.integers(series.column("timestamp"))
     pace = sampling_rate.of(times)
     if pace is None:
@@ -266,11 +268,11 @@ def _cells(device: Device, series: pa.Table, window: Interval) -> Cells:
         gap_rows = pause_rows = np.zeros(0, dtype=np.int64)
     else:
         left, right, gap_rows, pause_rows = sides(times, pace)
-    return Cells(
+    return DeviceSeries(
         device=device,
         series=series,
         times=times,
-        pace=pace or Pace(_LONE_SECONDS),
+        pace=pace or SamplingRate(_LONE_SECONDS),
         start=times - left,
         end=times + right,
         gap_rows=gap_rows,
@@ -279,14 +281,14 @@ def _cells(device: Device, series: pa.Table, window: Interval) -> Cells:
     )
 
 
-def without(cells: Cells, stretches: Spans) -> Cells:
+def without(cells: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(cells.times, cells.window.end - 1))
     return _cells(cells.device, cells.series.filter(columns.array(left, pa.bool_())), cells.window)
 
 
-def cells_by_device(recording: Recording) -> dict[str, Cells]:
+def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     """Return the cells of every device, keyed by device id, in the order of the run."""
     rows = recording.by_device()
     none = recording.series.slice(0, 0)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import Cells, sides
+from gpureport.analysis.series.device_series import DeviceSeries, sides
 
 _POWER = "gpu_power_watts"
 
@@ -25,7 +25,7 @@ class PowerIntegral:
     bridged_seconds: float
 
 
-def integral(cells: Cells) -> PowerIntegral | None:
+def integral(cells: DeviceSeries) -> PowerIntegral | None:
     """Return the integral of power; None where no power was recorded, or by samples that have no length.
 
     Power is continuous and drawn all the time, so a trapezoid bridges what is too short for a log gap. Each sample

@@ -8,7 +8,7 @@ from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gpureport.analysis.series.device_series import Cells
+    from gpureport.analysis.series.device_series import DeviceSeries
 
 HIGHEST_POWER = pragmatic(2000.0, "W", "twice what the largest board of the GPU table draws, a B200 with 1,000 W")
 """Mean power that no board draws: milliwatts, or a sum."""
@@ -31,7 +31,7 @@ POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
 """What is doubted."""
 
 
-def doubt(cells: "Cells", power: FloatArray) -> str:
+def doubt(cells: "DeviceSeries", power: FloatArray) -> str:
     """Return what is wrong with the power of a GPU, in words that follow `The power of GPU 0`; empty where nothing is.
 
     Args:
@@ -54,7 +54,7 @@ def doubt(cells: "Cells", power: FloatArray) -> str:
     return ""
 
 
-def _load_changes(cells: "Cells", known: BoolArray) -> bool:
+def _load_changes(cells: "DeviceSeries", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
     seconds = cells.seconds
     if known.sum() < FEWEST_READINGS.value or float(seconds[known].sum()) < UNCHANGED_TIME.value:
@@ -74,7 +74,7 @@ def _levels(times: IntArray, values: FloatArray) -> FloatArray:
     return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
 
 
-def _limit(cells: "Cells") -> float | None:
+def _limit(cells: "DeviceSeries") -> float | None:
     """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
     device = cells.device
     logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.recorded(name)]

@@ -8,7 +8,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.analysis.results import DeviceStatistics, MetricSummary
 from gpureport.analysis.series import counter_increments, energy
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import FloatArray, IntArray
 from gpureport.metrics import BY_NAME, Metric, MetricKind
 
@@ -83,7 +83,7 @@ def _quantiles(levels: _Levels) -> list[float]:
     return [float(levels.values[place]) for place in np.minimum(places, len(passed) - 1)]
 
 
-def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
+def summarise(cells: DeviceSeries, metric: Metric) -> MetricSummary | None:
     """Return the summary of one metric, None where it holds no value.
 
     A state is summarised as a ratio: its mean is the share of time it was on.
@@ -128,20 +128,20 @@ def summarise(cells: Cells, metric: Metric) -> MetricSummary | None:
     )
 
 
-def _idle_seconds(cells: Cells) -> float | None:
+def _idle_seconds(cells: DeviceSeries) -> float | None:
     if not cells.recorded("gpu_utilization_ratio"):
         return None
     idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
     return float(cells.seconds[np.flatnonzero(idle)].sum())
 
 
-def memory_peak(cells: Cells) -> int | None:
+def memory_peak(cells: DeviceSeries) -> int | None:
     """Return the highest memory in use in bytes, None when it was not recorded."""
     used = cells.values("gpu_memory_used_bytes")
     return int(np.nanmax(used)) if cells.recorded("gpu_memory_used_bytes") else None
 
 
-def memory_total(cells: Cells) -> int | None:
+def memory_total(cells: DeviceSeries) -> int | None:
     """Return the memory installed in bytes, from the device or its series."""
     if cells.device.memory_total_bytes is not None:
         return cells.device.memory_total_bytes
@@ -149,7 +149,7 @@ def memory_total(cells: Cells) -> int | None:
     return int(np.nanmax(total)) if cells.recorded("gpu_memory_total_bytes") else None
 
 
-def memory_reserved(cells: Cells) -> int:
+def memory_reserved(cells: DeviceSeries) -> int:
     """Return the memory the driver keeps in bytes, from the device or its series.
 
     It is 0 where nothing is known of it, and where a log says that the driver keeps all there is, which cannot be.
@@ -162,7 +162,7 @@ def memory_reserved(cells: Cells) -> int:
     return kept if total is None or kept < total else 0
 
 
-def statistics_of(cells: Cells, sampled: Cells | None = None) -> DeviceStatistics:
+def statistics_of(cells: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
     """Return the figures of one device; counters are left out, since their level means nothing.
 
     The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory

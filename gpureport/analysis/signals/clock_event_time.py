@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.series import counter_increments, intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.metrics import BY_NAME
@@ -56,7 +56,7 @@ class Held:
         width = np.maximum(self.end - self.start, 1) / 1e6
         return float((self.seconds * intervals.overlap(self.start, self.end, stretches) / width).sum())
 
-    def share(self, cells: Cells, stretches: Spans) -> FloatArray:
+    def share(self, cells: DeviceSeries, stretches: Spans) -> FloatArray:
         """Return the share of each row's cell that was counted in some stretches of time."""
         kept = intervals.contains(stretches, (self.start + self.end) // 2)
         if not kept.any():
@@ -73,7 +73,7 @@ def total_name(reason: str) -> str:
     return f"clock_event_{reason}_seconds_total"
 
 
-def held(cells: Cells, *reasons: str) -> Held | None:
+def held(cells: DeviceSeries, *reasons: str) -> Held | None:
     """Return the time counted for clock event reasons, None where no counter of theirs was read twice.
 
     Where several counters rise in one step, it is the largest of these rises, since they may have run at once.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import columns, gpus
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_event_time import total_name
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Interval
@@ -83,7 +83,7 @@ class Reference:
     whose: str
 
 
-def event(cells: Cells, *reasons: str) -> BoolArray:
+def event(cells: DeviceSeries, *reasons: str) -> BoolArray:
     """Return the rows on which any of the clock event reasons is set or was counted; null is not set.
 
     The driver's counters see what happened between samples; a row counts where they rose by a tenth of the time
@@ -92,7 +92,7 @@ def event(cells: Cells, *reasons: str) -> BoolArray:
     return cells.kept(("event", reasons), lambda: _event(cells, reasons))
 
 
-def _event(cells: Cells, reasons: Sequence[str]) -> BoolArray:
+def _event(cells: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
     rows = np.zeros(len(cells), dtype=np.bool_)
     for reason in reasons:
         bit = cells.values(f"clock_event_{reason}")
@@ -111,18 +111,18 @@ def events_of(*reasons: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in BY_NAME)
 
 
-def events_recorded(cells: Cells, *reasons: str) -> bool:
+def events_recorded(cells: DeviceSeries, *reasons: str) -> bool:
     """Whether any of the clock event reasons was logged or counted for this GPU."""
     return any(cells.recorded(f"clock_event_{reason}") or cells.recorded(total_name(reason)) for reason in reasons)
 
 
-def _highest(cells: Cells, metric: str) -> float:
+def _highest(cells: DeviceSeries, metric: str) -> float:
     most = float(np.nanmax(cells.values(metric))) if cells.recorded(metric) else 0.0
     # a recorder that knows no highest clock may write 0
     return most if most > 0 else float("nan")
 
 
-def _limit(cells: Cells, known: gpus.Gpu | None) -> tuple[float, str]:
+def _limit(cells: DeviceSeries, known: gpus.Gpu | None) -> tuple[float, str]:
     if cells.recorded("gpu_temperature_margin_celsius"):
         margin = cells.values("gpu_temperature_celsius") + cells.values("gpu_temperature_margin_celsius")
         if not np.isnan(margin).all():
@@ -131,7 +131,7 @@ def _limit(cells: Cells, known: gpus.Gpu | None) -> tuple[float, str]:
     return (cell.value, f"{known.model}: {cell.source}") if known and cell else (float("nan"), "")
 
 
-def power_limit(cells: Cells) -> FloatArray:
+def power_limit(cells: DeviceSeries) -> FloatArray:
     """Return the power limit in force in W a row, NaN where neither log nor device tells; 0 W is no limit."""
     name = "gpu_power_limit_watts"
     if not cells.recorded(name):
@@ -142,7 +142,7 @@ def power_limit(cells: Cells) -> FloatArray:
     return np.where(limit > 0, limit, np.nan) if (limit <= 0).any() else limit
 
 
-def clocks(cells: Cells) -> tuple[FloatArray, float]:
+def clocks(cells: DeviceSeries) -> tuple[FloatArray, float]:
     """Return the clock in Hz a row, and the highest one; NaN where neither log nor GPU table tells."""
     known = gpus.find(cells.device.model)
     clock = next((cells.values(name) for name in CLOCKS if cells.recorded(name)), cells.values(CLOCKS[0]))
@@ -152,12 +152,12 @@ def clocks(cells: Cells) -> tuple[FloatArray, float]:
     return clock, clock_max
 
 
-def signals(cells: Cells) -> Signals:
+def signals(cells: DeviceSeries) -> Signals:
     """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
     return cells.kept("signals", lambda: _signals(cells))
 
 
-def _signals(cells: Cells) -> Signals:
+def _signals(cells: DeviceSeries) -> Signals:
     known = gpus.find(cells.device.model)
     clock, clock_max = clocks(cells)
     used = cells.values("gpu_utilization_ratio")
@@ -198,7 +198,7 @@ def reference(found: Signals, slowed: BoolArray) -> Reference | None:
     return Reference(hertz=found.clock_max, whose="the highest clock") if found.clock_max > 0 else None
 
 
-def lost_ratio(cells: Cells, found: Signals, slowed: Slowed) -> FloatArray | None:
+def lost_ratio(cells: DeviceSeries, found: Signals, slowed: Slowed) -> FloatArray | None:
     """Return the share of each row's time that lowered clocks cost, None without a clock to compare with.
 
     A clock 20 % below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
@@ -228,7 +228,7 @@ def _missing(found: Signals, slowed: Slowed, compared: Reference) -> FloatArray 
     return np.where(slowed.lowered, missing, np.median(shown)) if len(shown) else None
 
 
-def lost_seconds(cells: Cells, found: Signals, slowed: Slowed, window: Interval) -> float | None:
+def lost_seconds(cells: DeviceSeries, found: Signals, slowed: Slowed, window: Interval) -> float | None:
     """Return the time a steady clock would have saved within a window, None without a clock to compare with."""
     ratio = lost_ratio(cells, found, slowed)
     if ratio is None:

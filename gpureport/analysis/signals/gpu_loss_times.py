@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import IntArray
 from gpureport.quality import LogEvent
 
@@ -42,7 +42,7 @@ class Loss:
     code: int | None
 
 
-def answering(cells: Cells) -> IntArray:
+def answering(cells: DeviceSeries) -> IntArray:
     """Return the times at which a GPU answered with any value; not to be written to."""
 
     def find() -> IntArray:

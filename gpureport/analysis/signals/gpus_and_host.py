@@ -10,7 +10,7 @@ from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.pause_lengths import time_below_levels
 from gpureport.analysis.thresholds import pragmatic
@@ -46,8 +46,8 @@ class Machine:
         used: median utilisation of the GPUs in each bin, NaN where none was sampled.
     """
 
-    source: Cells
-    gpus: Mapping[str, Cells]
+    source: DeviceSeries
+    gpus: Mapping[str, DeviceSeries]
     bins: Grid
     used: FloatArray
 
@@ -153,7 +153,7 @@ def machines(context: Context) -> Iterator[Machine]:
             yield machine(context.window, host, beside)
 
 
-def machine(window: Interval, source: Cells, gpus: Mapping[str, Cells]) -> Machine:
+def machine(window: Interval, source: DeviceSeries, gpus: Mapping[str, DeviceSeries]) -> Machine:
     """Return a device and GPUs on one grid over the job window."""
     bins = grid(window, [source, *gpus.values()])
     used = middle([bins.mean(one, UTILISATION) for one in gpus.values()])
@@ -262,7 +262,7 @@ def _higher(some: FloatArray, others: FloatArray, apart: float) -> bool:
     return float(some.mean() - others.mean()) >= max(apart, _SELECTED * error)
 
 
-def wait(window: Interval, gpus: Mapping[str, Cells], spans: Spans) -> Wait:
+def wait(window: Interval, gpus: Mapping[str, DeviceSeries], spans: Spans) -> Wait:
     """Return what waiting in stretches of the job cost the GPUs."""
     held = [intervals.overlap(one.start - one.shift, one.end - one.shift, spans) for one in gpus.values()]
     used = [one.values(UTILISATION) for one in gpus.values()]

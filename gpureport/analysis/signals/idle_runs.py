@@ -12,7 +12,7 @@ import numpy as np
 from gpureport import columns, gpus
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.series import power_at_rest, refresh_interval
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import hysteresis
 from gpureport.analysis.signals.sampling_chance import Chance, Doubt, beat_readings
 from gpureport.analysis.thresholds import pragmatic
@@ -85,7 +85,7 @@ class _Known:
     job: BoolArray
 
 
-def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
+def _known(cells: DeviceSeries, limits: Limits, window: Interval) -> _Known:
     values = cells.values(UTILISATION)
     rows, times = np.arange(len(values)), cells.times
     if not cells.whole(UTILISATION):
@@ -104,7 +104,9 @@ def _known(cells: Cells, limits: Limits, window: Interval) -> _Known:
     return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
 
 
-def _bridged(known: _Known, first: IntArray, stop: IntArray, cells: Cells, limits: Limits) -> tuple[IntArray, IntArray]:
+def _bridged(
+    known: _Known, first: IntArray, stop: IntArray, cells: DeviceSeries, limits: Limits
+) -> tuple[IntArray, IntArray]:
     """Join runs parted by a moment of little work, such as one stray kernel."""
     interval = cells.interval
     repeats = cells.resolution(UTILISATION) / interval
@@ -152,7 +154,7 @@ def _edge(known: _Known, inside: int, outside: int, level: float, interval: floa
     return int(known.times[inside] + share * (known.times[outside] - known.times[inside]))
 
 
-def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> tuple[int, int]:
+def _edges(known: _Known, cells: DeviceSeries, first: int, stop: int, level: float) -> tuple[int, int]:
     if first == 0 or known.breaks[first]:
         start = int(cells.start[known.rows[first]])
     else:
@@ -164,13 +166,13 @@ def _edges(known: _Known, cells: Cells, first: int, stop: int, level: float) -> 
     return start - cells.shift, end - cells.shift
 
 
-def window_seconds(cells: Cells) -> float:
+def window_seconds(cells: DeviceSeries) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
     documented = refresh_interval.documented(UTILISATION, cells.device.model) or 0.0
     return max(documented, cells.measured(UTILISATION) or 0.0)
 
 
-def _doubt(cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> Doubt:
+def _doubt(cells: DeviceSeries, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> Doubt:
     model, coarse = gpus.find(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
     return Doubt(
         chance=Chance(
@@ -188,7 +190,7 @@ def _doubt(cells: Cells, known: _Known, first: IntArray, stop: IntArray, limits:
     )
 
 
-def find(cells: Cells, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
+def find(cells: DeviceSeries, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     """Return the idle runs of one GPU over the whole recording, start-up and tail included.
 
     Args:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
 
@@ -20,7 +20,7 @@ ROWS = pragmatic(30.0, "rows", "no cache is emptied and filled again as often in
 """Rows in a row that must jump to and fro."""
 
 
-def alternates(cells: Cells) -> bool:
+def alternates(cells: DeviceSeries) -> bool:
     """Return whether rows come from two GPUs in turn: two machines or recorders wrote one log."""
     return any(_alternates(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.recorded(name))
 

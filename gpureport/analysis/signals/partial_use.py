@@ -11,7 +11,7 @@ from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import gpus_and_host
 from gpureport.analysis.signals.pause_lengths import time_below_levels
@@ -140,7 +140,9 @@ def _find(context: Context, limits: Limits) -> LowUse:
     return low if low.spans else _short_job(context, context.window, used, working, limits)
 
 
-def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str, Cells], limits: Limits) -> LowUse:
+def _episodes(
+    context: Context, bins: Grid, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
+) -> LowUse:
     """Return the stretches whose rolling mean is low, of a recording that holds enough for such a mean."""
     length = max(round(limits.over / bins.width), round(limits.rows))
     if context.window is None or _sampled_seconds(context) < length * bins.width:
@@ -169,7 +171,7 @@ def _episodes(context: Context, bins: Grid, used: FloatArray, working: dict[str,
 
 
 def _short_job(
-    context: Context, window: Interval, used: FloatArray, working: dict[str, Cells], limits: Limits
+    context: Context, window: Interval, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
 ) -> LowUse:
     """Return all that nothing explains of a job too short for an episode, where its mean is low.
 
@@ -197,7 +199,7 @@ def _short_job(
     )
 
 
-def _used(context: Context, bins: Grid, working: dict[str, Cells]) -> FloatArray:
+def _used(context: Context, bins: Grid, working: dict[str, DeviceSeries]) -> FloatArray:
     """Return the median over the GPUs in each bin, explained bins left out."""
     numbers = np.arange(bins.count)
     starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
@@ -209,13 +211,13 @@ def _used(context: Context, bins: Grid, working: dict[str, Cells]) -> FloatArray
     return middle(series)
 
 
-def _own(context: Context, cells: Cells, episodes: Spans) -> Spans:
+def _own(context: Context, cells: DeviceSeries, episodes: Spans) -> Spans:
     """Return the sampled part of the episodes that nothing else explains."""
     left = intervals.intersection(episodes, cells.kept(("sampled", context.whole), lambda: _sampled(context, cells)))
     return intervals.difference(left, intervals.of_kinds(context.found, cells.device.id, EXPLAINED))
 
 
-def _sampled(context: Context, cells: Cells) -> Spans:
+def _sampled(context: Context, cells: DeviceSeries) -> Spans:
     """Return when the utilisation of a GPU was sampled."""
     start, end = cells.tiles(context.whole)
     known = cells.known(UTILISATION)
@@ -257,11 +259,11 @@ def figures(context: Context, low: LowUse, devices: Sequence[str]) -> Figures:
     )
 
 
-def _readings(cells: Cells, spans: Spans) -> int:
+def _readings(cells: DeviceSeries, spans: Spans) -> int:
     return cells.readings(UTILISATION, intervals.contains(spans, cells.times))
 
 
-def unused_seconds(context: Context, cells: Cells, spans: Spans) -> float:
+def unused_seconds(context: Context, cells: DeviceSeries, spans: Spans) -> float:
     """Return the GPU time in the stretches in which no kernel ran."""
     start, end = cells.tiles(context.whole)
     unused = 1 - np.clip(cells.values(UTILISATION), 0, 1)

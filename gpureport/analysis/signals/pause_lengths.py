@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import BELOW, IDLE_RATIO
 from gpureport.findings import Evidence
@@ -14,7 +14,7 @@ from gpureport.findings import Evidence
 _ROUNDING = 1e-6
 
 
-def time_below_levels(gpus: Mapping[str, Cells], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
+def time_below_levels(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
     """Return the share of the time at 5 % and less, and below each level of the statistics, over several GPUs.
 
     Args:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport import gpus
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import power_limit
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
@@ -41,7 +41,7 @@ class PowerScale:
     source: str
 
 
-def power_scale(cells: Cells) -> PowerScale | None:
+def power_scale(cells: DeviceSeries) -> PowerScale | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
     Idle power is the lowest 2 % of the run or what the GPU table gives, whichever is less; a run that was never
@@ -59,19 +59,19 @@ def power_scale(cells: Cells) -> PowerScale | None:
     return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=middle, source=source)
 
 
-def draws_as_at_work(cells: Cells, limit: Threshold = AT_WORK) -> bool:
+def draws_as_at_work(cells: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
     """Return whether a GPU drew the power of work in the mean; False where that is not known."""
     scale = power_scale(cells)
     return scale is not None and float(np.nanmean(scale.share)) > limit.value
 
 
-def _idle(cells: Cells, limit: float) -> float:
+def _idle(cells: DeviceSeries, limit: float) -> float:
     known = gpus.find(cells.device.model)
     cell = known.power_idle_watts if known else None
     return cell.value if cell else _IDLE_SHARE * limit
 
 
-def _limit(cells: Cells) -> tuple[FloatArray, str]:
+def _limit(cells: DeviceSeries) -> tuple[FloatArray, str]:
     limit = power_limit(cells)
     if not np.isnan(limit).all():
         return limit, ""

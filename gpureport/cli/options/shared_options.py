@@ -12,7 +12,7 @@ from gpureport.cli.options.option_values import Amount, Fields, Indices, JobNumb
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.importers import Labels, Placement, Selection, Window
+    from gpureport.importers import Labels, ReadOptions, Selection, Window
 
 LOG_KINDS = ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "mapped")
 """Importers of logs by name, so that none has to be loaded for the help."""
@@ -121,7 +121,7 @@ class SourceOptions:
             map=self.map,
         )
 
-    def placement(self, *, tracked: bool = False) -> "Placement":
+    def placement(self, *, tracked: bool = False) -> "ReadOptions":
         """Return the options that select or place rows.
 
         Args:
@@ -130,14 +130,14 @@ class SourceOptions:
         Raises:
             SettingsError: when the map cannot be read.
         """
-        from gpureport.importers import Placement  # noqa: PLC0415 - importers load pyarrow
+        from gpureport.importers import ReadOptions  # noqa: PLC0415 - importers load pyarrow
 
         mapping = None
         if self.map and not tracked:
             from gpureport.importers.protocol.column_map import read  # noqa: PLC0415 - as above
 
             mapping = read(self.map)
-        return Placement(
+        return ReadOptions(
             tz=self.tz or (mapping.zone if mapping else None),
             gpus=self.gpus,
             columns=self.columns,

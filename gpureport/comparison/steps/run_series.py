@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series.bins import Grid, grid
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.comparison.steps.steady_state import settled
@@ -115,7 +115,7 @@ class RunSeries:
         )
 
 
-def run_series(cells: Sequence[Cells], analysis: Analysis) -> RunSeries | None:
+def run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries | None:
     """Return a run on bins as wide as its interval and at least 1 s; None when no GPU has samples.
 
     Args:
@@ -135,13 +135,13 @@ def run_series(cells: Sequence[Cells], analysis: Analysis) -> RunSeries | None:
     )
 
 
-def _window(cells: Sequence[Cells]) -> Interval:
+def _window(cells: Sequence[DeviceSeries]) -> Interval:
     """Return the time that cells cover, where what they cover lies."""
     start = min(int(one.start[0]) - one.shift for one in cells)
     return Interval(start, max(int(one.end[-1]) - one.shift for one in cells))
 
 
-def _means(places: Grid, cells: Sequence[Cells]) -> Iterable[tuple[str, FloatArray]]:
+def _means(places: Grid, cells: Sequence[DeviceSeries]) -> Iterable[tuple[str, FloatArray]]:
     for metric in SAMPLED:
         series = [places.mean(one, metric) for one in cells if one.recorded(metric)]
         if series:
@@ -161,13 +161,13 @@ def _over_gpus(series: Sequence[FloatArray]) -> FloatArray:
         return np.asarray(sums / counts, dtype=np.float64)
 
 
-def _idle(places: Grid, cells: Sequence[Cells]) -> FloatArray | None:
+def _idle(places: Grid, cells: Sequence[DeviceSeries]) -> FloatArray | None:
     """Return the share of the GPUs' time in each bin that was idle; None when no utilisation was recorded."""
     series = [_idle_of(places, one) for one in cells if one.recorded(UTILISATION)]
     return _over_gpus(series) if series else None
 
 
-def _idle_of(places: Grid, cells: Cells) -> FloatArray:
+def _idle_of(places: Grid, cells: DeviceSeries) -> FloatArray:
     values = cells.values(UTILISATION)
     bins = places.places(cells.times - cells.shift)
     inside = (bins >= 0) & (bins < places.count) & ~np.isnan(values)

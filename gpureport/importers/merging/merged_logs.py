@@ -16,7 +16,7 @@ from gpureport.importers.merging.one_run import Plan, plan
 from gpureport.importers.merging.overlap_check import alike
 from gpureport.importers.merging.shared_devices import Logged, Relation, Span, relations
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import Extraction, Input, Outcome, Placement
+from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import TWICE
 from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, joined
 from gpureport.recording import in_time_order
@@ -27,7 +27,7 @@ _FINEST = 1e-3
 class Merged:
     """The logs of one run being read."""
 
-    def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement) -> None:
+    def __init__(self, inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._inputs = inputs
         self._files = files

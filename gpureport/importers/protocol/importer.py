@@ -27,7 +27,7 @@ SEARCHED_BYTES = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
+class ReadOptions:
     """Options that select or place rows, and so belong to a run's identity.
 
     Attributes:
@@ -51,12 +51,12 @@ class Placement:
     around: tuple[int, int] | None = None
     as_logged: bool = False
 
-    def beside(self, span: tuple[int, int]) -> "Placement":
+    def beside(self, span: tuple[int, int]) -> "ReadOptions":
         """Return how a file is read that lies beside a log of this span, in microseconds."""
         return replace(self, around=span if self.tz is None else zones.local(span, zones.zone(self.tz)))
 
 
-def placed_by(placement: Placement) -> str:
+def placed_by(placement: ReadOptions) -> str:
     """Return the options that select or place rows as the text that is part of a run's identity."""
     lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
     names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
@@ -154,7 +154,7 @@ class Importer(Protocol):
         """Return whether the beginning of a source, as UTF-8 text, is of this kind."""
         ...
 
-    def extract(self, file: RawFile, placement: Placement) -> Extraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
         """Begin to read a source.
 
         Raises:

@@ -5,19 +5,19 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.importer import Input, Placement
+from gpureport.importers.protocol.importer import Input, ReadOptions
 
 
 @runtime_checkable
 class Choosing(Protocol):
     """An importer that can do without options it is given."""
 
-    def used(self, file: RawFile, placement: Placement) -> Placement:
+    def used(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
         """Return the options without those that reading a source would not use; its beginning tells."""
         ...
 
 
-def used(inputs: Sequence[Input], files: Sequence[RawFile], placement: Placement) -> Placement:
+def used(inputs: Sequence[Input], files: Sequence[RawFile], placement: ReadOptions) -> ReadOptions:
     """Return the options without those that no log of a run uses."""
     logs = [
         each.importer.used(file, placement) if isinstance(each.importer, Choosing) else placement

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.quality import Quality
 from gpureport.recording import Device, Source, Stage, Work, no_training
 
@@ -157,7 +157,7 @@ class TrackerRun(Protocol):
         """Why it is passed over beside others: it cannot be read, which is known already, and was not named."""
         ...
 
-    def read(self, placement: Placement) -> Tracked:
+    def read(self, placement: ReadOptions) -> Tracked:
         """Read the run.
 
         Raises:

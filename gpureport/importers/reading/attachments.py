@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Input, Labels, Placement
+from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG
 from gpureport.importers.protocol.tracker import Attachment, Tracked
 from gpureport.importers.reading import sources
@@ -36,7 +36,7 @@ class _Log:
     stated: bool
 
 
-def joined(tracked: Tracked, placement: Placement) -> Tracked:
+def joined(tracked: Tracked, placement: ReadOptions) -> Tracked:
     """Return a run with the devices of the logs attached to it in the place of its own.
 
     A log whose stamps name no zone is placed where it shares most time with the run; zones lie quarters of an hour
@@ -56,7 +56,7 @@ def _noted(tracked: Tracked, note: str) -> Tracked:
     return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, note)))
 
 
-def _read(attachment: Attachment, tracked: Tracked, placement: Placement) -> _Log:
+def _read(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _Log:
     """Return an attached log.
 
     Raises:

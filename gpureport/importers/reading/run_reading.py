@@ -16,7 +16,7 @@ from gpureport.importers.merging.nodes import bare
 from gpureport.importers.merging.parallel_logs import SideBySide
 from gpureport.importers.merging.run_names import derived, longer_names
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, Placement, placed_by
+from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions, placed_by
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.run_identity import used
 from gpureport.metrics import Scope
@@ -44,7 +44,7 @@ class Reading:
     def __init__(  # noqa: PLR0913 - what is read, how, and what is said of it
         self,
         inputs: Sequence[Input],
-        placement: Placement,
+        placement: ReadOptions,
         labels: Labels,
         *,
         strict: bool = False,
@@ -192,7 +192,7 @@ class Reading:
             self._refuse(read.outcome, each.locator)
             yield read
 
-    def _beside(self) -> Placement:
+    def _beside(self) -> ReadOptions:
         """Return how a file beside the log is read: one that writes no date is dated by the log's local time."""
         return self._placement.beside(self._extractions[0].outcome().span)
 
@@ -302,7 +302,7 @@ def call_apart(readings: Sequence[Reading]) -> None:
             each.longer_name = longer
 
 
-def _identity(sources: Sequence[Source], placement: Placement) -> str:
+def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
     """Return the run's id: from the bytes of its sources and the options that select or place rows."""
     hasher = sha256()
     for source in sources:

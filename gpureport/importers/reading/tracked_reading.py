@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Labels, Placement, placed_by
+from gpureport.importers.protocol.importer import Labels, ReadOptions, placed_by
 from gpureport.importers.protocol.reject_reasons import CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
 from gpureport.importers.timebase import zones
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     from gpureport.importers.protocol.source_read import SourceRead
 
-Joined = Callable[[Tracked, Placement], Tracked]
+Joined = Callable[[Tracked, ReadOptions], Tracked]
 
 
 class TrackedReading:
     """Reads one run of a tracker, as `Reading` reads one from logs."""
 
     def __init__(  # noqa: PLR0913 - each is given by name or says what it is
-        self, kind: str, run: TrackerRun, placement: Placement, labels: Labels, *, strict: bool, joined: Joined
+        self, kind: str, run: TrackerRun, placement: ReadOptions, labels: Labels, *, strict: bool, joined: Joined
     ) -> None:
         """Prepare to read; nothing is read yet.
 

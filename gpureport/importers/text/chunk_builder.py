@@ -12,7 +12,7 @@ _FULL = 20_000
 """Rows of a chunk: some megabytes, and enough for arrays to be fast."""
 
 
-class Gathering:
+class ChunkBuilder:
     """Rows, odd lines and notes since the last chunk."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from gpureport.importers.delimited.row_sections import OddLine
 from gpureport.importers.devices.identification import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
 from gpureport.importers.devices.series_assembly import Tally, Values
 from gpureport.importers.ordering.row_placement import Assembly, Rows
-from gpureport.importers.protocol.importer import Outcome, Placement
+from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import GPU_DAMAGED, GPU_NOT_NAMED, NO_TIME
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED as LEFT_OUT
 from gpureport.importers.protocol.understanding import Understanding
@@ -149,7 +149,7 @@ class Form(Protocol):
 class FormExtraction:
     """One log of GPUs, or of GPUs and their machine, being read by a form."""
 
-    def __init__(self, file: RawFile, placement: Placement, form: Callable[[], Form], longest: int = LONGEST) -> None:
+    def __init__(self, file: RawFile, placement: ReadOptions, form: Callable[[], Form], longest: int = LONGEST) -> None:
         """Prepare to read; nothing is read yet.
 
         Args:

@@ -12,7 +12,7 @@ from gpureport.report.charts.plotted import Plotted
 from gpureport.report.model.parts import Timeline, TimelineStrip
 from gpureport.report.runs.inputs import device_name
 from gpureport.report.samples.codes import Scale
-from gpureport.report.samples.series_packing import DeviceSeries, Packed
+from gpureport.report.samples.series_packing import Packed, PackedSeries
 from gpureport.report.sections.gpus.timeline import UTILISATION
 from gpureport.report.wording import display
 from gpureport.sampling_rate import SlowStretch
@@ -63,7 +63,7 @@ def of_run(
     }
 
 
-def of_device(info: Run, name: str, device: DeviceSeries, packed: Packed, bucket: int) -> dict[str, Any]:
+def of_device(info: Run, name: str, device: PackedSeries, packed: Packed, bucket: int) -> dict[str, Any]:
     """Return what is said of a device: who it is, when it was read, and how its bytes are laid out.
 
     Args:

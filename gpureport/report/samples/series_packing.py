@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import Cells, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, cells_of
 from gpureport.columns import FloatArray, IntArray
 from gpureport.recording import Device
 from gpureport.report.charts.plotted import Plotted
@@ -16,7 +16,7 @@ from gpureport.report.samples.codes import Scale, scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DeviceSeries:
+class PackedSeries:
     """A device's series before they are packed.
 
     Attributes:
@@ -26,7 +26,7 @@ class DeviceSeries:
         parts: arrays of a metric, as long as `times`: smallest, mean and largest in buckets, else one.
     """
 
-    cells: Cells
+    cells: DeviceSeries
     times: IntArray
     metrics: tuple[int, ...]
     parts: tuple[tuple[FloatArray, ...], ...]
@@ -53,7 +53,7 @@ class Packed:
     unit: int
 
 
-def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: int) -> DeviceSeries:
+def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: int) -> PackedSeries:
     """Return the series of a device.
 
     Args:
@@ -66,26 +66,26 @@ def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: 
     mine = [number for number, metric in enumerate(metrics) if cells.recorded(metric.metric)]
     values = [cells.values(metrics[number].metric) for number in mine]
     if not bucket:
-        return DeviceSeries(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))
+        return PackedSeries(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))
     places = buckets(cells.times, run.recording.run.started, bucket)
     parts = tuple(places.gathered(one) for one in values)
-    return DeviceSeries(cells=cells, times=places.times, metrics=tuple(mine), parts=parts)
+    return PackedSeries(cells=cells, times=places.times, metrics=tuple(mine), parts=parts)
 
 
-def scale_of(number: int, metric: Plotted, devices: Sequence[DeviceSeries], bucket: int) -> Scale:
+def scale_of(number: int, metric: Plotted, devices: Sequence[PackedSeries], bucket: int) -> Scale:
     """Return the scale that all devices of a run share for a metric."""
     parts = [part for device in devices for part in device.of(number)]
     found = scale(parts, metric.unit.grid if not bucket else 0.0)
     return found or Scale(offset=0.0, step=0.0, exact=True)
 
 
-def highest(number: int, devices: Sequence[DeviceSeries], found: Scale) -> float:
+def highest(number: int, devices: Sequence[PackedSeries], found: Scale) -> float:
     """Return the largest value of a metric over all devices; the offset of its scale where there is none."""
     values = (float(np.nanmax(part)) for device in devices for part in device.of(number))
     return max(values, default=found.offset)
 
 
-def packed(device: DeviceSeries, before: Sequence[DeviceSeries], scales: Sequence[Scale]) -> Packed:
+def packed(device: PackedSeries, before: Sequence[PackedSeries], scales: Sequence[Scale]) -> Packed:
     """Return a device's series as bytes; times are left out where a device before it has the same."""
     unit = stamps.quantum(device.cells.interval)
     like = next((place for place, other in enumerate(before) if _together(device.times, other.times, unit)), None)

@@ -11,7 +11,7 @@ from gpureport.analysis.job.phases import activities, job_window
 from gpureport.analysis.results import GPU_TIME_CLASSES, GpuTime
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import cells_by_device
+from gpureport.analysis.series.device_series import series_by_device
 from gpureport.findings import Finding
 from gpureport.recording import Recording
 from tests.builders import finding, recording, steps
@@ -80,7 +80,7 @@ def test_whatever_is_found_every_microsecond_is_counted_once(
 
 def _time(run: Recording, findings: list[Finding]) -> GpuTime:
     """Return where the time of the first GPU went, with findings made by hand."""
-    cells = cells_by_device(run)
+    cells = series_by_device(run)
     active = activities(cells)
     context = Context(recording=run, cells=cells, active=active, window=job_window(run.run, active.values()))
     return attribution.gpu_time(context, findings, "gpu:0", low=intervals.NONE, slowed=None)
@@ -141,7 +141,7 @@ def test_hollow_time_is_what_was_lost_of_it(lost: float | None, hollow: float) -
 def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     """Its time is a class of its own, whoever found it, and the peer keeps its idle time."""
     run = recording(util=[steps((0, 300)), steps((97, 100), (0, 20), (97, 180))])
-    cells = cells_by_device(run)
+    cells = series_by_device(run)
     active = activities(cells)
     context = Context(recording=run, cells=cells, active=active, window=job_window(run.run, active.values()))
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]

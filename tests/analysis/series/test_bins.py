@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from gpureport.analysis import analyze
 from gpureport.analysis.series.bins import grid, rolling_mean
-from gpureport.analysis.series.device_series import cells_by_device
+from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
 from gpureport.recording import Recording, arranged
@@ -27,7 +27,7 @@ def paused() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def test_a_pause_of_days_costs_no_bins() -> None:
     """An hour of the pause keeps its bins, the rest has none, and every row still has the bin of its time."""
     run = recording(util=steps((50, 1800)), times=paused())
-    cells = list(cells_by_device(run).values())
+    cells = list(series_by_device(run).values())
     bins = grid(Interval(run.run.started, run.run.ended), cells)
     assert bins.count < 2 * 3600
     places = bins.places(cells[0].times)
@@ -63,7 +63,7 @@ def test_a_rolling_mean_is_that_of_the_bins_around(values: FloatArray, length: i
 def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
     """Rows before and after the window are left out, rows without a value count for nothing."""
     run = recording(util=[10, 20, np.nan, 40, 50, 60, np.nan, 80], times=[0, 1, 1.5, 2, 3, 4, 5, 6])
-    (cells,) = cells_by_device(run).values()
+    (cells,) = series_by_device(run).values()
     begin = run.run.started
     bins = grid(Interval(begin + 500_000, begin + 4_500_000), [cells])
     places = bins.places(cells.times - cells.shift).tolist()
@@ -79,7 +79,7 @@ def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
 def test_bins_of_one_metric_are_made_once_for_each_grid() -> None:
     """Rules share them and cannot write to them; another window has bins of its own."""
     run = recording(util=steps((50, 60)))
-    (cells,) = cells_by_device(run).values()
+    (cells,) = series_by_device(run).values()
     whole = Interval(run.run.started, run.run.ended)
     first = grid(whole, [cells]).mean(cells, "gpu_utilization_ratio")
     assert grid(whole, [cells]).mean(cells, "gpu_utilization_ratio") is first
@@ -102,7 +102,7 @@ def with_a_lone_sample(times: FloatArray, alone: float) -> Recording:
 def test_years_that_no_device_speaks_for_cost_no_bins(alone: float) -> None:
     """Also where one GPU has a single sample, before or after them, and so no gap that holds them."""
     run = with_a_lone_sample(np.concatenate([[0.0, 1.0], np.arange(298.0) + 20 * 365 * DAY]), alone)
-    cells = list(cells_by_device(run).values())
+    cells = list(series_by_device(run).values())
     bins = grid(Interval(run.run.started, run.run.ended), cells)
     assert bins.count < 3600 + 400
     assert bins.places(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]

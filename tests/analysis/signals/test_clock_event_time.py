@@ -9,7 +9,7 @@ import pytest
 from gpureport.analysis import analyze
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.counter_increments import reading
-from gpureport.analysis.series.device_series import Cells, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, cells_of
 from gpureport.analysis.signals.clock_event_time import Held, held
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording import Recording
@@ -26,7 +26,7 @@ def counted(rises: dict[int, float], rows: int, start: float = 1000.0) -> npt.ND
     return start + np.cumsum(steps)
 
 
-def cells(run: Recording) -> Cells:
+def cells(run: Recording) -> DeviceSeries:
     """Return the samples of the first GPU."""
     return cells_of(run, run.run.gpus[0])
 

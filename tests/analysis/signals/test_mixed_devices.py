@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.analysis.series.device_series import cells_by_device
+from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.signals import mixed_devices
 from gpureport.columns import FloatArray
 from tests.builders import recording, steps
@@ -12,7 +12,7 @@ _CHANCE = np.random.default_rng(7)
 
 
 def _alternates(**series: FloatArray) -> bool:
-    return mixed_devices.alternates(cells_by_device(recording(**series))["gpu:0"])  # type: ignore[arg-type]  # series by name
+    return mixed_devices.alternates(series_by_device(recording(**series))["gpu:0"])  # type: ignore[arg-type]  # series by name
 
 
 @pytest.mark.parametrize("metric", ["memory", "temperature"])

@@ -136,23 +136,23 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     from tests import builders  # noqa: PLC0415 - as above
 
     read: set[str] = set()
-    values = device_series.Cells.values
+    values = device_series.DeviceSeries.values
 
-    def spied(self: device_series.Cells, metric: str) -> object:
+    def spied(self: device_series.DeviceSeries, metric: str) -> object:
         read.add(metric)
         return values(self, metric)
 
     recording = builders.recording(
         util=[50.0] * 300, memory=[30.0] * 300, temperature=[80.0] * 300, power=[200.0] * 300, cpu=[90.0] * 300
     )
-    by_device = device_series.cells_by_device(recording)
+    by_device = device_series.series_by_device(recording)
     active = activities(by_device)
     window = job_window(recording.run, active.values())
     context = Context(recording=recording, cells=by_device, active=active, window=window)
     for one in by_device.values():
         # whether power can be right is told by temperature as well, whichever rule asks first
         one.doubt("gpu_power_watts")
-    monkeypatch.setattr(device_series.Cells, "values", spied)
+    monkeypatch.setattr(device_series.DeviceSeries, "values", spied)
     # the last one refreshes with the utilisation of the GPU and stands in where that never changes
     stand_ins = {"gpu_graphics_clock_hertz", "gpu_power_limit_requested_watts", "gpu_memory_controller_ratio"}
     unsaid = {}

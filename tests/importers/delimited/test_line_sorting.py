@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
@@ -81,7 +81,7 @@ def test_a_part_left_out_stays_with_the_run(tmp_path: Path) -> None:
     path = tmp_path / "gpu.csv"
     path.write_text("\n".join([HEADER, row(0), row(1)[:40] + row(2), row(3), ""]))
     (inputs,) = find(path)
-    reading = Reading(inputs, Placement(), Labels())
+    reading = Reading(inputs, ReadOptions(), Labels())
     reading.recording()
     assert row(1)[:40].encode() in pa.CompressedInputStream(pa.BufferReader(reading.rejects()), "zstd").read()
 

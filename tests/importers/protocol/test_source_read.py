@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.importers.decoding.pieces import pieces
 from gpureport.importers.protocol import source_read
 from gpureport.importers.protocol.reject_reasons import DUPLICATE, NOT_SELECTED, NUL_BYTES, WRONG_CELLS
@@ -14,11 +14,11 @@ from gpureport.importers.protocol.understanding import ColumnRead
 from tests.importers.written_logs import HEADER, log, row, stamp
 
 
-def read(path: Path, content: str, placement: Placement | None = None) -> SourceRead:
+def read(path: Path, content: str, placement: ReadOptions | None = None) -> SourceRead:
     """Return the one source of a log of this content."""
     path.write_text(content)
     (inputs,) = find(path)
-    reading = Reading(inputs, placement or Placement(), Labels())
+    reading = Reading(inputs, placement or ReadOptions(), Labels())
     reading.recording()
     (source,) = reading.sources_read()
     return source
@@ -35,7 +35,7 @@ def test_first_lines_come_from_the_rejects_and_from_the_log(tmp_path: Path, monk
     monkeypatch.setattr(source_read, "pieces", partial(pieces, size=100))
     rows = [row(second) for second in range(30)]
     lines = [HEADER, *rows, "short", "shorter", *rows, row(40)[:30] + "\0" * 5, row(41, gpu=1), ""]
-    source = read(tmp_path / "gpu.csv", "\n".join(lines), Placement(gpus=(0,)))
+    source = read(tmp_path / "gpu.csv", "\n".join(lines), ReadOptions(gpus=(0,)))
     assert set(source.first_lines()) == {
         FirstLine(WRONG_CELLS, 32, "short"),
         FirstLine(DUPLICATE, 34, rows[0]),

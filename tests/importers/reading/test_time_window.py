@@ -7,20 +7,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import CutReading, Labels, Placement, Reading, Window, cut, find
+from gpureport.importers import CutReading, Labels, Reading, ReadOptions, Window, cut, find
 from gpureport.recording import Recording
 from tests.importers.written_logs import log
 
 
-def recorded(folder: Path, placement: Placement | None = None) -> Recording:
+def recorded(folder: Path, placement: ReadOptions | None = None) -> Recording:
     """Return a recording of two GPUs and 300 s from 09:00."""
     (folder / "gpu.csv").write_text(log(300, gpus=2))
     return reading(folder, placement).recording()
 
 
-def reading(folder: Path, placement: Placement | None = None) -> Reading:
+def reading(folder: Path, placement: ReadOptions | None = None) -> Reading:
     """Return that recording, not read yet."""
-    return Reading(find(folder / "gpu.csv")[0], placement or Placement(), Labels())
+    return Reading(find(folder / "gpu.csv")[0], placement or ReadOptions(), Labels())
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_part_is_named_by_elapsed_time_or_moment(
 
 def test_a_moment_is_one_of_the_zone_of_the_run(tmp_path: Path) -> None:
     """With a zone, 09:01 is the local time, and a stamp with another offset is the same moment."""
-    whole = recorded(tmp_path, Placement(tz="Asia/Kolkata"))
+    whole = recorded(tmp_path, ReadOptions(tz="Asia/Kolkata"))
     local = cut(whole, Window(start="2026-03-14T09:01"))
     assert local.run.started == cut(whole, Window(start="2026-03-14T03:31+00:00")).run.started
     with pytest.raises(SettingsError, match="the run has none"):

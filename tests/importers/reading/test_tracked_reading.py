@@ -10,7 +10,7 @@ import pytest
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Labels, Placement
+from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, NOT_SELECTED
 from gpureport.importers.protocol.tracker import Attachment, Tracked
 from gpureport.importers.reading.attachments import joined
@@ -41,7 +41,7 @@ class Run:
         """Nothing: it can be read."""
         return
 
-    def read(self, placement: Placement) -> Tracked:
+    def read(self, placement: ReadOptions) -> Tracked:
         """Return it."""
         del placement
         return self.tracked
@@ -76,10 +76,10 @@ def _used(seconds: "columns.FloatArray") -> "columns.FloatArray":
 
 
 def reading(
-    one: Tracked, placement: Placement | None = None, *, strict: bool = False, key: str = "run 1"
+    one: Tracked, placement: ReadOptions | None = None, *, strict: bool = False, key: str = "run 1"
 ) -> TrackedReading:
     """Return a reading of a run."""
-    return TrackedReading("mlflow", Run(one, key), placement or Placement(), Labels(), strict=strict, joined=joined)
+    return TrackedReading("mlflow", Run(one, key), placement or ReadOptions(), Labels(), strict=strict, joined=joined)
 
 
 def log(path: Path, hours: float = 0.0, seconds: Sequence[int] = range(1200), gpus: int = 1) -> Attachment:
@@ -101,14 +101,14 @@ def test_a_run_is_identified_by_its_key_and_what_selects_rows() -> None:
     more = replace(one, state="11 points")
     assert reading(one).run_id == reading(more).run_id
     assert reading(one).sources != reading(more).sources
-    ids = {reading(one).run_id, reading(one, key="run 2").run_id, reading(one, Placement(gpus=(0,))).run_id}
+    ids = {reading(one).run_id, reading(one, key="run 2").run_id, reading(one, ReadOptions(gpus=(0,))).run_id}
     assert len(ids) == 3
 
 
 def test_what_a_tracker_says_of_a_run_comes_through() -> None:
     """Times are UTC, and labels of a person win."""
     labels = Labels(name="mine", step="2", params=(("lr", "2"),))
-    run = TrackedReading("mlflow", Run(tracked()), Placement(), labels, strict=False, joined=joined).recording().run
+    run = TrackedReading("mlflow", Run(tracked()), ReadOptions(), labels, strict=False, joined=joined).recording().run
     assert (run.name, run.step, run.timezone, run.params, run.tags) == (
         "mine",
         "2",
@@ -193,9 +193,9 @@ def test_every_point_is_accounted_for_beside_a_log(tmp_path: Path) -> None:
 def test_a_zone_that_a_person_names_is_the_zone(tmp_path: Path) -> None:
     """With --tz nothing is inferred."""
     one = replace(tracked(), attachments=(log(tmp_path / "gpu.csv", 1),))
-    run = reading(one, Placement(tz="Europe/Paris")).run()
+    run = reading(one, ReadOptions(tz="Europe/Paris")).run()
     assert any("its stamps are in Europe/Paris" in note for note in run.quality.notes)
-    with_wrong = reading(one, Placement(tz="Asia/Tokyo")).run()
+    with_wrong = reading(one, ReadOptions(tz="Asia/Tokyo")).run()
     assert any("it shares no time with the run" in note for note in with_wrong.quality.notes)
 
 

@@ -10,7 +10,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind, OddLine
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.text.text_log import Chunk, FormExtraction, Record, chunk
 
 
@@ -35,10 +35,10 @@ class Pairs:
             yield chunk(records, lines=len(records) + len(odd), odd=odd)
 
 
-def read(path: Path, text: str, placement: Placement | None = None) -> tuple[FormExtraction, list[dict[str, object]]]:
+def read(path: Path, text: str, placement: ReadOptions | None = None) -> tuple[FormExtraction, list[dict[str, object]]]:
     """Return the extraction after its last batch, and its rows."""
     path.write_text(text)
-    extraction = FormExtraction(RawFile(path), placement or Placement(), Pairs)
+    extraction = FormExtraction(RawFile(path), placement or ReadOptions(), Pairs)
     return extraction, [row for batch in extraction.batches() for row in batch.to_pylist()]
 
 
@@ -58,13 +58,13 @@ def test_rows_without_time_need_an_interval(tmp_path: Path) -> None:
     """Counted times are flagged; without an interval there are none."""
     with pytest.raises(SourceError, match="have no time"):
         read(tmp_path / "log", "0 0.5\n0 0.25\n")
-    extraction, _ = read(tmp_path / "log", "0 0.5\n0 0.25\n", Placement(interval=2.0))
+    extraction, _ = read(tmp_path / "log", "0 0.5\n0 0.25\n", ReadOptions(interval=2.0))
     assert extraction.outcome().quality.synthetic_time
     assert extraction.outcome().span == (0, 2_000_000)
 
 
 def test_gpus_that_were_not_asked_for_are_counted(tmp_path: Path) -> None:
     """Rows of other GPUs are no fault of the log."""
-    extraction, rows = read(tmp_path / "log", "0 1000000 0.5\n1 1000000 0.25\n", Placement(gpus=(1,)))
+    extraction, rows = read(tmp_path / "log", "0 1000000 0.5\n1 1000000 0.25\n", ReadOptions(gpus=(1,)))
     assert [row["device"] for row in rows] == ["gpu:1"]
     assert [(entry.reason, entry.rows) for entry in extraction.outcome().quality.rejected] == [("GPU not selected", 1)]

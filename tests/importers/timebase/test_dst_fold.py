@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from tests.importers.written_logs import HEADER, read_text
 
 NIGHT = datetime(2026, 10, 25)  # noqa: DTZ001 - a log has no zone
@@ -23,7 +23,7 @@ def _rows(first: float, last: float, every: int, gpus: int) -> list[str]:
 def said(tmp_path: Path, *spans: tuple[float, float], zone: str | None = "Europe/Berlin") -> list[str]:
     """Return what is noted of the hour, of a log of two GPUs with a row a minute in some spans of hours."""
     rows = [row for first, last in spans for row in _rows(first, last, 60, 2)]
-    recording = read_text(tmp_path, "\n".join([HEADER, *rows, ""]), Placement(tz=zone))
+    recording = read_text(tmp_path, "\n".join([HEADER, *rows, ""]), ReadOptions(tz=zone))
     return [note.partition(" in the hour")[0] for note in recording.run.quality.notes if "twice in autumn" in note]
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from tests.importers.accounts import kept, rejected
 from tests.importers.written_logs import HEADER, read_text, row, stamp
 
@@ -32,7 +32,7 @@ def written(form: str, rows: int = 20) -> str:
 @pytest.mark.parametrize("form", FORMS)
 def test_a_stamp_that_names_its_moment_is_utc(tmp_path: Path, form: str) -> None:
     """Such a log needs no map and no --tz: its times are what the stamps say."""
-    recording = read_text(tmp_path, written(form), Placement(tz="Asia/Tokyo"))
+    recording = read_text(tmp_path, written(form), ReadOptions(tz="Asia/Tokyo"))
     assert (kept(recording), rejected(recording), recording.run.timezone) == (20, [], "UTC")
     assert recording.run.started == EPOCH * 1_000_000
     assert recording.run.ended == (EPOCH + 19) * 1_000_000
@@ -41,7 +41,7 @@ def test_a_stamp_that_names_its_moment_is_utc(tmp_path: Path, form: str) -> None
 def test_rows_without_a_header_are_read_with_columns(tmp_path: Path) -> None:
     """What a person says of the columns holds for such stamps too."""
     text = written("seconds").partition("\n")[2]
-    recording = read_text(tmp_path, text, Placement(columns=tuple(HEADER.split(", "))))
+    recording = read_text(tmp_path, text, ReadOptions(columns=tuple(HEADER.split(", "))))
     assert (kept(recording), recording.run.timezone) == (20, "UTC")
 
 

@@ -11,7 +11,7 @@ from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
@@ -84,7 +84,7 @@ class Imbalance:
             yield from self._among(context, peers, bins, length, needed)
 
     def _among(
-        self, context: Context, peers: dict[str, Cells], bins: Grid, length: int, needed: float
+        self, context: Context, peers: dict[str, DeviceSeries], bins: Grid, length: int, needed: float
     ) -> Iterator[Finding]:
         numbers = np.arange(bins.count)
         starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
@@ -103,7 +103,7 @@ class Imbalance:
     def _named(  # noqa: PLR0913, PLR0917 - what a finding is made of
         self,
         context: Context,
-        peers: dict[str, Cells],
+        peers: dict[str, DeviceSeries],
         bins: Grid,
         odd: Mapping[str, BoolArray],
         needed: float,
@@ -120,7 +120,7 @@ class Imbalance:
             if len(held):
                 yield from self._finding(peers, name, held, signal)
 
-    def _on_longer_side(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Spans:
+    def _on_longer_side(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Spans:
         """Return the stretches over which the means differ, on the side on which the GPU is for longer.
 
         A GPU that is ahead for as long as it is behind does the same work in all.
@@ -134,7 +134,7 @@ class Imbalance:
         ]
         return longer
 
-    def _finding(self, peers: dict[str, Cells], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
+    def _finding(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
         metric = UTILISATION if signal == "utilisation" else _POWER
         own, others = _peer_means(peers, name, metric, spans)
         if np.isnan(own) or not others:
@@ -183,9 +183,9 @@ class Imbalance:
         )
 
 
-def _alike(context: Context) -> Iterator[dict[str, Cells]]:
+def _alike(context: Context) -> Iterator[dict[str, DeviceSeries]]:
     """Yield the GPUs that worked, those of one model together, where there are several."""
-    models: dict[str | None, dict[str, Cells]] = {}
+    models: dict[str | None, dict[str, DeviceSeries]] = {}
     for name, cells in context.gpus().items():
         if name in context.active:
             models.setdefault(cells.device.model, {})[name] = cells
@@ -193,7 +193,7 @@ def _alike(context: Context) -> Iterator[dict[str, Cells]]:
 
 
 def _means(
-    bins: Grid, peers: Mapping[str, Cells], metric: str, aside: Mapping[str, BoolArray], length: int
+    bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, aside: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
     means = {name: np.where(aside[name], np.nan, bins.mean(one, metric)) for name, one in peers.items()}
@@ -226,7 +226,7 @@ def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: floa
     return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
 
 
-def _certain(peers: Mapping[str, Cells], name: str, spans: Spans, differs: float) -> bool:
+def _certain(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:
     """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
     own = _inside(peers[name], UTILISATION, spans)
     others = np.concatenate([_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name])
@@ -236,24 +236,26 @@ def _certain(peers: Mapping[str, Cells], name: str, spans: Spans, differs: float
     return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
 
 
-def _inside(cells: Cells, metric: str, spans: Spans) -> FloatArray:
+def _inside(cells: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
     """Return the values of a metric that speak of moments inside stretches of time."""
     values = cells.values(metric)
     return values[intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)]
 
 
-def _mean(cells: Cells, metric: str, spans: Spans) -> float:
+def _mean(cells: DeviceSeries, metric: str, spans: Spans) -> float:
     values = _inside(cells, metric, spans)
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _peer_means(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> tuple[float, dict[str, float]]:
+def _peer_means(
+    peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans
+) -> tuple[float, dict[str, float]]:
     """Return the mean of a GPU in stretches of time, and those of its peers by name."""
     others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
     return _mean(peers[name], metric, spans), {each: mean for each, mean in others.items() if not np.isnan(mean)}
 
 
-def _difference(peers: Mapping[str, Cells], name: str, metric: str, spans: Spans) -> float:
+def _difference(peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans) -> float:
     """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
     own, others = _peer_means(peers, name, metric, spans)
     usual = float(np.median(list(others.values()))) if others else float("nan")

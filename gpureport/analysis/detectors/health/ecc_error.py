@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -73,7 +73,7 @@ class EccError:
             if mild:
                 yield self._finding(cells, mild, Severity.INFO, "corrected")
 
-    def _finding(self, cells: Cells, rises: Sequence[_Rise], severity: Severity, cause: str) -> Finding:
+    def _finding(self, cells: DeviceSeries, rises: Sequence[_Rise], severity: Severity, cause: str) -> Finding:
         device = cells.device.id
         fatal = severity is Severity.PROBLEM
         which = "that could not be corrected" if fatal else "that were corrected"
@@ -107,7 +107,7 @@ class EccError:
         )
 
 
-def _rise(cells: Cells, metric: str) -> _Rise:
+def _rise(cells: DeviceSeries, metric: str) -> _Rise:
     """Return by how much a counter rose from sample to sample; where it falls, it was reset."""
     rows = np.flatnonzero(~np.isnan(cells.values(metric)))
     steps = np.diff(cells.values(metric)[rows])
@@ -116,11 +116,11 @@ def _rise(cells: Cells, metric: str) -> _Rise:
     return _Rise(metric=metric, by=int(steps[up].sum()), intervals=spans)
 
 
-def _readings(cells: Cells, metric: str) -> int:
+def _readings(cells: DeviceSeries, metric: str) -> int:
     return int((~np.isnan(cells.values(metric))).sum())
 
 
-def _began(cells: Cells, metric: str) -> bool:
+def _began(cells: DeviceSeries, metric: str) -> bool:
     """Whether a state that was not set at first became so."""
     values = cells.values(metric)[~np.isnan(cells.values(metric))]
     return bool(len(values)) and values[0] == 0 and bool((values > 0).any())

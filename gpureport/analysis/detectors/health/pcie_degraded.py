@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray
 from gpureport.findings import Evidence, Finding, NotJudged, Severity, Threshold
@@ -117,7 +117,7 @@ class PcieDegraded:
         )
 
 
-def _link(cells: Cells, busy: BoolArray) -> _Link:
+def _link(cells: DeviceSeries, busy: BoolArray) -> _Link:
     known = np.zeros(len(cells), dtype=np.bool_)
     for now, most in (_GENERATION, _WIDTH):
         if cells.recorded(most):
@@ -131,7 +131,7 @@ def _link(cells: Cells, busy: BoolArray) -> _Link:
     )
 
 
-def _best(cells: Cells, metric: str, rows: BoolArray) -> float:
+def _best(cells: DeviceSeries, metric: str, rows: BoolArray) -> float:
     values = cells.values(metric)[rows]
     known = values[~np.isnan(values)]
     return float(known.max()) if len(known) else float("nan")

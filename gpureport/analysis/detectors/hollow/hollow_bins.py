@@ -8,7 +8,7 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, grid, rolling_mean
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_signals import clocks, event
 from gpureport.analysis.signals.power_scale import PowerScale
@@ -52,12 +52,12 @@ class Limits:
     shortest: float
     shortest_rows: float
 
-    def shortest_seconds(self, cells: Cells) -> float:
+    def shortest_seconds(self, cells: DeviceSeries) -> float:
         """Return how long an episode of a GPU lasts, at least."""
         return max(self.shortest, self.shortest_rows * cells.interval)
 
 
-def within(context: Context, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
+def within(context: Context, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return the episodes of one GPU inside the job, without those in which its utilisation was never read.
 
     The end of the job may cut an episode short, and utilisation may be absent for longer than one lasts.
@@ -71,7 +71,7 @@ def within(context: Context, cells: Cells, scale: PowerScale | None, limits: Lim
     return intervals.at_least(found[claimed], limits.shortest_seconds(cells))
 
 
-def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | None, limits: Limits) -> Spans:
+def episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
     used = bins.mean(cells, UTILISATION)
     explained = _explained(cells, scale, limits)
@@ -97,7 +97,7 @@ def episodes(context: Context, bins: Grid, cells: Cells, scale: PowerScale | Non
     return intervals.at_least(intervals.difference(held, intervals.spans(cells.gaps)), shortest)
 
 
-def _series(bins: Grid, cells: Cells, scale: PowerScale | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _series(bins: Grid, cells: DeviceSeries, scale: PowerScale | None) -> tuple[FloatArray, FloatArray, FloatArray]:
     share = np.full(bins.count, np.nan) if scale is None else bins.average(cells, scale.share)
     return share, bins.mean(cells, SM), bins.mean(cells, DRAM)
 
@@ -125,7 +125,7 @@ def _low(share: FloatArray, active: FloatArray, dram: FloatArray, limits: Limits
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.dram)), dtype=np.bool_)
 
 
-def _explained(cells: Cells, scale: PowerScale | None, limits: Limits) -> BoolArray:
+def _explained(cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> BoolArray:
     """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
     clock, highest = clocks(cells)
     capped = event(cells, "sw_power_cap")

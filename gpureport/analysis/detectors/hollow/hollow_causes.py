@@ -9,7 +9,7 @@ from gpureport.analysis.detectors.hollow.hollow_bins import DRAM, SM
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.power_scale import PowerScale
 from gpureport.columns import BoolArray, FloatArray
@@ -109,21 +109,21 @@ def cause(found: Signs, limits: CauseLimits) -> str | None:
     return HANG if found.core >= limits.pegged else None
 
 
-def inside(cells: Cells, spans: Spans) -> BoolArray:
+def inside(cells: DeviceSeries, spans: Spans) -> BoolArray:
     """Return the rows whose values speak of moments inside the stretches."""
     return intervals.contains(spans, cells.times - cells.shift)
 
 
-def _mean(cells: Cells, values: FloatArray, spans: Spans) -> float:
+def _mean(cells: DeviceSeries, values: FloatArray, spans: Spans) -> float:
     rows = inside(cells, spans) & ~np.isnan(values)
     return float(values[rows].mean()) if rows.any() else float("nan")
 
 
-def _share(cells: Cells, scale: PowerScale | None, spans: Spans) -> float:
+def _share(cells: DeviceSeries, scale: PowerScale | None, spans: Spans) -> float:
     return float("nan") if scale is None else _mean(cells, scale.share, spans)
 
 
-def _core(context: Context, cells: Cells, spans: Spans) -> float:
+def _core(context: Context, cells: DeviceSeries, spans: Spans) -> float:
     """Return the median load of the busiest core of the node, NaN where it was not recorded."""
     for host in context.hosts().values():
         if host.device.node in {None, cells.device.node}:

@@ -12,7 +12,7 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_signals import CLOCKS, clocks, events_of
 from gpureport.analysis.signals.power_scale import POWER, PowerScale, power_scale
@@ -263,7 +263,7 @@ def _confidence(signs: Signs, scales: Sequence[PowerScale | None], readings: int
     return Confidence.HIGH if readings >= _SURE_READINGS else Confidence.MEDIUM
 
 
-def _clock_known(cells: Cells) -> bool:
+def _clock_known(cells: DeviceSeries) -> bool:
     clock, highest = clocks(cells)
     return highest > 0 and not bool(np.isnan(clock).all())
 

@@ -10,7 +10,7 @@ from gpureport.analysis.job.checkpoint_times import Moments
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_scale import draws_as_at_work
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Evidence, Interval, Threshold
@@ -48,7 +48,7 @@ class Cause:
 class _Host:
     """A host beside the GPU, and the median rates of its disks over the job; 0 where not recorded."""
 
-    cells: Cells
+    cells: DeviceSeries
     reads: float
     writes: float
 
@@ -57,7 +57,7 @@ class _Host:
 class _Around:
     """What else was recorded: other GPUs that work in the job, hosts, and how near a moment must be."""
 
-    others: tuple[Cells, ...]
+    others: tuple[DeviceSeries, ...]
     hosts: tuple[_Host, ...]
     near: int
 
@@ -99,13 +99,13 @@ def _around(context: Context, device: str) -> _Around:
     )
 
 
-def _usual(host: Cells, metric: str, job: Interval) -> float:
+def _usual(host: DeviceSeries, metric: str, job: Interval) -> float:
     values = host.values(metric)[host.rows(job.start, job.end)]
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _freed(cells: Cells, gap: Interval) -> Cause | None:
+def _freed(cells: DeviceSeries, gap: Interval) -> Cause | None:
     """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
     empty = cells.kept("empty", lambda: jobs.empty_rows(cells))[_rows(cells, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
@@ -130,7 +130,7 @@ def _cause(gap: Interval, said: Sequence[Moments], around: _Around, *, freed: Ca
     return found or freed or _host(gap, around.hosts) or Cause(name="unknown")
 
 
-def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], still: float) -> list[bool]:
+def _went_on(others: Sequence[DeviceSeries], gaps: Sequence[Interval], still: float) -> list[bool]:
     """Return which gaps are long and had another GPU at work."""
     start = np.array([gap.start for gap in gaps], dtype=np.int64)
     end = np.array([gap.end for gap in gaps], dtype=np.int64)
@@ -141,7 +141,7 @@ def _went_on(others: Sequence[Cells], gaps: Sequence[Interval], still: float) ->
     return found
 
 
-def _busy(cells: Cells, still: float) -> intervals.Spans:
+def _busy(cells: DeviceSeries, still: float) -> intervals.Spans:
     """Return when a GPU worked."""
 
     def find() -> intervals.Spans:
@@ -151,7 +151,7 @@ def _busy(cells: Cells, still: float) -> intervals.Spans:
     return cells.kept(("busy", still), find)
 
 
-def _peers(others: Sequence[Cells], gap: Interval) -> Cause:
+def _peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
     means = [_mean(one, UTILISATION, gap) for one in others]
     used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
@@ -180,7 +180,7 @@ def _peers(others: Sequence[Cells], gap: Interval) -> Cause:
     return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
 
 
-def _power_ratio(cells: Cells, gap: Interval) -> float:
+def _power_ratio(cells: DeviceSeries, gap: Interval) -> float:
     """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
     power, used = cells.values(POWER), cells.values(UTILISATION)
     # more at work than not
@@ -218,7 +218,7 @@ def _host(gap: Interval, hosts: Sequence[_Host]) -> Cause | None:
     return None
 
 
-def _rate(host: Cells, metric: str, gap: Interval) -> float:
+def _rate(host: DeviceSeries, metric: str, gap: Interval) -> float:
     """Return the mean rate of the disks, 0 where it is not known: what is not recorded is no reason."""
     rate = _mean(host, metric, gap)
     return 0.0 if np.isnan(rate) else rate
@@ -228,12 +228,12 @@ def _measured(metric: str, observed: float, unit: str, limit: Threshold) -> Evid
     return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
 
 
-def _rows(cells: Cells, gap: Interval) -> slice:
+def _rows(cells: DeviceSeries, gap: Interval) -> slice:
     """Return the rows whose values speak of times within a gap."""
     return cells.rows(gap.start + cells.shift, gap.end + cells.shift)
 
 
-def _mean(cells: Cells, metric: str, gap: Interval) -> float:
+def _mean(cells: DeviceSeries, metric: str, gap: Interval) -> float:
     values = cells.values(metric)[_rows(cells, gap)]
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

@@ -6,7 +6,7 @@ from gpureport.analysis.detectors.idle.gap_causes import NO_PROCESS
 from gpureport.analysis.job import jobs, training_signs
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Interval, NotJudged
 
@@ -64,7 +64,7 @@ RECURRING = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
 """All that may be recommended against what recurs."""
 
 
-def finer(cells: Cells, shortest: float) -> Iterator[NotJudged]:
+def finer(cells: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
     """Say where the driver gives new values too seldom for the gaps asked for.
 
     Args:
@@ -84,7 +84,7 @@ def finer(cells: Cells, shortest: float) -> Iterator[NotJudged]:
         )
 
 
-def summary(cells: Cells, gap: Interval, cause: str, mean: float) -> str:
+def summary(cells: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
     """Return what a gap is in a sentence: that of a running job only where something tells that one held the GPU.
 
     Args:

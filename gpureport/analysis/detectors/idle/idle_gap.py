@@ -16,7 +16,7 @@ from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals, power_at_rest
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpus_and_host, idle_runs
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -302,7 +302,7 @@ class IdleGap:
             return Severity.PROBLEM
         return Severity.WARNING if lost >= self.warning.value else Severity.INFO
 
-    def _finding(self, gap: _Gap, cells: Cells, share: _Share, *, several: bool) -> Finding:
+    def _finding(self, gap: _Gap, cells: DeviceSeries, share: _Share, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
         long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
         sure = certainty.by_readings(run.samples, cells.interval)

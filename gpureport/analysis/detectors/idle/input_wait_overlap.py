@@ -8,7 +8,7 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import gpus_and_host
 from gpureport.analysis.signals.idle_runs import IdleRun
@@ -37,7 +37,7 @@ class Part:
 
 def within(  # noqa: PLR0913 - where runs lie, and what a gap is
     context: Context,
-    cells: Cells,
+    cells: DeviceSeries,
     runs: Sequence[IdleRun],
     job: Interval,
     *,
@@ -87,7 +87,7 @@ def _is_texture(part: Part, resting: float) -> bool:
     return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
 
 
-def _behind(cells: Cells, episodes: Spans, part: Part, least: float) -> Part:
+def _behind(cells: DeviceSeries, episodes: Spans, part: Part, least: float) -> Part:
     """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
     left = intervals.difference(intervals.spans([part.interval]), episodes)
     outside = [span for span in intervals.intervals(left) if span.seconds >= least]
@@ -97,7 +97,7 @@ def _behind(cells: Cells, episodes: Spans, part: Part, least: float) -> Part:
     return Part(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)
 
 
-def between(cells: Cells, gaps: Sequence[Interval], job: Interval) -> float:
+def between(cells: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
     """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
     start, end = cells.tiles(job)
     used = cells.values(UTILISATION)

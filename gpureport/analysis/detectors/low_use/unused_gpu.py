@@ -11,7 +11,7 @@ from gpureport.analysis.job.phases import ACTIVE, UTILISATION, job_window
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.power_scale import AT_WORK, POWER, draws_as_at_work
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -61,7 +61,7 @@ class UnusedGpu:
         doubts = [(cells, self._doubt(cells, job)) for cells in others]
         yield from (doubt for _, doubt in doubts if doubt is not None)
         unused = [cells for cells, doubt in doubts if doubt is None]
-        groups: dict[tuple[bool, bool], list[Cells]] = {}
+        groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
         for cells in unused:
             taken = (_held(cells, job) or 0) >= self.context.value
             groups.setdefault((taken, not cells.recorded(UTILISATION)), []).append(cells)
@@ -80,13 +80,13 @@ class UnusedGpu:
                     working[device] = Interval(int(cells.start[rows[0]]), int(cells.end[rows[-1]]))
         return working
 
-    def _is_empty(self, cells: Cells) -> bool:
+    def _is_empty(self, cells: DeviceSeries) -> bool:
         """Return whether nobody held memory of a GPU at any time, as some readings tell."""
         used = cells.values(_MEMORY)
         known = used[~np.isnan(used)]
         return len(known) >= certainty.SURE_READINGS and float(known.max()) <= self.empty.value
 
-    def _doubt(self, cells: Cells, job: Interval) -> NotJudged | None:
+    def _doubt(self, cells: DeviceSeries, job: Interval) -> NotJudged | None:
         """Return why nobody can say that a GPU was unused, None where nothing speaks against it."""
         device, empty, recorded = cells.device.id, self._is_empty(cells), cells.recorded(UTILISATION)
         if not recorded and not empty:
@@ -110,7 +110,9 @@ class UnusedGpu:
             return _cannot_tell(device, f"only {few} show what it did while other GPUs worked")
         return None
 
-    def _finding(self, context: Context, group: Sequence[Cells], window: Interval, working: Sequence[str]) -> Finding:
+    def _finding(
+        self, context: Context, group: Sequence[DeviceSeries], window: Interval, working: Sequence[str]
+    ) -> Finding:
         names = tuple(cells.device.id for cells in group)
         everybody = tuple(context.gpus())
         peaks = [peak for cells in group if (peak := _held(cells, window)) is not None]
@@ -145,7 +147,7 @@ class UnusedGpu:
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, group: Sequence[Cells], held: int | None, seconds: float) -> Iterator[Evidence]:
+    def _evidence(self, group: Sequence[DeviceSeries], held: int | None, seconds: float) -> Iterator[Evidence]:
         if group[0].recorded(UTILISATION):
             mean = max(_mean(cells) for cells in group)
             yield Evidence(
@@ -171,7 +173,7 @@ class UnusedGpu:
             )
 
 
-def _mean(cells: Cells) -> float:
+def _mean(cells: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU that recorded any."""
     return float(np.nanmean(cells.values(UTILISATION)))
 
@@ -181,14 +183,14 @@ def _cannot_tell(device: str, reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
 
 
-def _held(cells: Cells, job: Interval) -> int | None:
+def _held(cells: DeviceSeries, job: Interval) -> int | None:
     """Return the most memory in use while others worked, in bytes; None where none was recorded then."""
     used = cells.values(_MEMORY)[cells.rows(job.start, job.end + 1)]
     known = used[~np.isnan(used)]
     return int(known.max()) if len(known) else None
 
 
-def _sampled_parts(group: Sequence[Cells], window: Interval) -> tuple[Interval, ...]:
+def _sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tuple[Interval, ...]:
     """Return the job without what no sample of these GPUs owns in log gaps: nobody knows what they did there."""
     unseen = intervals.spans(
         Interval(int(cells.end[row - 1]), int(cells.start[row])) for cells in group for row in cells.gap_rows

@@ -10,7 +10,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray, IntArray
@@ -93,7 +93,7 @@ class MemLeak:
             else:
                 yield from self._of(context, cells)
 
-    def _of(self, context: Context, cells: Cells) -> Iterator[Finding | NotJudged]:
+    def _of(self, context: Context, cells: DeviceSeries) -> Iterator[Finding | NotJudged]:
         times, used = self._held(context, cells)
         readings = len(times)
         if readings < self.fewest.value:
@@ -111,7 +111,7 @@ class MemLeak:
         if found.ratio > self.growth.value and found.slowest >= self.quarter.value:
             yield self._finding(cells.device.id, found)
 
-    def _held(self, context: Context, cells: Cells) -> tuple[IntArray, FloatArray]:
+    def _held(self, context: Context, cells: DeviceSeries) -> tuple[IntArray, FloatArray]:
         """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
         job = context.window or context.whole
         rows = cells.rows(job.start, job.end + 1)
@@ -186,7 +186,7 @@ class MemLeak:
         )
 
 
-def _growth(times: IntArray, used: FloatArray, cells: Cells) -> _Growth:
+def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
     """Return how memory grew over samples, of which there must be some for each block of a quarter."""
     count = min(_BLOCKS, len(times))
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)

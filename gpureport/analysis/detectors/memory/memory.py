@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -121,7 +121,7 @@ class Memory:
         elif free and not held and max(use.ratio for use in free) < self.roomy.value:
             yield self._headroom(free)
 
-    def preallocated(self, cells: Cells) -> bool | None:
+    def preallocated(self, cells: DeviceSeries) -> bool | None:
         """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
@@ -137,7 +137,7 @@ class Memory:
             return True
         return None if _constant(cells, self.steady.value * total) else False
 
-    def _preallocation(self, cells: Cells, total: int) -> tuple[float, float]:
+    def _preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
         known = ~np.isnan(cells.values(_USED))
         used, times = cells.values(_USED)[known], cells.times[known]
@@ -261,7 +261,7 @@ def _names(uses: list[_Use], everybody: Sequence[str]) -> str:
     return phrases.gpus([use.device for use in uses], everybody)
 
 
-def _constant(cells: Cells, slack: float) -> bool:
+def _constant(cells: DeviceSeries, slack: float) -> bool:
     """Whether memory kept its first value until it was released, if it was."""
     used = cells.values(_USED)[~np.isnan(cells.values(_USED))]
     released = np.flatnonzero(used < used[0] / 2)

@@ -9,7 +9,7 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -61,7 +61,7 @@ class ZombieMemory:
             elif self._stayed(cells, context.window, rest) and not self._working(context, cells, rest):
                 yield self._finding(context, cells, rest)
 
-    def _stayed(self, cells: Cells, window: Interval, rest: Interval) -> bool:
+    def _stayed(self, cells: DeviceSeries, window: Interval, rest: Interval) -> bool:
         used = cells.values(_USED)
         known = np.flatnonzero(~np.isnan(used))
         peak, last = float(np.nanmax(used)), known[-1]
@@ -71,7 +71,7 @@ class ZombieMemory:
         there = early and used[first] > self.held.value * peak
         return bool(late and not there and used[last] > self.held.value * peak and peak >= self.least.value)
 
-    def _working(self, context: Context, cells: Cells, rest: Interval) -> bool:
+    def _working(self, context: Context, cells: DeviceSeries, rest: Interval) -> bool:
         """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
         for host in context.hosts().values():
             if host.device.node not in {None, cells.device.node} or context.window is None:
@@ -85,7 +85,7 @@ class ZombieMemory:
                 return True
         return False
 
-    def _finding(self, context: Context, cells: Cells, rest: Interval) -> Finding:
+    def _finding(self, context: Context, cells: DeviceSeries, rest: Interval) -> Finding:
         used = cells.values(_USED)
         known = used[~np.isnan(used)]
         peak, last = float(known.max()), float(known[-1])
@@ -127,7 +127,7 @@ class ZombieMemory:
         )
 
 
-def _middle(cells: Cells, metric: str, when: Interval) -> float:
+def _middle(cells: DeviceSeries, metric: str, when: Interval) -> float:
     """Return the median of a metric within an interval, NaN without values."""
     values = cells.values(metric)[cells.rows(when.start, when.end)]
     return float(np.nanmedian(values)) if len(values) and not np.isnan(values).all() else float("nan")

@@ -10,7 +10,7 @@ from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -64,7 +64,7 @@ class OversizedGpu:
         for cells in _by_model(context):
             yield from self._of(context, cells, context.window.seconds)
 
-    def _of(self, context: Context, peers: list[Cells], seconds: float) -> Iterator[Finding | NotJudged]:
+    def _of(self, context: Context, peers: list[DeviceSeries], seconds: float) -> Iterator[Finding | NotJudged]:
         names = tuple(one.device.id for one in peers)
         known = gpus.find(peers[0].device.model)
         peaks = [memory_peak(one) for one in peers]
@@ -163,14 +163,14 @@ def _size(gpu: Gpu) -> _Size | None:
     return _Size(memory=memory - reserved, bandwidth=bandwidth, arithmetic=arithmetic, power=power)
 
 
-def _by_model(context: Context) -> Iterator[list[Cells]]:
-    models: dict[str | None, list[Cells]] = {}
+def _by_model(context: Context) -> Iterator[list[DeviceSeries]]:
+    models: dict[str | None, list[DeviceSeries]] = {}
     for name in context.active:
         models.setdefault(context.cells[name].device.model, []).append(context.cells[name])
     yield from models.values()
 
 
-def _used(context: Context, cells: Cells) -> float:
+def _used(context: Context, cells: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU within the job window."""
     window = context.window or context.whole
     used = cells.values(UTILISATION)[cells.rows(window.start, window.end)]

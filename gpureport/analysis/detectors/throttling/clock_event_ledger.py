@@ -8,7 +8,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.analysis.results import CounterReading, Effect, ThrottleEntry
 from gpureport.analysis.series import counter_increments
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_event_time import Held, held, total_name
 from gpureport.analysis.signals.clock_signals import (
     COUNTED_SHARE,
@@ -52,7 +52,7 @@ class _Seen:
         return self.held.at if self.held is not None else np.zeros(0, dtype=np.bool_)
 
 
-def entries(known: Iterable[Cells]) -> Iterator[ThrottleEntry]:
+def entries(known: Iterable[DeviceSeries]) -> Iterator[ThrottleEntry]:
     """Yield one entry for each GPU and reason that was recorded, in NVML's order, unnamed bits last."""
     for cells in known:
         seen = [*_named(cells), *_unnamed(cells)]
@@ -60,7 +60,7 @@ def entries(known: Iterable[Cells]) -> Iterator[ThrottleEntry]:
             yield from _entries(cells, seen)
 
 
-def _named(cells: Cells) -> Iterator[_Seen]:
+def _named(cells: DeviceSeries) -> Iterator[_Seen]:
     for reason in CLOCK_EVENT_BITS:
         recorded, total = cells.recorded(f"clock_event_{reason}"), total_name(reason)
         counted = counter_increments.reading(cells, total, 1.0) if total in BY_NAME else None
@@ -69,7 +69,7 @@ def _named(cells: Cells) -> Iterator[_Seen]:
             yield _Seen(reason=reason, bit=bit, held=held(cells, reason), counted=counted)
 
 
-def _unnamed(cells: Cells) -> Iterator[_Seen]:
+def _unnamed(cells: DeviceSeries) -> Iterator[_Seen]:
     """Yield the bits without a name that any row shows."""
     if not cells.recorded(_UNKNOWN):
         return
@@ -81,7 +81,7 @@ def _unnamed(cells: Cells) -> Iterator[_Seen]:
             yield _Seen(reason=f"{1 << place:#x}", bit=bit, held=None, counted=None)
 
 
-def _entries(cells: Cells, seen: list[_Seen]) -> Iterator[ThrottleEntry]:
+def _entries(cells: DeviceSeries, seen: list[_Seen]) -> Iterator[ThrottleEntry]:
     found = signals(cells)
     holding = np.zeros(len(cells), dtype=np.bool_)
     for each in seen:
@@ -102,7 +102,7 @@ def _entries(cells: Cells, seen: list[_Seen]) -> Iterator[ThrottleEntry]:
         )
 
 
-def _entry(cells: Cells, seen: _Seen, compared: Reference | None, *, lost: float | None) -> ThrottleEntry:
+def _entry(cells: DeviceSeries, seen: _Seen, compared: Reference | None, *, lost: float | None) -> ThrottleEntry:
     """Return the entry of a reason that held no clock of a busy sample."""
     return ThrottleEntry(
         device=cells.device.id,
@@ -123,7 +123,7 @@ def _effect(reason: str) -> Effect:
     return Effect.HARMFUL if reason in _HARMFUL else Effect.UNCLASSIFIED
 
 
-def _share(cells: Cells, seen: _Seen) -> "columns.FloatArray":
+def _share(cells: DeviceSeries, seen: _Seen) -> "columns.FloatArray":
     """Return the share of each row's time in which the reason held the clock."""
     bit = np.zeros(len(cells)) if seen.bit is None else seen.bit.astype(np.float64)
     if seen.held is None or seen.held.total <= 0:
@@ -131,7 +131,7 @@ def _share(cells: Cells, seen: _Seen) -> "columns.FloatArray":
     return np.maximum(np.where(seen.held.beside, 0.0, bit), seen.held.share(cells, seen.held.spans))
 
 
-def _lost(cells: Cells, found: Signals, seen: _Seen, holding: BoolArray, busy_seconds: float) -> float | None:
+def _lost(cells: DeviceSeries, found: Signals, seen: _Seen, holding: BoolArray, busy_seconds: float) -> float | None:
     """Return the share of the busy time that the reason cost; None too where all of it lies in log gaps."""
     share = _share(cells, seen)
     if seen.reason in _SETTINGS or busy_seconds <= 0 or not share.any():

@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import (
     CLOCKS,
     SIGNALS,
@@ -103,7 +103,7 @@ class ClocksLocked:
         if found:
             yield self._finding(context, found)
 
-    def _setting(self, cells: Cells, known: Signals) -> _Setting | None:
+    def _setting(self, cells: DeviceSeries, known: Signals) -> _Setting | None:
         busy = known.busy
         clock = known.clock[busy & ~np.isnan(known.clock)]
         share = float(cells.seconds[event(cells, *_SETTINGS) & busy].sum() / max(cells.seconds[busy].sum(), 1e-9))
@@ -120,7 +120,7 @@ class ClocksLocked:
             return None if one.ratio >= self.highest.value else one
         return one if self._looks_set(cells, known, one.ratio) else None
 
-    def _looks_set(self, cells: Cells, known: Signals, ratio: float) -> bool:
+    def _looks_set(self, cells: DeviceSeries, known: Signals, ratio: float) -> bool:
         """Whether the clock of busy samples stands still below the highest, with no other reason for it."""
         rows = known.busy & ~np.isnan(known.clock) & ~event(cells, *_HELD)
         limited = known.power >= self.power_free.value * known.power_limit

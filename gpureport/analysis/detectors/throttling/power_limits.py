@@ -10,7 +10,7 @@ from gpureport import columns, gpus
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import Held, held, total_name
 from gpureport.analysis.signals.clock_signals import SIGNALS, Signals, event, events_of, events_recorded, signals
@@ -110,7 +110,9 @@ class PowerLimits:
             yield from self._cap(context.whole, cells, found, chosen=chosen)
             yield from limited
 
-    def _cap(self, whole: Interval, cells: Cells, found: Signals, *, chosen: bool) -> Iterator[Finding | NotJudged]:
+    def _cap(
+        self, whole: Interval, cells: DeviceSeries, found: Signals, *, chosen: bool
+    ) -> Iterator[Finding | NotJudged]:
         device = cells.device.id
         direct = events_recorded(cells, "sw_power_cap")
         if not direct and (np.isnan(found.power).all() or np.isnan(found.power_limit).all()):
@@ -136,14 +138,14 @@ class PowerLimits:
             rows = rows if counted is None else counted.at & counted.beside & found.busy
             yield self._capped(cells, found, _Capped(episodes, rows, share, told, counted), chosen=chosen)
 
-    def _episodes(self, cells: Cells, told: Spans, whole: Interval) -> Spans:
+    def _episodes(self, cells: DeviceSeries, told: Spans, whole: Interval) -> Spans:
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
         joined = intervals.union(told, within=round(apart * 1e6))
         joined = intervals.difference(joined, intervals.spans(cells.gaps))
         long = intervals.at_least(joined, max(self.shortest.value, 1.5 * cells.interval))
         return intervals.intersection(long, intervals.spans([whole]))
 
-    def _capped(self, cells: Cells, found: Signals, capped: "_Capped", *, chosen: bool) -> Finding:
+    def _capped(self, cells: DeviceSeries, found: Signals, capped: "_Capped", *, chosen: bool) -> Finding:
         device, ratio = cells.device.id, _clock_ratio(found, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
         evidence = [
@@ -192,7 +194,7 @@ class PowerLimits:
             f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
-    def _limited(self, device: str, cells: Cells, found: Signals) -> Iterator[Finding | NotJudged]:
+    def _limited(self, device: str, cells: DeviceSeries, found: Signals) -> Iterator[Finding | NotJudged]:
         limits = found.power_limit[found.power_limit > 0]
         default = _default(cells)
         if len(limits) == 0 or default is None:
@@ -221,7 +223,7 @@ class PowerLimits:
         )
 
     def _lowered(  # noqa: PLR0913, PLR0917 - the figures of one sentence
-        self, device: str, cells: Cells, found: Signals, limit: float, default: _Default, peak: float
+        self, device: str, cells: DeviceSeries, found: Signals, limit: float, default: _Default, peak: float
     ) -> Finding:
         binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = cells.readings("gpu_power_watts", slice(None))
@@ -257,7 +259,7 @@ class PowerLimits:
         )
 
 
-def _counted(cells: Cells) -> Held | None:
+def _counted(cells: DeviceSeries) -> Held | None:
     """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
     counted = held(cells, "sw_power_cap")
     if counted is None or (counted.total <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
@@ -300,12 +302,12 @@ def _clock(ratio: float, limit: Threshold | None) -> Evidence:
     )
 
 
-def _masked(cells: Cells) -> bool:
+def _masked(cells: DeviceSeries) -> bool:
     known = gpus.find(cells.device.model)
     return known is not None and known.clock_events_masked is not None
 
 
-def _default(cells: Cells) -> _Default | None:
+def _default(cells: DeviceSeries) -> _Default | None:
     logged = cells.device.power_limit_default_watts
     if cells.recorded("gpu_power_limit_default_watts"):
         logged = float(np.nanmax(cells.values("gpu_power_limit_default_watts")))

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, Judged
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import held
 from gpureport.analysis.signals.clock_signals import Reference, Signals, event, events_recorded
@@ -70,7 +70,7 @@ class Episodes:
         return self.kind == "thermal_throttle"
 
 
-def cause(kind: str, cells: Cells, found: Signals, rows: BoolArray, *, direct: bool, near_limit: float) -> str:  # noqa: PLR0913 - what decides it
+def cause(kind: str, cells: DeviceSeries, found: Signals, rows: BoolArray, *, direct: bool, near_limit: float) -> str:  # noqa: PLR0913 - what decides it
     """Return what lies behind throttled rows; a power brake only where its own bit is set.
 
     Args:

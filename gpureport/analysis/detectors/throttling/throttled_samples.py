@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import Held, held
 from gpureport.analysis.signals.clock_signals import COUNTED_SHARE, Signals, event, events_recorded, reference_clock
@@ -75,7 +75,7 @@ class Judged:
         """Whether anything was throttled."""
         return bool(self.rows.any()) or (self.held is not None and self.held.total > 0)
 
-    def share(self, cells: Cells, stretches: Spans, inside: BoolArray) -> FloatArray:
+    def share(self, cells: DeviceSeries, stretches: Spans, inside: BoolArray) -> FloatArray:
         """Return the share of each row's time that was throttled within stretches.
 
         Args:
@@ -86,14 +86,14 @@ class Judged:
         sampled = np.where(self.rows & inside, 1.0, 0.0)
         return sampled if self.held is None else np.maximum(sampled, self.held.share(cells, stretches))
 
-    def told(self, cells: Cells) -> BoolArray:
+    def told(self, cells: DeviceSeries) -> BoolArray:
         """Return the rows whose clock is no reference for others."""
         if self.held is None:
             return self.rows
         return self.lowered | (self.held.share(cells, self.held.spans) >= COUNTED_SHARE)
 
 
-def _unjudged(cells: Cells, reason: str) -> Judged:
+def _unjudged(cells: DeviceSeries, reason: str) -> Judged:
     missing = tuple(f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
     return Judged(rows=np.zeros(len(cells), dtype=np.bool_), reason=reason, missing=missing)
 
@@ -105,7 +105,7 @@ def _unknown_clock(found: Signals) -> str:
     return "the highest clock" if np.isnan(found.clock_max) else ""
 
 
-def _unjudged_clock(cells: Cells, lacking: str) -> Judged:
+def _unjudged_clock(cells: DeviceSeries, lacking: str) -> Judged:
     return Judged(
         rows=np.zeros(len(cells), dtype=np.bool_),
         reason=(
@@ -116,7 +116,7 @@ def _unjudged_clock(cells: Cells, lacking: str) -> Judged:
     )
 
 
-def _indirect_reason(cells: Cells, found: Signals) -> str:
+def _indirect_reason(cells: DeviceSeries, found: Signals) -> str:
     """Say what is missing for a judgement without event bits; empty when nothing is."""
     if np.isnan(found.clock).all():
         close = float(np.nanmax(found.temperature)) - found.limit if cells.recorded("gpu_temperature_celsius") else -99
@@ -137,7 +137,7 @@ def _uncounted(rows: BoolArray, counted: Held | None) -> BoolArray:
     return rows if counted is None else rows & ~counted.beside
 
 
-def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
+def thermal(cells: DeviceSeries, found: Signals, limits: Limits) -> Judged:
     """Return the rows slowed by heat."""
     if events_recorded(cells, *THERMAL):
         counted = held(cells, *THERMAL)
@@ -148,7 +148,7 @@ def thermal(cells: Cells, found: Signals, limits: Limits) -> Judged:
     return Judged(rows=_heated(cells, found, limits), direct=False)
 
 
-def _heated(cells: Cells, found: Signals, limits: Limits) -> BoolArray:
+def _heated(cells: DeviceSeries, found: Signals, limits: Limits) -> BoolArray:
     """Return the rows whose clock is held by heat, as clock, temperature and power tell.
 
     A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
@@ -179,7 +179,7 @@ def _unbroken(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return rows | (np.cumsum(steps[:-1]) > 0)
 
 
-def hardware(cells: Cells, found: Signals, limits: Limits) -> Judged:
+def hardware(cells: DeviceSeries, found: Signals, limits: Limits) -> Judged:
     """Return the rows slowed by hardware for another reason than heat."""
     if events_recorded(cells, BRAKE, "hw_slowdown"):
         low = found.clock < limits.hw_clock_max * found.clock_max

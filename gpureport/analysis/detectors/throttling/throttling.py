@@ -12,7 +12,7 @@ from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THE
 from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals.clock_event_time import held, total_name
 from gpureport.analysis.signals.clock_signals import (
@@ -108,7 +108,7 @@ class Throttling:
                 elif len(episodes := self._episodes(cells, found, judged, context.whole)) or self._in_gaps(judged):
                     yield self._finding(context, cells, self._measured(kind, context, cells, episodes, found, judged))
 
-    def slowed(self, cells: Cells, window: Interval) -> Slowed:
+    def slowed(self, cells: DeviceSeries, window: Interval) -> Slowed:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
         found = signals(cells)
         told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
@@ -122,10 +122,10 @@ class Throttling:
                 share = np.maximum(share, judged.share(cells, spans, _rows(cells, spans)))
         return Slowed(rows=share > 0, told=told, share=share, lowered=lowered)
 
-    def _shortest(self, cells: Cells) -> float:
+    def _shortest(self, cells: DeviceSeries) -> float:
         return max(self.shortest.value, 1.5 * cells.interval)
 
-    def _episodes(self, cells: Cells, found: Signals, judged: Judged, window: Interval) -> Spans:
+    def _episodes(self, cells: DeviceSeries, found: Signals, judged: Judged, window: Interval) -> Spans:
         rows = judged.rows
         told = np.column_stack([cells.start[rows], cells.end[rows]])
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
@@ -145,7 +145,7 @@ class Throttling:
         return judged.held is not None and judged.held.gap_seconds >= self.counted.value
 
     def _measured(  # noqa: PLR0913, PLR0917 - gathers them into one value
-        self, kind: str, context: Context, cells: Cells, stretches: Spans, found: Signals, judged: Judged
+        self, kind: str, context: Context, cells: DeviceSeries, stretches: Spans, found: Signals, judged: Judged
     ) -> Episodes:
         share = judged.share(cells, stretches, _rows(cells, stretches))
         rows = share > 0
@@ -170,7 +170,7 @@ class Throttling:
             ),
         )
 
-    def _finding(self, context: Context, cells: Cells, found: Episodes) -> Finding:
+    def _finding(self, context: Context, cells: DeviceSeries, found: Episodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
         severe = (found.lost or 0.0) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
         grave = Severity.PROBLEM if severe or not found.heat else Severity.WARNING
@@ -233,7 +233,7 @@ class Throttling:
                 relation="" if found.judged.direct else "<",
             )
 
-    def _peers(self, context: Context, cells: Cells, found: Episodes) -> str:
+    def _peers(self, context: Context, cells: DeviceSeries, found: Episodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""
         others = [
             float(np.nanmean(part))
@@ -249,7 +249,7 @@ class Throttling:
         return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
 
 
-def _seconds(cells: Cells, stretches: Spans, judged: Judged) -> float:
+def _seconds(cells: DeviceSeries, stretches: Spans, judged: Judged) -> float:
     """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
     if judged.held is None or judged.held.total <= 0:
         return intervals.total_seconds(stretches)
@@ -259,7 +259,7 @@ def _seconds(cells: Cells, stretches: Spans, judged: Judged) -> float:
     return judged.held.within(stretches) + judged.held.gap_seconds + intervals.total_seconds(shown)
 
 
-def _counters(cells: Cells, found: Episodes) -> Iterator[Evidence]:
+def _counters(cells: DeviceSeries, found: Episodes) -> Iterator[Evidence]:
     """Yield what each counter of the kind rose by."""
     for reason in THERMAL if found.heat else (BRAKE,):
         counted = held(cells, reason)
@@ -274,7 +274,7 @@ def _counters(cells: Cells, found: Episodes) -> Iterator[Evidence]:
             )
 
 
-def _joined_while_hot(cells: Cells, found: Signals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
+def _joined_while_hot(cells: DeviceSeries, found: Signals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
     """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
     hot = found.temperature[rows & ~np.isnan(found.temperature)]
     if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
@@ -288,7 +288,7 @@ def _joined_while_hot(cells: Cells, found: Signals, rows: BoolArray, episodes: S
     return intervals.union(np.concatenate([episodes, holes]))
 
 
-def _rows(cells: Cells, stretches: Spans) -> BoolArray:
+def _rows(cells: DeviceSeries, stretches: Spans) -> BoolArray:
     """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
     return np.asarray(
         intervals.contains(stretches, cells.times) | np.isin(cells.times, stretches[:, 1]), dtype=np.bool_

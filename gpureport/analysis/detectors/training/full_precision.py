@@ -11,7 +11,7 @@ from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import BUSY
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -69,7 +69,7 @@ class FullPrecision:
         elif said[1]:
             yield self._finding(context, tuple(able), None, said)
 
-    def _tensor(self, cells: Cells) -> float | None:
+    def _tensor(self, cells: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
         values = cells.values(_TENSOR)
         used = cells.values(UTILISATION)

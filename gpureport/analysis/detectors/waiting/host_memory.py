@@ -11,7 +11,7 @@ from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
@@ -72,7 +72,7 @@ class HostMemory:
             full = job_params.has_worker_per_core(settings)
             yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
 
-    def _judge(self, host: str, cells: Cells, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
+    def _judge(self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
         cpu = _inside(cells, cells.values(CPU), spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
@@ -122,7 +122,7 @@ class HostMemory:
         )
 
 
-def memory_ratio(cells: Cells) -> FloatArray:
+def memory_ratio(cells: DeviceSeries) -> FloatArray:
     """Return the share of host memory in use in each row, NaN where it is not known."""
     known = cells.values(RATIO)
     if not cells.recorded(TOTAL):
@@ -132,7 +132,7 @@ def memory_ratio(cells: Cells) -> FloatArray:
     return np.where(np.isnan(known), cells.values(USED) / total if total > 0 else np.nan, known)
 
 
-def _inside(cells: Cells, values: FloatArray, spans: Spans) -> FloatArray:
+def _inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
     inside = values[intervals.contains(spans, cells.times - cells.shift)]
     return inside[~np.isnan(inside)]
 

@@ -12,7 +12,7 @@ from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.series.device_series import Cells
+from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpus_and_host
 from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
 from gpureport.analysis.thresholds import literature, pragmatic
@@ -178,7 +178,7 @@ class TransferBound:
         )
 
 
-def _link(cells: Cells) -> _Link | None:
+def _link(cells: DeviceSeries) -> _Link | None:
     """Return what the link of a GPU carries, None where generation or width is not known; no link has no lanes."""
     generation, width = (_highest(cells, names) for names in (GENERATION, WIDTH))
     known = gpus.find(cells.device.model)
@@ -192,7 +192,7 @@ def _link(cells: Cells) -> _Link | None:
     )
 
 
-def _highest(cells: Cells, names: tuple[str, ...]) -> int | None:
+def _highest(cells: DeviceSeries, names: tuple[str, ...]) -> int | None:
     """Return the highest value of the first column that was recorded; a link is slower only while nothing is sent."""
     name = next((name for name in names if cells.recorded(name)), None)
     return None if name is None else int(np.nanmax(cells.values(name)))

@@ -13,7 +13,7 @@ from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.dcgm import fields
 from gpureport.importers.logs.dcgm.readings import Values, take
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, OTHER_ENTITY, WRONG_CELLS
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
 from gpureport.importers.values.timestamps import Moment, epoch, iso
@@ -57,14 +57,14 @@ class DmonForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order."""
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         for line in text_lines(log):
             self._take(line, gathering)
             if gathering.full:
                 yield from gathering.chunks()
         yield from gathering.chunks()
 
-    def _take(self, line: TextLine, gathering: Gathering) -> None:
+    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
         stamp, text = _parts(line.text)
         heading = None if line.fault else _HEADING.fullmatch(text)
         row = None if line.fault else _ROW.fullmatch(text)
@@ -82,7 +82,7 @@ class DmonForm:
         else:
             self._row(line, stamp, row[2], row[3].split(), gathering)
 
-    def _row(self, line: TextLine, stamp: str, gpu: str, cells: Sequence[str], gathering: Gathering) -> None:
+    def _row(self, line: TextLine, stamp: str, gpu: str, cells: Sequence[str], gathering: ChunkBuilder) -> None:
         if line.cut or len(cells) != len(self._tags) or not (gpu.isascii() and gpu.isdigit() and len(gpu) <= 4):  # noqa: PLR2004 - 0 to 9999
             gathering.reject(line, CUT_LAST_LINE if line.cut else WRONG_CELLS if self._tags else BEFORE_HEADER)
             return

@@ -10,7 +10,7 @@ from gpureport.importers.logs.dcgm import fields
 from gpureport.importers.logs.dcgm.readings import Values, take
 from gpureport.importers.logs.dcgm.tables import Table, table
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.csv_lines import cells
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
@@ -57,7 +57,7 @@ class FieldCsvForm:
         Raises:
             SourceError: when it is too long to be held in memory, or of several machines.
         """
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         for line in text_lines(log):
             self._take(line, gathering)
             if gathering.full:
@@ -65,7 +65,7 @@ class FieldCsvForm:
         yield from self._release(gathering)
         yield from gathering.chunks()
 
-    def _take(self, line: TextLine, gathering: Gathering) -> None:
+    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
         row = [] if line.fault else cells(line.text)
         found = table(row) if row else None
         if found is not None:
@@ -78,7 +78,7 @@ class FieldCsvForm:
         else:
             self._row(line, row, self._table, gathering)
 
-    def _row(self, line: TextLine, row: Sequence[str], columns: Table, gathering: Gathering) -> None:
+    def _row(self, line: TextLine, row: Sequence[str], columns: Table, gathering: ChunkBuilder) -> None:
         self._one_machine(row, columns)
         moment = columns.moment(row)
         if moment is not None and moment.utc:
@@ -96,7 +96,7 @@ class FieldCsvForm:
                 gathering.note(_UNTOLD)
         gathering.row(line.number, time, values)
 
-    def _reading(self, line: TextLine, key: _Key, name: str, cell: str, gathering: Gathering) -> None:
+    def _reading(self, line: TextLine, key: _Key, name: str, cell: str, gathering: ChunkBuilder) -> None:
         """Hold a reading until the others of its GPU and moment are there."""
         if name == fields.EITHER:
             gathering.note(_UNTOLD)
@@ -110,7 +110,7 @@ class FieldCsvForm:
             what = f"more than {MOST:,} readings one a line, which are held in memory"
             raise SourceError(self.name, what, "split it by time, or write one GPU a line")
 
-    def _release(self, gathering: Gathering) -> Iterator[Chunk]:
+    def _release(self, gathering: ChunkBuilder) -> Iterator[Chunk]:
         """Yield the rows that were made of readings."""
         for (time, _), (line, values) in sorted(self._held.items(), key=lambda item: (item[0][0] or 0, item[1][0])):
             gathering.row(line, time, values)

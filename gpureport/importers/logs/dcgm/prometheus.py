@@ -14,7 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.logs.dcgm import fields
 from gpureport.importers.logs.dcgm.readings import Values, take
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.json_documents import parsed
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk
@@ -66,7 +66,7 @@ class PrometheusForm:
             SourceError: when they are too large, cut, errors, or of no metric of DCGM.
         """
         lines = _lines(log)
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         gpus = _gpus(_series(lines), gathering)
         units = _units(gpus.values(), gathering)
         moments = sorted((time, key) for key, gpu in gpus.items() for time in gpu.readings)
@@ -126,7 +126,7 @@ def _results(content: object, depth: int = 0) -> Iterator[Mapping[str, Any]]:
             yield from _results(inner, depth + 1)
 
 
-def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], gathering: Gathering) -> dict[str, _Gpu]:
+def _gpus(series: Iterable[tuple[Mapping[str, str], Sequence[Any]]], gathering: ChunkBuilder) -> dict[str, _Gpu]:
     """Return the readings of each GPU by time."""
     gpus: dict[str, _Gpu] = {}
     hosts: dict[str, None] = {}
@@ -176,7 +176,7 @@ def _texts(labels: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in said.items() if text}
 
 
-def _add(gpu: _Gpu, name: str, sample: object, gathering: Gathering) -> None:
+def _add(gpu: _Gpu, name: str, sample: object, gathering: ChunkBuilder) -> None:
     """Take one sample; a series that begins anew, as with another pod, goes on with the one before."""
     whole = isinstance(sample, list) and len(sample) == 2 and isinstance(sample[1], str | int | float)  # noqa: PLR2004 - time and value
     moment = epoch(sample[0], "s") if isinstance(sample, list) and whole else None
@@ -188,7 +188,7 @@ def _add(gpu: _Gpu, name: str, sample: object, gathering: Gathering) -> None:
         gathering.note(f"{name} has several values for one GPU and time; the first is kept.")
 
 
-def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], gathering: Gathering) -> None:
+def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], gathering: ChunkBuilder) -> None:
     """Refuse GPUs that nothing tells apart, and say where those of several machines get other numbers."""
     if len(hosts) < 2:  # noqa: PLR2004 - one machine
         return
@@ -198,7 +198,7 @@ def _check(gpus: Mapping[str, _Gpu], hosts: Mapping[str, None], gathering: Gathe
     gathering.note(f"GPUs of {len(hosts)} machines, told by UUID; where a number is taken, the next free one is given.")
 
 
-def _units(gpus: Iterable[_Gpu], gathering: Gathering) -> dict[str, str]:
+def _units(gpus: Iterable[_Gpu], gathering: ChunkBuilder) -> dict[str, str]:
     """Return the unit each metric counts in, told by its name and its values."""
     values: dict[str, list[float]] = {}
     for gpu in gpus:

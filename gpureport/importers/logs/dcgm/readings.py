@@ -1,13 +1,13 @@
 """One reading of one field to what the series holds of it."""
 
 from gpureport.importers.logs.dcgm import fields
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.values.quantities import absent, as_text, clock_events, lack, number
 
 Values = dict[str, float | bool | str]
 
 
-def take(name: str, cell: str, values: Values, gathering: Gathering, unit: str | None = None) -> None:
+def take(name: str, cell: str, values: Values, gathering: ChunkBuilder, unit: str | None = None) -> None:
     """Take a cell of a field into the values of its row.
 
     Args:
@@ -33,7 +33,7 @@ def take(name: str, cell: str, values: Values, gathering: Gathering, unit: str |
             gathering.lacks(name, "blank" if found is not None and fields.blank(found) else lack(cell))
 
 
-def _mask(name: str, cell: str, values: Values, gathering: Gathering) -> None:
+def _mask(name: str, cell: str, values: Values, gathering: ChunkBuilder) -> None:
     found = number(cell)
     events = clock_events(int(found)) if found is not None and found.is_integer() and not fields.blank(found) else {}
     values.update(events)

@@ -8,7 +8,7 @@ from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.dcgm import dmon, field_csv, prometheus
-from gpureport.importers.protocol.importer import HEAD_BYTES, Placement
+from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.text.text_log import Form, FormExtraction
 
 _LINES = 20
@@ -24,7 +24,7 @@ class Dcgm:
         text = head_text(head)
         return _form(text) is not None or prometheus.snapshot(text)
 
-    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read a log.
 
         Raises:

@@ -13,9 +13,9 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_JSON
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.json_documents import Document, documents
 from gpureport.importers.text.numbered_lines import text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
@@ -53,7 +53,7 @@ class Gpustat:
         text = head_text(head)
         return bool(_TIME.search(text) and _GPUS.search(text))
 
-    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read a log."""
         return FormExtraction(file, placement, partial(GpustatForm, str(file.path)))
 
@@ -72,7 +72,7 @@ class GpustatForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a log holds, in its order."""
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         for document in documents(text_lines(log), MOST):
             for content, gpu in _take(document, gathering):
                 self._see(content, gpu)
@@ -96,7 +96,7 @@ class GpustatForm:
             raise SourceError(self._path, what, "write one file a machine, and read them with --as-one-run")
 
 
-def _take(document: Document, gathering: Gathering) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+def _take(document: Document, gathering: ChunkBuilder) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Take the GPUs of the documents that some lines hold; return each with its document."""
     contents = [each for content in document.contents for each in (content if isinstance(content, list) else [content])]
     if document.fault or not all(map(_whole, contents)):
@@ -124,7 +124,9 @@ def _whole(content: object) -> bool:
     return all(isinstance(gpu, dict) for gpu in content["gpus"])
 
 
-def _values(content: Mapping[str, Any], gpu: Mapping[str, Any], gathering: Gathering) -> dict[str, float | bool | str]:
+def _values(
+    content: Mapping[str, Any], gpu: Mapping[str, Any], gathering: ChunkBuilder
+) -> dict[str, float | bool | str]:
     """Return what a document says of a GPU."""
     index = quantities.number(gpu.get("index"))
     values: dict[str, float | bool | str] = {}
@@ -147,7 +149,7 @@ def _values(content: Mapping[str, Any], gpu: Mapping[str, Any], gathering: Gathe
     return values
 
 
-def _number(key: str, cell: object, values: dict[str, float | bool | str], gathering: Gathering) -> None:
+def _number(key: str, cell: object, values: dict[str, float | bool | str], gathering: ChunkBuilder) -> None:
     target, unit = _METRICS[key]
     value = quantities.value(cell, unit, target)
     if value is None:

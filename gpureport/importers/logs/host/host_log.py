@@ -18,7 +18,7 @@ from gpureport.importers.logs.host.sysstat.sar_text import SarText
 from gpureport.importers.logs.host.top import Top
 from gpureport.importers.logs.host.uprof import Uprof
 from gpureport.importers.logs.host.vmstat import Vmstat
-from gpureport.importers.protocol.importer import HEAD_BYTES, Extraction, Placement
+from gpureport.importers.protocol.importer import HEAD_BYTES, Extraction, ReadOptions
 
 FORMS: tuple[type[HostForm], ...] = (
     SadfCsv,
@@ -46,7 +46,7 @@ class HostLog:
         """Return whether the first lines are those of any form."""
         return HostCsv().identify(head) or _form(head) is not None
 
-    def extract(self, file: RawFile, placement: Placement) -> Extraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
         """Begin to read a host log.
 
         Raises:

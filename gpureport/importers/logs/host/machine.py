@@ -4,7 +4,7 @@ from functools import partial
 from typing import Protocol
 
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.text.text_log import Form, FormExtraction
 
 _RECORD = "record again, with a date and a time: sar -o, vmstat -t, or a CSV with a timestamp"
@@ -27,9 +27,9 @@ class HostForm(Form, Protocol):
 class MachineExtraction(FormExtraction):
     """One host log being read by a form."""
 
-    def __init__(self, file: RawFile, placement: Placement, form: type[HostForm]) -> None:
+    def __init__(self, file: RawFile, placement: ReadOptions, form: type[HostForm]) -> None:
         """Prepare to read; nothing is read yet."""
-        super().__init__(file, Placement(tz=placement.tz), partial(form, placement.around))
+        super().__init__(file, ReadOptions(tz=placement.tz), partial(form, placement.around))
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no row is left, and what to do."""

@@ -11,9 +11,9 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.mapped.tolerant import pointed, quantity
 from gpureport.importers.protocol.column_map import EPOCHS, ISO, MappedColumn, Mapping
-from gpureport.importers.protocol.importer import HEAD_BYTES, Placement
+from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, GPU_NOT_NAMED, WRONG_CELLS
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.csv_lines import cells
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
@@ -37,7 +37,7 @@ class Mapped:
         del head
         return False
 
-    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read a table.
 
         Raises:
@@ -85,7 +85,7 @@ class MappedForm:
         Raises:
             SourceError: when it lacks a mapped column, or no row has as many cells as its header.
         """
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         for line in text_lines(log):
             self._take(line, gathering)
             if gathering.full:
@@ -93,7 +93,7 @@ class MappedForm:
         self._check()
         yield from gathering.chunks()
 
-    def _take(self, line: TextLine, gathering: Gathering) -> None:
+    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
         if line.fault:
             gathering.reject(line, line.fault)
             return
@@ -122,7 +122,7 @@ class MappedForm:
                 return True
         return False
 
-    def _rows(self, line: TextLine, row: Sequence[str], gathering: Gathering) -> None:
+    def _rows(self, line: TextLine, row: Sequence[str], gathering: ChunkBuilder) -> None:
         """Take a row apart into one of each device."""
         said = dict(zip(self._header, row, strict=False))
         numbers = said
@@ -149,7 +149,7 @@ class MappedForm:
         return int(index) if index.isascii() and index.isdigit() and len(index) <= 4 else None  # noqa: PLR2004 - 0 to 9999
 
     def _rest(
-        self, said: dict[str, str], devices: dict[int | None, Values], named: int | None, gathering: Gathering
+        self, said: dict[str, str], devices: dict[int | None, Values], named: int | None, gathering: ChunkBuilder
     ) -> None:
         """Keep the cells of other columns as text where the row is one GPU's, else say that they are not kept."""
         rest = {heading: cell for heading, cell in said.items() if heading not in self._map.headings}
@@ -177,7 +177,7 @@ class MappedForm:
             raise SourceError(_WHERE, what, "nobody can say which cell is which: mend the header")
 
 
-def _put(column: MappedColumn, cell: str, values: Values, gathering: Gathering) -> None:
+def _put(column: MappedColumn, cell: str, values: Values, gathering: ChunkBuilder) -> None:
     value = quantity(cell, column.unit, column.metric)
     if value is None:
         gathering.lacks(column.heading, quantities.lack(cell))

@@ -13,7 +13,7 @@ from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, headers
 from gpureport.importers.logs.nvidia_smi.query.opening import opening
 from gpureport.importers.logs.nvidia_smi.query.plain_query import is_plain
-from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, Placement
+from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, ReadOptions
 
 if TYPE_CHECKING:
     from gpureport.importers.logs.nvidia_smi.forms.form import BlockForm
@@ -38,7 +38,7 @@ class NvidiaSmi:
             return True
         return not declared and is_headerless(first_lines(text))
 
-    def used(self, file: RawFile, placement: Placement) -> Placement:
+    def used(self, file: RawFile, placement: ReadOptions) -> ReadOptions:
         """Return the options without `columns` where a header names them, and `interval` where rows have time stamps.
 
         Raises:
@@ -59,7 +59,7 @@ class NvidiaSmi:
             interval=None if stamped else placement.interval,
         )
 
-    def extract(self, file: RawFile, placement: Placement) -> Extraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> Extraction:
         """Begin to read a log; one that holds a table from end to end is read as such."""
         if placement.columns is None and _in_forms(_beginning(file)):
             from gpureport.importers.logs.nvidia_smi.forms.extraction import FormsExtraction  # noqa: PLC0415 - as below

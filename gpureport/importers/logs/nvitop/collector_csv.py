@@ -8,9 +8,9 @@ from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.nvitop.headings import LAST, Layout, Statistic, layout
 from gpureport.importers.logs.nvitop.windows import Windows
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.csv_lines import cells
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
 from gpureport.importers.text.text_log import Chunk, FormExtraction
@@ -37,7 +37,7 @@ class Nvitop:
         lines = head_text(head).splitlines()[:5]
         return any("/" in line and layout(cells(line)) is not None for line in lines)
 
-    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read a CSV."""
         return FormExtraction(file, placement, NvitopForm)
 
@@ -56,7 +56,7 @@ class NvitopForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what a CSV holds, in its order."""
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         for line in text_lines(log):
             self._take(line, gathering)
             if gathering.full:
@@ -65,7 +65,7 @@ class NvitopForm:
             gathering.note(_CUMULATIVE)
         yield from gathering.chunks()
 
-    def _take(self, line: TextLine, gathering: Gathering) -> None:
+    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
         row = [] if line.fault else cells(line.text)
         header = layout(row) if row and "/" in line.text else None
         if header is not None:
@@ -82,7 +82,7 @@ class NvitopForm:
         else:
             self._rows(line, row, self._layout, gathering)
 
-    def _rows(self, line: TextLine, row: Sequence[str], header: Layout, gathering: Gathering) -> None:
+    def _rows(self, line: TextLine, row: Sequence[str], header: Layout, gathering: ChunkBuilder) -> None:
         """Take a row apart into one of each device."""
         time = _time(row, header)
         means = self._means(time, row, header)

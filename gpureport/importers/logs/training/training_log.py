@@ -22,7 +22,7 @@ from gpureport.importers.delimited.row_sections import LineKind, OddLine
 from gpureport.importers.devices.series_assembly import Tally
 from gpureport.importers.logs.training.points import Points
 from gpureport.importers.logs.training.rows import key, row, telling
-from gpureport.importers.protocol.importer import Outcome, Placement
+from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CUT_LAST_LINE, MALFORMED, NO_TIME, WRONG_CELLS
 from gpureport.importers.timebase import zones
 
@@ -81,7 +81,7 @@ class TrainingLog:
             return f'"{_HISTORY}"' in text or (isinstance(found, Mapping) and _has_training_columns(found))
         return self.identify(head) and _has_training_columns(header_cells(text.partition("\n")[0].strip())[1])
 
-    def read(self, file: RawFile, placement: Placement, started: int, name: str) -> Training:
+    def read(self, file: RawFile, placement: ReadOptions, started: int, name: str) -> Training:
         """Read a training log.
 
         Args:
@@ -163,7 +163,7 @@ class _Reader:
             return f"{MALFORMED} time"
         return "" if self.points.add(found.when, found.step, found.values) else NO_TIME
 
-    def training(self, placement: Placement, started: int) -> Training:
+    def training(self, placement: ReadOptions, started: int) -> Training:
         """Return the points on the time base of the run."""
         kind, times = self.points.kind, self.points.times
         placed = times + (started if kind == "elapsed" else 0)

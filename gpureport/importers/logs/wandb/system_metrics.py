@@ -7,9 +7,9 @@ from gpureport.importers.decoding.pieces import Piece, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.wandb.names import Name, name, telling
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, NOT_JSON, WRONG_CELLS
-from gpureport.importers.text.chunk_builder import Gathering
+from gpureport.importers.text.chunk_builder import ChunkBuilder
 from gpureport.importers.text.csv_lines import cells
 from gpureport.importers.text.json_documents import parsed
 from gpureport.importers.text.numbered_lines import TextLine, text_lines
@@ -42,7 +42,7 @@ class Wandb:
         """Return whether one of the first lines names metrics as W&B does, and a time."""
         return any(_names(line) for line in head_text(head).splitlines()[:_FEW])
 
-    def extract(self, file: RawFile, placement: Placement) -> FormExtraction:
+    def extract(self, file: RawFile, placement: ReadOptions) -> FormExtraction:
         """Begin to read an export."""
         return FormExtraction(file, placement, WandbForm)
 
@@ -74,7 +74,7 @@ class WandbForm:
 
     def chunks(self, log: Iterable[Piece]) -> Iterator[Chunk]:
         """Yield what an export holds, in its order."""
-        gathering = Gathering()
+        gathering = ChunkBuilder()
         for line in text_lines(log):
             self._take(line, gathering)
             if gathering.full:
@@ -83,7 +83,7 @@ class WandbForm:
             gathering.note(_THINNED)
         yield from gathering.chunks()
 
-    def _take(self, line: TextLine, gathering: Gathering) -> None:
+    def _take(self, line: TextLine, gathering: ChunkBuilder) -> None:
         if not line.fault and line.text.lstrip().startswith("{"):
             self._document(line, gathering)
             return
@@ -98,14 +98,14 @@ class WandbForm:
         else:
             self._row(line, dict(zip(self._header, row, strict=True)), gathering)
 
-    def _document(self, line: TextLine, gathering: Gathering) -> None:
+    def _document(self, line: TextLine, gathering: ChunkBuilder) -> None:
         documents = parsed(line.text)
         if documents is None or len(documents) != 1 or not isinstance(documents[0], dict):
             gathering.reject(line, CUT_LAST_LINE if line.cut else NOT_JSON)
         else:
             self._row(line, documents[0], gathering)
 
-    def _row(self, line: TextLine, cells_by_name: Mapping[str, Any], gathering: Gathering) -> None:
+    def _row(self, line: TextLine, cells_by_name: Mapping[str, Any], gathering: ChunkBuilder) -> None:
         """Take a row apart into one of each device."""
         devices: dict[int | None, Values] = {}
         cores: list[float] = []
@@ -137,7 +137,7 @@ class WandbForm:
             devices.setdefault(None, {}).update(cpu_utilization_ratio=of_all, cpu_busiest_core_ratio=busiest)
 
     def _keep(
-        self, line: TextLine, time: int | None, devices: Mapping[int | None, Values], gathering: Gathering
+        self, line: TextLine, time: int | None, devices: Mapping[int | None, Values], gathering: ChunkBuilder
     ) -> None:
         if not devices:
             gathering.odd(line, LineKind.NOISE)
@@ -148,7 +148,7 @@ class WandbForm:
             gathering.row(line.number, time, own, host=gpu is None)
 
 
-def _add(values: Values, found: Name, cell: object, gathering: Gathering) -> None:
+def _add(values: Values, found: Name, cell: object, gathering: ChunkBuilder) -> None:
     if found.unit is None:
         values.update([(found.target, str(cell)) if found.target else quantities.as_text(found.source, cell)])
         return
@@ -159,7 +159,7 @@ def _add(values: Values, found: Name, cell: object, gathering: Gathering) -> Non
         values[found.target] = value
 
 
-def _total(values: Values, share: float, gathering: Gathering) -> None:
+def _total(values: Values, share: float, gathering: ChunkBuilder) -> None:
     """Tell the memory installed from the bytes used and the share they are; keep a share that tells nothing."""
     used = values.get("gpu_memory_used_bytes")
     if "gpu_memory_total_bytes" in values:

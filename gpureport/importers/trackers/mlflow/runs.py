@@ -9,7 +9,7 @@ import numpy as np
 
 from gpureport.columns import integers
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
 from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
 from gpureport.importers.trackers import tracked_metrics
@@ -61,7 +61,7 @@ class MlflowRun:
         """Why it cannot be read."""
         return self.info.fault
 
-    def read(self, placement: Placement) -> Tracked:
+    def read(self, placement: ReadOptions) -> Tracked:
         """Read the run.
 
         Raises:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import Selection, Tracked
 from gpureport.importers.trackers.neptune import account, facts, notes, progress
 from gpureport.importers.trackers.neptune.content import Content
@@ -24,7 +24,7 @@ def tracked(  # noqa: PLR0913 - what a recording depends on, each by name
     locator: str,
     selection: Selection,
     chosen: Map,
-    placement: Placement,
+    placement: ReadOptions,
 ) -> Tracked:
     """Return a run as a recording.
 

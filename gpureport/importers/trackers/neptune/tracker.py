@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import Chosen, Listed, Selection, Tracked
 from gpureport.importers.trackers.neptune import assembly, selecting
 from gpureport.importers.trackers.neptune.content import Content, Held, Outline, joined
@@ -105,7 +105,7 @@ class _Run:
         asked = self.selection.group is not None or self.selection.runs
         return None if asked else self.held[0].fault
 
-    def read(self, placement: Placement) -> Tracked:
+    def read(self, placement: ReadOptions) -> Tracked:
         """Read it.
 
         Raises:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import Cells, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, cells_of
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.report.model.parts import FindingCard, Mark, Timeline, TimelineStrip
@@ -146,7 +146,7 @@ def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> I
         )
 
 
-def _gaps(cells: Cells, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
+def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: float) -> Iterator[tuple[float, float]]:
     """Yield where the device has no samples: before its first, in its log gaps, and after its last."""
     if not len(cells):
         yield 0.0, seconds

@@ -7,7 +7,7 @@ from gpureport.analysis import analyze
 from gpureport.analysis.detectors.low_use.underutilised import Underutilised
 from gpureport.analysis.job.phases import activities, job_window
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series.device_series import cells_by_device
+from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Finding, Interval, Severity
 from tests.builders import at, found, recording, spans, steps, unjudged
@@ -80,7 +80,7 @@ def test_uneven_gpus_are_another_kind(seconds: tuple[int, int], count: int) -> N
     run = recording(util=[_PHASES, _PHASES], cpu=_CALM)
     context = Context(
         recording=run,
-        cells=(cells := cells_by_device(run)),
+        cells=(cells := series_by_device(run)),
         active=(active := activities(cells)),
         window=job_window(run.run, active.values()),
         found=(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.recording import Recording
 from tests.importers import neighbours
 from tests.importers.accounts import absent, column, kept, rejected
@@ -15,7 +15,7 @@ def made(folder: Path, text: str, interval: float | None = 1.0) -> Recording:
     """Return a log as it is read."""
     path = folder / "dmon.log"
     path.write_text(text)
-    return Reading(find(path)[0], Placement(interval=interval), Labels()).recording()
+    return Reading(find(path)[0], ReadOptions(interval=interval), Labels()).recording()
 
 
 def test_columns_follow_the_heading(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from gpureport.columns import FloatArray
 from gpureport.importers.decoding.pieces import head
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.host import HostLog
-from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, Placement
+from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 
 CAPTURES = Path(__file__).parent / "captures"
 """What the tools printed side by side for half a minute, on a machine in Berlin with two cores."""
@@ -65,15 +65,15 @@ def is_identified(path: Path) -> bool:
     return HostLog().identify(head(RawFile(path), HEAD_BYTES))
 
 
-def read(path: Path, placement: Placement | None = None) -> Read:
+def read(path: Path, placement: ReadOptions | None = None) -> Read:
     """Return a host log, after checking that it is taken for one and every line is accounted for."""
     assert is_identified(path)
     return extract(path, placement)
 
 
-def extract(path: Path, placement: Placement | None = None) -> Read:
+def extract(path: Path, placement: ReadOptions | None = None) -> Read:
     """Return a host log, after checking that every line is accounted for."""
-    extraction = HostLog().extract(RawFile(path), placement or Placement(around=AROUND))
+    extraction = HostLog().extract(RawFile(path), placement or ReadOptions(around=AROUND))
     table = pa.concat_tables(list(extraction.batches()), promote_options="default")
     quality = extraction.outcome().quality
     assert quality.accounted
@@ -81,7 +81,7 @@ def extract(path: Path, placement: Placement | None = None) -> Read:
     return Read(extraction.outcome(), table)
 
 
-def text(folder: Path, content: str, placement: Placement | None = None) -> Read:
+def text(folder: Path, content: str, placement: ReadOptions | None = None) -> Read:
     """Return the host log of this content."""
     path = folder / "host.log"
     path.write_bytes(content.encode())

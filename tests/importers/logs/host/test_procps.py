@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from tests.importers.accounts import lines
 from tests.importers.logs.host.series import CAPTURES, clock, read, rejected, text, values
 from tests.importers.peak import peak_bytes
@@ -107,14 +107,14 @@ def test_top_is_dated_by_the_log_beside(tmp_path: Path) -> None:
     every = "%Cpu(s): 40.0 us,  5.0 sy,  0.0 ni, 50.0 id,  4.0 wa,  0.0 hi,  1.0 si,  0.0 st"
     midnight = 1_795_219_200_000_000
     content = lines(*summary("23:59:59", every), *summary("00:00:00", every))
-    found = text(tmp_path, content, Placement(around=(midnight - 5_000_000, midnight + 60_000_000)))
+    found = text(tmp_path, content, ReadOptions(around=(midnight - 5_000_000, midnight + 60_000_000)))
     assert clock(found) == ["11-20T23:59:59", "11-21T00:00:00"]
     assert values(found, "cpu_utilization_ratio") == [None, 0.46]
     assert values(found, "cpu_iowait_ratio") == [None, 0.04]
     assert values(found, "host_memory_used_ratio") == [0.5, 0.5]
     assert values(found, "host_load_average") == [0.59, 0.59]
     with pytest.raises(SourceError, match="no time stamp"):
-        text(tmp_path, content, Placement())
+        text(tmp_path, content, ReadOptions())
 
 
 def test_cores_of_top_that_the_terminal_cuts_off_say_nothing(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from tests.importers.logs.host.series import LOCAL, Read, read
 
 pytestmark = pytest.mark.producers
@@ -111,7 +111,7 @@ def test_means_are_those_of_psutil(recorded: dict[str, Path], name: str) -> None
     """
     reference = read(recorded["psutil"])
     local = tuple(moment + LOCAL for moment in reference.outcome.span)
-    found = read(recorded[name], Placement(around=(local[0], local[1])))
+    found = read(recorded[name], ReadOptions(around=(local[0], local[1])))
     metrics = ["process_cpu_cores"] if name == "pidstat" else ["cpu_utilization_ratio", "cpu_iowait_ratio"]
     for metric in metrics:
         rounded, bursts = name in {"top", "vmstat"}, metric != "cpu_utilization_ratio"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.importers.logs.mapped.guesses import guess, time_formats
 from gpureport.importers.logs.mapped.suggestion import suggestion
 from gpureport.importers.protocol.column_map import read as read_map
@@ -142,7 +142,7 @@ def test_the_map_that_is_suggested_reads_the_table(tmp_path: Path) -> None:
     told = tmp_path / "map.toml"
     told.write_text(suggested(tmp_path, text.replace("when", "time")))
     (inputs,) = find(tmp_path / "table.csv", kind="mapped")
-    found = Reading(inputs, Placement(map=read_map(told)), Labels()).recording()
+    found = Reading(inputs, ReadOptions(map=read_map(told)), Labels()).recording()
     assert [device.id for device in found.run.devices] == ["gpu:0", "gpu:1", "host"]
 
 
@@ -205,7 +205,7 @@ def test_wrappers_of_the_wild_are_read_with_the_map_they_get(tmp_path: Path, nam
     told = tmp_path / "map.toml"
     told.write_text(refused.value.aside)
     (inputs,) = find(path, kind="mapped")
-    found = Reading(inputs, Placement(map=read_map(told)), Labels()).recording()
+    found = Reading(inputs, ReadOptions(map=read_map(told)), Labels()).recording()
     assert (len(found.run.gpus), len(found.series)) == (gpus, rows)
     assert found.run.quality.rejected == ()
 

@@ -7,7 +7,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from tests.importers.accounts import absent, column, kept, lines, percents, rejected, seconds
 from tests.importers.written_logs import HEADER, read_text, row, stamp
 
@@ -100,7 +100,7 @@ def test_rows_of_a_tick_some_milliseconds_apart(tmp_path: Path, apart: int) -> N
 def test_a_wrong_number_of_gpus_a_tick_is_doubted(tmp_path: Path) -> None:
     """What a person says is done, but where the stamps show another number the note says so."""
     rows = [f"{stamp(tick + gpu / 1000)}, {gpu} %" for tick in range(20) for gpu in range(4)]
-    recording = read_text(tmp_path, lines("timestamp, utilization.gpu [%]", *rows), Placement(gpus_per_tick=3))
+    recording = read_text(tmp_path, lines("timestamp, utilization.gpu [%]", *rows), ReadOptions(gpus_per_tick=3))
     (note,) = recording.run.quality.notes
     assert "(--gpus-per-tick 3, although 19 of 19 ticks hold 4 rows; low confidence)" in note
 
@@ -111,7 +111,7 @@ def test_a_log_without_stamps(tmp_path: Path) -> None:
     text = lines("index, utilization.gpu [%], temperature.memory", *rows)
     with pytest.raises(SourceError, match=r"no timestamp column among index, util.*; say with"):
         read_text(tmp_path, text)
-    recording = read_text(tmp_path, text, Placement(interval=0.5))
+    recording = read_text(tmp_path, text, ReadOptions(interval=0.5))
     assert (kept(recording), recording.run.quality.synthetic_time) == (10, True)
     assert seconds(recording, "gpu:1", start=0) == [0, 0.5, 1, 1.5, 2]
     assert percents(recording, "gpu:1") == [10, 11, 12, 13, 14]
@@ -132,7 +132,7 @@ def test_a_line_that_is_no_row_takes_no_place_in_the_tick(tmp_path: Path, date: 
     rows = [f"{gpu}{tick % 10} %, {gpu + 1}000 MiB" for tick in range(40) for gpu in range(4)]
     for tick in range(36, 0, -9):
         rows.insert(4 * tick, date)
-    placement = Placement(interval=1.0, gpus_per_tick=4)
+    placement = ReadOptions(interval=1.0, gpus_per_tick=4)
     recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), placement)
     for gpu in range(4):
         assert set(column(recording, "gpu_memory_used_bytes", f"gpu:{gpu}")) == {(gpu + 1) * 1000 * 2**20}
@@ -144,7 +144,7 @@ def test_a_damaged_row_keeps_its_place_in_the_tick(tmp_path: Path) -> None:
     """What is left of it was a row."""
     rows = [f"{gpu}{tick % 10} %, {gpu + 1}000 MiB" for tick in range(40) for gpu in range(4)]
     rows[17] = "1\ufffd %, 2000 MiB"
-    placement = Placement(interval=1.0, gpus_per_tick=4)
+    placement = ReadOptions(interval=1.0, gpus_per_tick=4)
     recording = read_text(tmp_path, lines("utilization.gpu [%], memory.used [MiB]", *rows), placement)
     assert set(column(recording, "gpu_memory_used_bytes", "gpu:3")) == {4000 * 2**20}
 

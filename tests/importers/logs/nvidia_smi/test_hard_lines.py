@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from tests.importers.accounts import absent, column, kept, lines, percents, rejected, seconds
 from tests.importers.packed import COMPRESSED, PACKED
 from tests.importers.written_logs import HEADER, log, read_text, row, stamp
@@ -224,8 +224,8 @@ def test_the_gpus_of_anonymous_ticks_can_be_selected(tmp_path: Path) -> None:
     """`--gpus` names places in the tick, and a number that none has is answered with those there are."""
     rows = [f"{stamp(s + gpu / 1000)}, {10 * gpu + s % 10} %" for s in range(20) for gpu in range(4)]
     text = lines("timestamp, utilization.gpu [%]", *rows)
-    recording = read_text(tmp_path, text, Placement(gpus=(1, 3)))
+    recording = read_text(tmp_path, text, ReadOptions(gpus=(1, 3)))
     assert (kept(recording), rejected(recording)) == (40, [("GPU not selected", 40, 2)])
     assert percents(recording, "gpu:3") == [30 + s % 10 for s in range(20)]
     with pytest.raises(SourceError, match="none of the GPUs selected; --gpus can name 0, 1, 2, 3"):
-        read_text(tmp_path, text, Placement(gpus=(7,)))
+        read_text(tmp_path, text, ReadOptions(gpus=(7,)))

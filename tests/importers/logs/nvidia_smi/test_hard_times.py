@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SettingsError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from tests.importers.accounts import START, kept, lines, percents, rejected, seconds
 from tests.importers.two_writers import Line, interleaved
 from tests.importers.written_logs import HEADER, read_text, row, stamp
@@ -66,7 +66,7 @@ def test_a_fold_in_a_known_zone(tmp_path: Path) -> None:
     local = [datetime(2026, 10, 25, 2, 30) + timedelta(seconds=tick) for tick in range(1800)]  # noqa: DTZ001 - local stamps
     second = [datetime(2026, 10, 25, 2) + timedelta(seconds=tick) for tick in range(5400)]  # noqa: DTZ001 - local stamps
     rows = [clock(f"{tick:%Y/%m/%d %H:%M:%S}.000", at % 101) for at, tick in enumerate([*local, *second])]
-    recording = read_text(tmp_path, lines(HEADER, *rows), Placement(tz="Europe/Berlin"))
+    recording = read_text(tmp_path, lines(HEADER, *rows), ReadOptions(tz="Europe/Berlin"))
     assert (kept(recording), recording.run.timezone) == (7200, "Europe/Berlin")
     first = datetime.fromisoformat("2026-10-25T02:30+02:00").timestamp() * 1e6
     assert seconds(recording, start=round(first)) == list(range(7200))
@@ -77,7 +77,7 @@ def test_a_fold_in_a_known_zone(tmp_path: Path) -> None:
 def test_the_hour_that_is_skipped_in_spring(tmp_path: Path) -> None:
     """In UTC the minutes before and after it follow each other; without a zone an hour has no samples."""
     rows = [clock(f"2026/03/29 {hour:02d}:{minute:02d}:00.000") for hour in (1, 3) for minute in range(60)]
-    known = read_text(tmp_path, lines(HEADER, *rows), Placement(tz="Europe/Berlin"))
+    known = read_text(tmp_path, lines(HEADER, *rows), ReadOptions(tz="Europe/Berlin"))
     assert (kept(known), known.run.ended - known.run.started, known.run.quality.gaps) == (120, 119 * 60_000_000, ())
     unknown = read_text(tmp_path, lines(HEADER, *rows)).run
     assert [(gap.end - gap.start) / 60e6 for gap in unknown.quality.gaps] == [61]
@@ -87,11 +87,11 @@ def test_rows_in_the_hour_that_is_skipped_tell_that_the_zone_is_another(tmp_path
     """They would lie on those of the next hour; one damaged stamp is no reason to refuse the log."""
     rows = [clock(f"2026/03/29 {hour:02d}:{minute:02d}:00.000") for hour in (1, 2, 3) for minute in range(60)]
     with pytest.raises(SettingsError, match="Europe/Berlin has no 2026-03-29 02:00:00"):
-        read_text(tmp_path, lines(HEADER, *rows), Placement(tz="Europe/Berlin"))
-    damaged = read_text(tmp_path, lines(HEADER, *rows[:61], *rows[120:]), Placement(tz="Europe/Berlin"))
+        read_text(tmp_path, lines(HEADER, *rows), ReadOptions(tz="Europe/Berlin"))
+    damaged = read_text(tmp_path, lines(HEADER, *rows[:61], *rows[120:]), ReadOptions(tz="Europe/Berlin"))
     assert kept(damaged) == 121
     tick = [line.replace(", 0, ", f", {gpu}, ", 1) for line in rows[:61] + rows[120:] for gpu in range(8)]
-    assert kept(read_text(tmp_path, lines(HEADER, *tick), Placement(tz="Europe/Berlin"))) == 8 * 121
+    assert kept(read_text(tmp_path, lines(HEADER, *tick), ReadOptions(tz="Europe/Berlin"))) == 8 * 121
 
 
 def test_gaps_are_no_samples(tmp_path: Path) -> None:
@@ -146,7 +146,7 @@ def test_a_log_of_milliseconds(tmp_path: Path) -> None:
 def test_the_ends_of_the_calendar(tmp_path: Path, day: str, zone: str | None, began: int) -> None:
     """The first day of the epoch, the last of 32 bits, and a year 2100 that has no leap day are days like others."""
     text = lines(HEADER, *(clock(f"{day}:{second // 60:02d}:{second % 60:02d}.000") for second in range(0, 3600, 60)))
-    recording = read_text(tmp_path, text, Placement(tz=zone))
+    recording = read_text(tmp_path, text, ReadOptions(tz=zone))
     assert (kept(recording), recording.run.started, recording.run.interval) == (60, began * 1_000_000, 60)
 
 

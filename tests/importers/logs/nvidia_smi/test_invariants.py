@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpureport.importers import IMPORTER_VERSION, Labels, Placement, Reading, find
+from gpureport.importers import IMPORTER_VERSION, Labels, Reading, ReadOptions, find
 from gpureport.recording import Recording
 from gpureport.store import Store
 from tests.importers.written_logs import read_text, stamp
@@ -144,7 +144,7 @@ def test_parquet_gives_back_what_was_read(tmp_path: Path, shape: Shape) -> None:
     path.write_text(shape.text())
     (inputs,) = find(path)
     store = Store(tmp_path / "store")
-    entry = store.write(Reading(inputs, Placement(), Labels()), IMPORTER_VERSION)
-    recording = Reading(inputs, Placement(), Labels()).recording()
+    entry = store.write(Reading(inputs, ReadOptions(), Labels()), IMPORTER_VERSION)
+    recording = Reading(inputs, ReadOptions(), Labels()).recording()
     assert store.read(entry).series.equals(recording.series)
     assert entry.run == recording.run

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpureport import columns
 from gpureport.analysis import RULES, analyze
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.quality import AbsentCells, Rejected
 from gpureport.recording import Recording
 from tests.importers.written_logs import HEADER, log, read_text, row
@@ -205,9 +205,9 @@ def test_a_tick_of_another_size_names_no_gpu(tmp_path: Path) -> None:
 def test_gpus_a_tick_can_be_said(tmp_path: Path) -> None:
     """`--gpus-per-tick` settles what the order of rows does not show."""
     text = "\n".join([ANONYMOUS, *anonymous(4, 2), ""])
-    recording = read_text(tmp_path, text, Placement(gpus_per_tick=2))
+    recording = read_text(tmp_path, text, ReadOptions(gpus_per_tick=2))
     assert len(recording.run.gpus) == 2
-    assert len(read_text(tmp_path, text, Placement(gpus_per_tick=1)).run.gpus) == 1
+    assert len(read_text(tmp_path, text, ReadOptions(gpus_per_tick=1)).run.gpus) == 1
 
 
 def test_mixed_gpus_are_one_device_of_which_nothing_is_judged(tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_mixed_gpus_are_one_device_of_which_nothing_is_judged(tmp_path: Path) ->
 
 def test_columns_can_be_said(tmp_path: Path) -> None:
     """A log without a header is read with the columns a person names."""
-    named = Placement(columns=("timestamp", "index", "utilization.gpu"))
+    named = ReadOptions(columns=("timestamp", "index", "utilization.gpu"))
     rows = [f"2026/03/14 09:00:{second:02d}.000, 0, {second}" for second in range(9)]
     (inputs,) = find(written(tmp_path, rows), kind="nvidia_smi")
     recording = Reading(inputs, named, Labels()).recording()
@@ -233,7 +233,7 @@ def test_a_wrong_column_name_is_a_settings_error(tmp_path: Path) -> None:
     """A name that is no query field is the person's mistake, not the log's."""
     (inputs,) = find(written(tmp_path, ["2026/03/14 09:00:00.000, 5"]), kind="nvidia_smi")
     with pytest.raises(SettingsError, match="no query field 'gpu util'"):
-        Reading(inputs, Placement(columns=("timestamp", "gpu util")), Labels()).recording()
+        Reading(inputs, ReadOptions(columns=("timestamp", "gpu util")), Labels()).recording()
 
 
 def test_a_log_without_stamps_needs_its_interval(tmp_path: Path) -> None:
@@ -241,14 +241,14 @@ def test_a_log_without_stamps_needs_its_interval(tmp_path: Path) -> None:
     text = "index, utilization.gpu [%]\n" + "".join(f"{gpu}, {tick} %\n" for tick in range(5) for gpu in (0, 1))
     with pytest.raises(SourceError, match="--interval"):
         read_text(tmp_path, text)
-    run = read_text(tmp_path, text, Placement(interval=2.0)).run
+    run = read_text(tmp_path, text, ReadOptions(interval=2.0)).run
     assert (run.started, run.ended, run.interval) == (0, 8_000_000, 2.0)
     assert (run.quality.synthetic_time, run.quality.coverage_ratio) == (True, None)
 
 
 def test_an_interval_of_a_log_with_stamps_is_not_used(tmp_path: Path) -> None:
     """Stamps win over `--interval`, and a note says so."""
-    run = read_text(tmp_path, log(5), Placement(interval=2.0)).run
+    run = read_text(tmp_path, log(5), ReadOptions(interval=2.0)).run
     assert run.interval == 1.0
     assert run.quality.notes == ("The log has time stamps: --interval was not used.",)
 
@@ -276,7 +276,7 @@ def test_a_lost_gpu_is_an_event(tmp_path: Path) -> None:
 
 def test_only_selected_gpus_are_kept(tmp_path: Path) -> None:
     """`--gpus` leaves rows out and says so."""
-    recording = read_text(tmp_path, log(3, gpus=3), Placement(gpus=(0, 2)))
+    recording = read_text(tmp_path, log(3, gpus=3), ReadOptions(gpus=(0, 2)))
     assert [device.id for device in recording.run.devices] == ["gpu:0", "gpu:2"]
     assert recording.run.quality.rejected == (Rejected(reason="GPU not selected", rows=3, first_line=3),)
     assert recording.run.quality.accounted

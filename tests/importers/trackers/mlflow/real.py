@@ -18,7 +18,7 @@ from gpureport.importers.trackers.mlflow.entities import RunStore, Series
 from tests.importers.trackers.mlflow.servers import free_port
 
 _HERE = Path(__file__).parent
-_STAND_IN = _HERE.parents[1] / "native" / "nvml_stand_in.c"
+_STAND_IN = _HERE.parents[2] / "native" / "nvml_stand_in.c"
 _LARGEST = 1.7976931348623157e308
 _PATIENCE = 120
 

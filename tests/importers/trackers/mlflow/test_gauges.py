@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpureport import columns
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from tests.importers.trackers.mlflow.stores import START, Made, Point, database, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS, column, read
 
@@ -72,7 +72,7 @@ def test_machines_are_nodes_and_gpus_are_chosen(tmp_path: Path) -> None:
     series = _gauges("monitoring/ab12cd34", [90.0] * 5) | _gauges("monitoring/train", [90.0] * 4, 3_000)
     source = _store(tmp_path, series, _PARAMS | {"monitoring/train/hostname": "crate"})
     assert [device.id for device in read(source).run.gpus] == ["box/gpu:0", "crate/gpu:0"]
-    assert read(source, Placement(gpus=(1,))).run.gpus == ()
+    assert read(source, ReadOptions(gpus=(1,))).run.gpus == ()
 
 
 def test_a_gpu_never_reported_is_unknown(tmp_path: Path) -> None:

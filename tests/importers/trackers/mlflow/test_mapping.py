@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport import columns
-from gpureport.importers.protocol.importer import Labels, Placement
+from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.reading.attachments import joined
 from gpureport.importers.reading.tracked_reading import TrackedReading
@@ -25,10 +25,10 @@ ID = run_id(1)
 TICKS = [10_050 + 10_050 * place for place in range(9)]
 
 
-def read(source: Path | str, placement: Placement | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
+def read(source: Path | str, placement: ReadOptions | None = None, **selection: Any) -> Recording:  # noqa: ANN401 - any option
     """Return the only run of a store that is meant."""
     (run,) = Mlflow().runs(str(source), Selection(**selection)).runs
-    return TrackedReading("mlflow", run, placement or Placement(), Labels(), strict=False, joined=joined).recording()
+    return TrackedReading("mlflow", run, placement or ReadOptions(), Labels(), strict=False, joined=joined).recording()
 
 
 @pytest.fixture(params=[database, folder], ids=["sqlite", "file store"])
@@ -76,7 +76,7 @@ def test_values_stand_where_they_were_read_not_where_they_were_logged(store: Cal
 def test_a_person_may_have_them_where_they_were_logged(store: Callable[..., Path]) -> None:
     """As MLflow's own pages show them; it is another run in the store."""
     source = store(Made(id=ID, series=monitored(TICKS)))
-    raw = read(source, Placement(as_logged=True))
+    raw = read(source, ReadOptions(as_logged=True))
     assert seconds(raw, "gpu:0") == [tick / 1000 for tick in TICKS]
     assert raw.run.id != read(source).run.id
     assert any("as --mlflow-raw-times says, they stay there" in note for note in raw.run.quality.notes)
@@ -235,12 +235,12 @@ def test_only_the_gpus_asked_for_are_kept(store: Callable[..., Path]) -> None:
     """MLflow records every GPU of the machine; what is left out is counted and no fault of the run."""
     values = {f"gpu_{index}_utilization_percentage": 50.0 for index in range(3)}
     source = store(Made(id=ID, series=monitored(TICKS, values)))
-    recording = read(source, Placement(gpus=(0, 2)))
+    recording = read(source, ReadOptions(gpus=(0, 2)))
     assert [device.index for device in recording.run.gpus] == [0, 2]
     (rejected,) = recording.run.quality.rejected
     assert (rejected.reason, rejected.rows) == ("GPU not selected", 9)
     (run,) = Mlflow().runs(str(source), Selection()).runs
-    strict = TrackedReading("mlflow", run, Placement(gpus=(0,)), Labels(), strict=True, joined=joined)
+    strict = TrackedReading("mlflow", run, ReadOptions(gpus=(0,)), Labels(), strict=True, joined=joined)
     assert len(strict.recording().series) == 9
 
 

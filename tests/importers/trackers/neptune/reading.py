@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from gpureport import columns
-from gpureport.importers import Labels, Placement, Selection, TrackedReading, joined, tracker
+from gpureport.importers import Labels, ReadOptions, Selection, TrackedReading, joined, tracker
 from gpureport.recording import Recording
 
 
@@ -18,7 +18,7 @@ def readings(
     """Return the runs a source holds, not read yet."""
     found = tracker(str(source))
     assert found is not None
-    placement = Placement(tz=tz, gpus=gpus)
+    placement = ReadOptions(tz=tz, gpus=gpus)
     runs = found.runs(str(source), Selection(**wanted)).runs
     return [TrackedReading(found.kind, run, placement, Labels(), strict=False, joined=joined) for run in runs]
 

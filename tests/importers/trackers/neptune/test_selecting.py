@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers import LOCATORS, TRACKERS, Placement, Selection, tracker
+from gpureport.importers import LOCATORS, TRACKERS, ReadOptions, Selection, tracker
 from tests.cli.program import Program, program
 from tests.importers.trackers.neptune import databases, dumps, folders
 from tests.importers.trackers.neptune.reading import column, readings, recording
@@ -225,7 +225,7 @@ def test_a_locator_is_a_source(gpureport: Program, tmp_path: Path) -> None:
     several(tmp_path / "data")
     assert "neptune:" in LOCATORS
     assert gpureport("analyze", "neptune:data#OPT-1").code == 0
-    assert Placement().tz is None
+    assert ReadOptions().tz is None
     assert Selection().map is None
 
 

@@ -20,7 +20,7 @@ from gpureport.importers.logs.host.recorder_csv.wide_names import meaning
 from gpureport.importers.ordering.backward_survey import survey
 from gpureport.importers.ordering.placement_plan import Plan
 from gpureport.importers.ordering.row_placement import Assembly, Rows
-from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, Placement
+from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.understanding import Understanding
 from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
@@ -96,7 +96,7 @@ class HostCsv:
         written = [row[found.stamp].strip() for row in rows if len(row) == len(found.columns)]
         return not written or any(_PLAIN.fullmatch(stamp) for stamp in written)
 
-    def extract(self, file: RawFile, placement: Placement) -> "HostExtraction":
+    def extract(self, file: RawFile, placement: ReadOptions) -> "HostExtraction":
         """Begin to read a CSV."""
         return HostExtraction(file, placement)
 
@@ -104,7 +104,7 @@ class HostCsv:
 class HostExtraction:
     """One host CSV being read."""
 
-    def __init__(self, file: RawFile, placement: Placement) -> None:
+    def __init__(self, file: RawFile, placement: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._file = file
         self._tally = Tally()
@@ -140,7 +140,7 @@ class HostExtraction:
 
     def _survey(self) -> Plan:
         """Read the whole CSV once more, to see why its stamps run backwards."""
-        again = HostExtraction(self._file.again(), Placement())
+        again = HostExtraction(self._file.again(), ReadOptions())
         return survey((rows for _, rows in again._rows()), self._zone, sure=lambda: True)
 
     def outcome(self) -> Outcome:

@@ -12,7 +12,7 @@ from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import Messages
 from gpureport.importers.ordering.row_placement import Rows
-from gpureport.importers.protocol.importer import Outcome, Placement
+from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.text.text_log import INTERVAL, Chunk, FormExtraction
 from gpureport.importers.timebase.placed_rows import Placed
 
@@ -29,7 +29,7 @@ _CLOCK = "gpu_sm_clock_hertz"
 class FormsExtraction(FormExtraction):
     """One log of one or several forms being read."""
 
-    def __init__(self, file: RawFile, placement: Placement) -> None:
+    def __init__(self, file: RawFile, placement: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._mixed = Mixed()
         super().__init__(file, placement, Mixed)

@@ -29,7 +29,7 @@ from gpureport.importers.logs.nvidia_smi.query.torn_lines import Torn
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus import tick_places
 from gpureport.importers.ordering.row_placement import Assembly, Rows
 from gpureport.importers.ordering.timestamp_outliers import Strays
-from gpureport.importers.protocol.importer import Outcome, Placement
+from gpureport.importers.protocol.importer import Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import (
     GPU_DAMAGED,
     GPU_NOT_NAMED,
@@ -71,7 +71,7 @@ _INTERVAL = "say with --interval how many seconds apart it was recorded, as give
 class QueryGpuExtraction:
     """One log being read."""
 
-    def __init__(self, file: RawFile, placement: Placement) -> None:
+    def __init__(self, file: RawFile, placement: ReadOptions) -> None:
         """Prepare to read; nothing is read yet."""
         self._file = file
         self._placement = placement

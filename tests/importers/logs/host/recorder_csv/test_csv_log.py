@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Labels, Placement, Reading, find
+from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.recording import HOST, Recording
 from tests.importers.written_logs import log
 
@@ -15,7 +15,7 @@ def joined(folder: Path, host: str) -> Recording:
     (folder / "gpu.csv").write_text(log(10))
     (folder / "cpu.csv").write_text(host)
     (inputs,) = find(folder / "gpu.csv", [folder / "cpu.csv"])
-    return Reading(inputs, Placement(), Labels()).recording()
+    return Reading(inputs, ReadOptions(), Labels()).recording()
 
 
 def test_percent_and_mebibytes_become_base_units(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Placement
+from gpureport.importers.protocol.importer import ReadOptions
 from tests.importers.accounts import lines
 from tests.importers.logs.host.series import clock, rejected, text, values
 
@@ -59,8 +59,8 @@ def test_a_date_that_may_be_two_is_that_of_the_log_beside(tmp_path: Path) -> Non
     """4 March or 3 April: the log of the GPUs says; without it the month stands first, and a note says so."""
     content = lines(BANNER.replace("11/21/26", "03/04/26"), "", f"10:00:00{CPU}", cpu("10:00:01", 50))
     april = 1_775_210_400_000_000
-    assert clock(text(tmp_path, content, Placement(around=(april, april)))) == ["04-03T10:00:01"]
-    found = text(tmp_path, content, Placement())
+    assert clock(text(tmp_path, content, ReadOptions(around=(april, april)))) == ["04-03T10:00:01"]
+    found = text(tmp_path, content, ReadOptions())
     assert clock(found) == ["03-04T10:00:01"]
     assert found.outcome.quality.notes == ("The date 03/04/26 is taken for 2026-03-04, the month first.",)
 
@@ -197,7 +197,7 @@ def test_a_log_without_its_banner_is_dated_by_the_log_beside(tmp_path: Path) -> 
     """The day is the one on which its first time is nearest to the start of that log."""
     midnight = 1_795_219_200_000_000
     content = lines(f"23:59:57{CPU}", cpu("23:59:58", 50), cpu("00:00:01", 40))
-    found = text(tmp_path, content, Placement(around=(midnight + 1_000_000, midnight + 60_000_000)))
+    found = text(tmp_path, content, ReadOptions(around=(midnight + 1_000_000, midnight + 60_000_000)))
     assert clock(found) == ["11-20T23:59:58", "11-21T00:00:01"]
     assert "It writes no date" in found.outcome.quality.notes[0]
 

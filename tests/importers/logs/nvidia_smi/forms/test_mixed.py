@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms import FORMS
@@ -66,7 +66,7 @@ def test_each_query_is_called_what_it_is(tmp_path: Path, header: str, query: str
     """A header tells which query of nvidia-smi wrote it."""
     path = tmp_path / "gpu.log"
     path.write_text(lines(*section("dmon -o DT", dmon(5)), *section("some query", header)))
-    reading = FormsExtraction(RawFile(path), Placement())
+    reading = FormsExtraction(RawFile(path), ReadOptions())
     list(reading.batches())
     assert f"nvidia-smi --query-{query}" in {block.form for block in reading.outcome().understanding.blocks}
 
@@ -100,7 +100,7 @@ def test_messages_of_the_driver_have_a_time(tmp_path: Path) -> None:
     """What the driver says between rows, or above them, is an event at the time of the row before."""
     lost, none = "Unable to determine the device handle for GPU0000:0B:00.0: GPU is lost", "No devices were found"
     written = dmon(6).splitlines()
-    recording = read_text(tmp_path, lines(none, *written[:4], lost, *written[4:]), Placement(tz="UTC"))
+    recording = read_text(tmp_path, lines(none, *written[:4], lost, *written[4:]), ReadOptions(tz="UTC"))
     assert kept(recording) == 6
     assert recording.run.quality.events == 2
     assert [(event.kind, (event.at or 0) - START) for event in recording.run.quality.log_events] == [
@@ -125,10 +125,10 @@ def test_rows_without_time_beside_rows_with_time(tmp_path: Path) -> None:
     assert kept(recording) == 2
     assert rejected(recording) == [("no time stamp", 30, 7)]
     assert "30 rows have no time stamp and were left out: --interval reads them instead." in recording.run.quality.notes
-    recording = read_text(tmp_path, few + many, Placement(interval=1))
+    recording = read_text(tmp_path, few + many, ReadOptions(interval=1))
     assert kept(recording) == 30
     assert rejected(recording) == [("no time stamp", 2, 3)]
-    recording = read_text(tmp_path, dmon(30) + dmon(2, stamped=False), Placement(interval=1))
+    recording = read_text(tmp_path, dmon(30) + dmon(2, stamped=False), ReadOptions(interval=1))
     assert kept(recording) == 30
     assert recording.run.quality.notes == ("The log has time stamps: --interval was not used.",)
 
@@ -165,7 +165,7 @@ def extraction(folder: Path, text: str) -> type:
     """Return what reads a log."""
     path = folder / "log"
     path.write_text(text)
-    return type(NvidiaSmi().extract(RawFile(path), Placement()))
+    return type(NvidiaSmi().extract(RawFile(path), ReadOptions()))
 
 
 def test_a_table_of_queries_keeps_its_own_extraction(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement, find
+from gpureport.importers import ReadOptions, find
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
 from tests.importers.accounts import kept, percents
 from tests.importers.written_logs import HEADER, log, read, read_text, stamp
@@ -43,7 +43,7 @@ def test_the_refusal_holds_the_line_to_type(tmp_path: Path, *, units: bool) -> N
     assert rest == f"the fields of --query-gpu in place of {', '.join(map(''.join, shown))}"
     filled = [asked[place] if column in unknown else column for place, column in enumerate(suggested)]
     assert [column.partition(" [")[0] for column in filled] == asked
-    recording = read(tmp_path / "gpu.csv", Placement(columns=tuple(filled)))
+    recording = read(tmp_path / "gpu.csv", ReadOptions(columns=tuple(filled)))
     assert (kept(recording), percents(recording)[:2]) == (60, [40, 41])
 
 

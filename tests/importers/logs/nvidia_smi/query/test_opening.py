@@ -8,7 +8,7 @@ import pytest
 
 from gpureport import columns
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.values.cells import CellReader
 from tests.importers.written_logs import HEADER, read_text, row, stamp
@@ -157,13 +157,13 @@ def test_rows_of_another_form_above_a_header_are_rejected(tmp_path: Path) -> Non
     assert (quality.rows_kept, quality.rejected[0].rows) == (9, 59)
     assert any("--columns timestamp,column_2,column_3, with the fields" in note for note in quality.notes)
     names = ("timestamp", "utilization.gpu", "power.draw")
-    assert read_text(tmp_path, text, Placement(columns=names)).run.quality.rows_kept == 59 + 9
+    assert read_text(tmp_path, text, ReadOptions(columns=names)).run.quality.rows_kept == 59 + 9
 
 
 def test_columns_beside_a_header_are_not_used(tmp_path: Path) -> None:
     """A header wins over `--columns`, and a note says so."""
     names = ("timestamp", "index", "name", "utilization.memory", "memory.used", "power.draw")
-    recording = read_text(tmp_path, "\n".join([HEADER, row(0), row(1), ""]), Placement(columns=names))
+    recording = read_text(tmp_path, "\n".join([HEADER, row(0), row(1), ""]), ReadOptions(columns=names))
     assert recording.run.quality.notes == ("The log has a header: --columns was not used.",)
     assert columns.floats(recording.series.column("gpu_utilization_ratio")).tolist() == pytest.approx([0.9, 0.9])
 
@@ -175,7 +175,7 @@ def test_columns_win_over_a_header_of_another_width(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"name the columns of its rows with --columns$"):
         read_text(tmp_path, text)
     names = ("timestamp", "utilization.gpu", "temperature.gpu", "temperature.memory", "power.draw")
-    recording = read_text(tmp_path, text.replace("2026/03/14 09", "2026/03/14 10", 5), Placement(columns=names))
+    recording = read_text(tmp_path, text.replace("2026/03/14 09", "2026/03/14 10", 5), ReadOptions(columns=names))
     assert recording.run.quality.headers == 2
     assert columns.floats(recording.series.column("gpu_power_watts")).tolist()[:5] == [42] * 5
     assert "--columns was used instead" in recording.run.quality.notes[0]
@@ -184,7 +184,7 @@ def test_columns_win_over_a_header_of_another_width(tmp_path: Path) -> None:
 def test_columns_may_be_named_in_a_persons_words(tmp_path: Path) -> None:
     """`--columns` takes the headings that a header may have."""
     names = ("timestamp", "gpu_util", "mem_used_MB", "temp_C")
-    recording = read_text(tmp_path, table("timestamp,utilization.gpu", ["50,1000,60"] * 5), Placement(columns=names))
+    recording = read_text(tmp_path, table("timestamp,utilization.gpu", ["50,1000,60"] * 5), ReadOptions(columns=names))
     assert columns.floats(recording.series.column("gpu_memory_used_bytes")).tolist() == [1000 * 2**20] * 5
 
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from tests.importers.accounts import kept, lines, percents, rejected
 from tests.importers.written_logs import read_text, row
 
-EVERY = Placement(interval=1.0)
+EVERY = ReadOptions(interval=1.0)
 
 
 def test_prose_with_the_right_number_of_commas(tmp_path: Path) -> None:

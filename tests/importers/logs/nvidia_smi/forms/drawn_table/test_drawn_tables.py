@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.pieces import Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.drawn_table import drawn_tables
@@ -22,7 +22,7 @@ from tests.importers.logs.nvidia_smi.forms.outputs import INSTANCES, OLD, SHAPES
 from tests.importers.written_logs import log, read_text
 
 
-def read(folder: Path, text: str | bytes, placement: Placement | None = None) -> Recording:
+def read(folder: Path, text: str | bytes, placement: ReadOptions | None = None) -> Recording:
     """Return what a log holds, after checking that every line is accounted for."""
     recording = read_text(folder, text, placement)
     kept(recording)
@@ -160,7 +160,7 @@ def test_tables_without_a_time_need_an_interval(tmp_path: Path) -> None:
     text = table([gpu(0), gpu(1)], time=None) * 3
     with pytest.raises(SourceError, match="have no time"):
         read(tmp_path, text)
-    recording = read(tmp_path, text, Placement(interval=60.0))
+    recording = read(tmp_path, text, ReadOptions(interval=60.0))
     assert recording.run.quality.synthetic_time
     assert seconds(recording, "gpu:1", start=0) == [0, 60, 120]
 
@@ -291,7 +291,7 @@ def test_a_cut_costs_one_snapshot_at_most(tmp_path: Path, cut: int) -> None:
     """A log that ends at any byte keeps every snapshot that is whole, and invents nothing."""
     path = tmp_path / "gpu.log"
     path.write_bytes(LOOP[:cut])
-    extraction = FormExtraction(RawFile(path), Placement(), Tables)
+    extraction = FormExtraction(RawFile(path), ReadOptions(), Tables)
     whole = LOOP[:cut].count(b"NVIDIA-SMI")
     try:
         rows = [row for batch in extraction.batches() for row in batch.to_pylist()]
@@ -301,6 +301,6 @@ def test_a_cut_costs_one_snapshot_at_most(tmp_path: Path, cut: int) -> None:
     assert 2 * (whole - 1) <= len(rows) <= 2 * whole
     assert extraction.outcome().quality.accounted
     path.write_bytes(LOOP)
-    full = FormExtraction(RawFile(path), Placement(), Tables)
+    full = FormExtraction(RawFile(path), ReadOptions(), Tables)
     all_rows = [row for batch in full.batches() for row in batch.to_pylist()]
     assert all(row in all_rows for row in rows)

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_text import QueryText
 from gpureport.importers.logs.nvidia_smi.forms.full_query.sections import INSTANT, KEPT, NUMBERED
@@ -61,7 +61,7 @@ EXPECTED = {
 }
 
 
-def read(folder: Path, text: str | bytes, placement: Placement | None = None) -> Recording:
+def read(folder: Path, text: str | bytes, placement: ReadOptions | None = None) -> Recording:
     """Return what a log holds, after checking that every line is accounted for."""
     recording = read_text(folder, text, placement)
     kept(recording)
@@ -173,7 +173,7 @@ def test_without_a_time(tmp_path: Path) -> None:
     text = query(time=None) * 2
     with pytest.raises(SourceError, match="have no time"):
         read(tmp_path, text)
-    assert seconds(read(tmp_path, text, Placement(interval=3.0)), start=0) == [0, 3]
+    assert seconds(read(tmp_path, text, ReadOptions(interval=3.0)), start=0) == [0, 3]
 
 
 def test_between_prose(tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ def test_a_cut_costs_one_document_at_most(tmp_path: Path, cut: int) -> None:
     """A log that ends at any byte keeps every document that is whole, and invents nothing."""
     path = tmp_path / "gpu.log"
     path.write_bytes(LOOP[:cut])
-    extraction = FormExtraction(RawFile(path), Placement(), QueryText)
+    extraction = FormExtraction(RawFile(path), ReadOptions(), QueryText)
     whole = LOOP[:cut].count(b"NVSMI LOG")
     try:
         rows = [row for batch in extraction.batches() for row in batch.to_pylist()]
@@ -216,7 +216,7 @@ def test_a_cut_costs_one_document_at_most(tmp_path: Path, cut: int) -> None:
     assert 2 * (whole - 1) <= len(rows) <= 2 * whole
     assert extraction.outcome().quality.accounted
     path.write_bytes(LOOP)
-    full = FormExtraction(RawFile(path), Placement(), QueryText)
+    full = FormExtraction(RawFile(path), ReadOptions(), QueryText)
     expected = {(row["device"], row["timestamp"]): row for batch in full.batches() for row in batch.to_pylist()}
     for row in rows:
         other = expected[row["device"], row["timestamp"]]

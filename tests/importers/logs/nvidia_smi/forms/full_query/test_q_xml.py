@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gpureport.analysis import analyze
 from gpureport.errors import SourceError
 from gpureport.findings import Confidence
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.decoding.pieces import Piece
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.full_query.q_xml import QueryXml
@@ -55,7 +55,7 @@ EXPECTED = {
 }
 
 
-def read(folder: Path, text: str | bytes, placement: Placement | None = None) -> Recording:
+def read(folder: Path, text: str | bytes, placement: ReadOptions | None = None) -> Recording:
     """Return what a log holds, after checking that every line is accounted for."""
     recording = read_text(folder, text, placement)
     kept(recording)
@@ -230,7 +230,7 @@ def test_nothing_outside_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         return real(path, *given, **named)  # type: ignore[call-overload]
 
     monkeypatch.setattr(Path, "open", watched)
-    extraction = FormExtraction(RawFile(log), Placement(), QueryXml)
+    extraction = FormExtraction(RawFile(log), ReadOptions(), QueryXml)
     assert sum(len(batch) for batch in extraction.batches()) == 1
     assert set(opened) == {"gpu.csv"}
 
@@ -240,7 +240,7 @@ def test_without_a_time(tmp_path: Path) -> None:
     text = document(time=None, schema=10) * 2
     with pytest.raises(SourceError, match="have no time"):
         read(tmp_path, text)
-    assert seconds(read(tmp_path, text, Placement(interval=3.0)), start=0) == [0, 3]
+    assert seconds(read(tmp_path, text, ReadOptions(interval=3.0)), start=0) == [0, 3]
 
 
 def test_messages_between_documents(tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ def test_a_cut_costs_one_document_at_most(tmp_path: Path, cut: int) -> None:
     """A log that ends at any byte keeps every GPU that is whole, and invents nothing."""
     path = tmp_path / "gpu.log"
     path.write_bytes(LOOP[:cut])
-    extraction = FormExtraction(RawFile(path), Placement(), QueryXml)
+    extraction = FormExtraction(RawFile(path), ReadOptions(), QueryXml)
     whole = LOOP[:cut].count(b"</gpu>")
     try:
         rows = [row for batch in extraction.batches() for row in batch.to_pylist()]
@@ -293,6 +293,6 @@ def test_a_cut_costs_one_document_at_most(tmp_path: Path, cut: int) -> None:
     assert len(rows) == whole
     assert extraction.outcome().quality.accounted
     path.write_bytes(LOOP)
-    full = FormExtraction(RawFile(path), Placement(), QueryXml)
+    full = FormExtraction(RawFile(path), ReadOptions(), QueryXml)
     expected = [row for batch in full.batches() for row in batch.to_pylist()]
     assert all(row in expected for row in rows)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.nvidia_smi.forms.monitors.dmon import Dmon
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
@@ -88,7 +88,7 @@ def test_units_alone_tell_the_columns(tmp_path: Path, names: tuple[str, ...], *,
     """`--format csv,noheader` leaves the line of units, in which no two sets of columns are alike; a note says so."""
     whole = dmon(10, gpus=2, names=names, stamped=stamped)
     bare = "".join(line for line in csv(whole).splitlines(keepends=True) if "gpu" not in line)
-    interval = Placement(interval=None if stamped else 1.0)
+    interval = ReadOptions(interval=None if stamped else 1.0)
     recording = read_text(tmp_path, bare, interval)
     assert bare.startswith("#")
     assert same(recording, read_text(tmp_path, csv(whole), interval))
@@ -157,7 +157,7 @@ def test_without_time_an_interval_is_needed(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="have no time") as raised:
         read_text(tmp_path, dmon(5, stamped=False))
     assert "1 s unless -d" in raised.value.hint
-    recording = read_text(tmp_path, dmon(5, gpus=2, stamped=False), Placement(interval=2))
+    recording = read_text(tmp_path, dmon(5, gpus=2, stamped=False), ReadOptions(interval=2))
     assert recording.run.quality.synthetic_time
     assert seconds(recording, "gpu:1", 0) == [0, 2, 4, 6, 8]
 
@@ -177,7 +177,7 @@ def test_a_day_is_no_time(tmp_path: Path) -> None:
     text = lines(*heading(("Date", "gpu", "sm")), *(aligned(["20260314", 0, 50]) for _ in range(4)))
     with pytest.raises(SourceError, match="have no time"):
         read_text(tmp_path, text)
-    assert seconds(read_text(tmp_path, text, Placement(interval=1)), start=0) == [0, 1, 2, 3]
+    assert seconds(read_text(tmp_path, text, ReadOptions(interval=1)), start=0) == [0, 1, 2, 3]
 
 
 def test_rows_of_instances_are_not_rows_of_the_gpu(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import Placement
+from gpureport.importers import ReadOptions
 from gpureport.importers.logs.nvidia_smi.forms.monitors.compute_apps import ComputeApps
 from gpureport.importers.logs.nvidia_smi.forms.monitors.pmon import Pmon
 from tests.importers.accounts import absent, column, kept, lines, rejected, seconds
@@ -63,7 +63,7 @@ def test_names_may_hold_blanks(tmp_path: Path) -> None:
 def test_pmon_without_time_is_refused(tmp_path: Path) -> None:
     """Nothing says where a tick ends: an interval does not help, -o DT would."""
     text = lines(*heading(PMON[2:]), *(aligned([0, 7, "C", 50, 1, "-", "-", 100, "python"]) for _ in range(3)))
-    for placement in (Placement(), Placement(interval=1)):
+    for placement in (ReadOptions(), ReadOptions(interval=1)):
         with pytest.raises(SourceError, match="have no time") as raised:
             read_text(tmp_path, text, placement)
         assert "pmon -o DT" in raised.value.hint
