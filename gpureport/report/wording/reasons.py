@@ -9,7 +9,7 @@ _SHORT = 40
 """Letters up to which a reason is as short as a name."""
 
 
-class Reasons:
+class ReasonReferences:
     """What was said so far, and of what."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Reasons:
         return "for the same reason" if first == of else f"as for {first}"
 
 
-class Gathered:
+class ReasonsBySubject:
     """Reasons with all that each was said of."""
 
     def __init__(self) -> None:
@@ -55,9 +55,9 @@ class Gathered:
 
     def text(self) -> str:
         """Return every reason once, with what it was said of."""
-        return " ".join(_sentence(reason, display.listing(said)) for reason, said in self._said.items())
+        return " ".join(_sentence(reason, display.join_words(said)) for reason, said in self._said.items())
 
 
 def _sentence(reason: str, of: str) -> str:
     first, rest = (of, reason) if reason.endswith(".") else (reason, f"{of}.")
-    return f"{first[:1].upper()}{first[1:]}: {display.uncapitalised(rest) if rest is reason else rest}"
+    return f"{first[:1].upper()}{first[1:]}: {display.lower_first(rest) if rest is reason else rest}"
