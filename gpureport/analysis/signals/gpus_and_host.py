@@ -7,6 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.kind_description import RootCause
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
@@ -33,6 +34,9 @@ ONE_CORE = pragmatic(60.0, "s", "compiling or saving keeps one core busy for les
 
 KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input, each leaving alone what the ones before it explain."""
+
+WAITS = tuple(RootCause(kind=kind) for kind in KINDS)
+"""The same as roots of other findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
