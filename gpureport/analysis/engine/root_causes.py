@@ -8,7 +8,7 @@ import numpy as np
 
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpu_loss_times, gpus_and_host, partial_use
+from gpureport.analysis.signals import gpu_loss_times, low_use, waiting_gpus
 from gpureport.findings import Finding, Interval, Severity
 
 _RANK = list(Severity)
@@ -65,13 +65,15 @@ _STALLS = ("hang", "peers busy")
 
 LINKS: tuple[Link, ...] = (
     *(
-        Link(root="gpu_lost", root_causes=gpu_loss_times.GONE, placed=True, consequence=kind, when=When.SINCE)
+        Link(root="gpu_lost", root_causes=gpu_loss_times.FATAL_CAUSES, placed=True, consequence=kind, when=When.SINCE)
         for kind in _AFTER_LOSS
     ),
-    Link(root="gpu_lost", root_causes=gpu_loss_times.GONE, placed=True, consequence="unused_gpu", when=When.EVER),
+    Link(
+        root="gpu_lost", root_causes=gpu_loss_times.FATAL_CAUSES, placed=True, consequence="unused_gpu", when=When.EVER
+    ),
     Link(
         root="gpu_lost",
-        root_causes=gpu_loss_times.GONE,
+        root_causes=gpu_loss_times.FATAL_CAUSES,
         placed=True,
         consequence="hollow_util",
         causes=("hang",),
@@ -91,8 +93,8 @@ LINKS: tuple[Link, ...] = (
     Link(root="power_limited", consequence="imbalance"),
     Link(root="imbalance", consequence="hollow_util", causes=("straggler",), elsewhere=True),
     Link(root="pcie_degraded", consequence="transfer_bound"),
-    *(Link(root=wait, consequence="idle_gap", causes=("data", "io")) for wait in gpus_and_host.KINDS),
-    *(Link(root=wait, consequence=kind) for wait in gpus_and_host.KINDS for kind in partial_use.KINDS),
+    *(Link(root=wait, consequence="idle_gap", causes=("data", "io")) for wait in waiting_gpus.WAIT_KINDS),
+    *(Link(root=wait, consequence=kind) for wait in waiting_gpus.WAIT_KINDS for kind in low_use.LOW_USE_KINDS),
     Link(root="periodic_stall", consequence="idle_gap"),
     Link(root="mem_leak", consequence="mem_pressure", when=When.EVER),
 )
@@ -171,14 +173,16 @@ def _in_time(
     parts = [part for root in roots for part in root.intervals or (whole,)]
     if link.when is When.SINCE:
         parts = [Interval(min(part.start for part in parts), whole.end)]
-    return _covered(intervals.spans(parts), [findings[other].intervals or (whole,) for other in others], others)
+    return _covered(intervals.to_spans(parts), [findings[other].intervals or (whole,) for other in others], others)
 
 
 def _covered(held: Spans, times: Sequence[tuple[Interval, ...]], places: Sequence[int]) -> list[int]:
     """Return the places whose time the stretches cover for the share that is asked for, all of them at once."""
     owners = np.repeat(np.arange(len(times)), [len(each) for each in times])
     edges = np.array([(part.start, part.end) for each in times for part in each], dtype=np.int64)
-    shared = np.bincount(owners, weights=intervals.overlap(edges[:, 0], edges[:, 1], held), minlength=len(times))
+    shared = np.bincount(
+        owners, weights=intervals.overlap_seconds(edges[:, 0], edges[:, 1], held), minlength=len(times)
+    )
     own = np.bincount(owners, weights=(edges[:, 1] - edges[:, 0]) / 1e6, minlength=len(times))
     return [place for place, inside, length in zip(places, shared, own, strict=True) if inside >= SHARED * length > 0]
 

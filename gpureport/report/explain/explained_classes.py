@@ -1,7 +1,7 @@
 """What `gpureport explain` says of a class of GPU time."""
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
-from gpureport.analysis.signals.gpus_and_host import KINDS as WAITING
+from gpureport.analysis.signals.waiting_gpus import WAIT_KINDS as WAITING
 from gpureport.report.model.parts import Explanation, Fact, Section
 from gpureport.report.wording import terms
 

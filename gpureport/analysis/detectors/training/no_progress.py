@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport import columns
-from gpureport.analysis.job.evaluations import Evaluations, evaluations
+from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.thresholds import pragmatic
@@ -45,10 +45,10 @@ class NoProgress:
         if not context.gpus():
             yield missing_metrics.absent(_KIND, None, "gpu_utilization_ratio")
             return
-        known = list(evaluations(context.recording))
+        known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            yield _unjudged(self._reason(context, known))
+            yield _report_unjudged(self._reason(context, known))
             return
         last = max(judged, key=lambda each: int(each.times[each.best]))
         yield from self._finding(context, last)
@@ -111,5 +111,5 @@ class NoProgress:
         )
 
 
-def _unjudged(reason: str) -> NotJudged:
+def _report_unjudged(reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)
