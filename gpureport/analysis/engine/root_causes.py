@@ -119,14 +119,16 @@ def _in_time(
     parts = [part for root in roots for part in root.intervals or (whole,)]
     if link.root.when is When.SINCE:
         parts = [Interval(min(part.start for part in parts), whole.end)]
-    return _covered(intervals.spans(parts), [findings[other].intervals or (whole,) for other in others], others)
+    return _covered(intervals.to_spans(parts), [findings[other].intervals or (whole,) for other in others], others)
 
 
 def _covered(held: Spans, times: Sequence[tuple[Interval, ...]], places: Sequence[int]) -> list[int]:
     """Return the places whose time the stretches cover for the share that is asked for, all of them at once."""
     owners = np.repeat(np.arange(len(times)), [len(each) for each in times])
     edges = np.array([(part.start, part.end) for each in times for part in each], dtype=np.int64)
-    shared = np.bincount(owners, weights=intervals.overlap(edges[:, 0], edges[:, 1], held), minlength=len(times))
+    shared = np.bincount(
+        owners, weights=intervals.overlap_seconds(edges[:, 0], edges[:, 1], held), minlength=len(times)
+    )
     own = np.bincount(owners, weights=(edges[:, 1] - edges[:, 0]) / 1e6, minlength=len(times))
     return [place for place, inside, length in zip(places, shared, own, strict=True) if inside >= SHARED * length > 0]
 

@@ -61,7 +61,7 @@ class Context:
     def work(self) -> Spans:
         """From the first to the last sustained activity of any GPU in each job."""
         windows = [job.window for job in self.jobs] or ([self.window] if self.window else [])
-        return intervals.spans(windows)
+        return intervals.to_spans(windows)
 
     @property
     def whole_log(self) -> "Context":

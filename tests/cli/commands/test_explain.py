@@ -125,7 +125,7 @@ def test_the_recording_commands_are_understood_by_the_importer() -> None:
 
 def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule looks at a metric that it neither requires nor uses by its own account."""
-    from gpureport.analysis.job.phases import activities, job_window  # noqa: PLC0415 - as above
+    from gpureport.analysis.job.phases import find_activities, find_job_window  # noqa: PLC0415 - as above
     from gpureport.analysis.rules.rule import Context  # noqa: PLC0415 - as above
     from gpureport.analysis.series import device_series  # noqa: PLC0415 - patched here only
     from tests import builders  # noqa: PLC0415 - as above
@@ -141,8 +141,8 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         util=[50.0] * 300, memory=[30.0] * 300, temperature=[80.0] * 300, power=[200.0] * 300, cpu=[90.0] * 300
     )
     by_device = device_series.series_by_device(recording)
-    active = activities(by_device)
-    window = job_window(recording.run, active.values())
+    active = find_activities(by_device)
+    window = find_job_window(recording.run, active.values())
     context = Context(recording=recording, cells=by_device, active=active, window=window)
     for one in by_device.values():
         # whether power can be right is told by temperature as well, whichever rule asks first

@@ -56,7 +56,7 @@ class LogGap(Rule):
         if context.recording.run.quality.synthetic_time:
             yield _UNTIMED
             return
-        gaps = {device: intervals.spans(cells.gaps) for device, cells in context.gpus().items()}
+        gaps = {device: intervals.to_spans(cells.gaps) for device, cells in context.gpus().items()}
         if not gaps:
             return
         shared, *rest = gaps.values()
@@ -65,7 +65,7 @@ class LogGap(Rule):
         if len(shared):
             yield self._finding(context, (), shared)
         for device, own in gaps.items():
-            left = intervals.at_least(intervals.difference(own, shared), _SHORTEST_SECONDS)
+            left = intervals.drop_shorter(intervals.difference(own, shared), _SHORTEST_SECONDS)
             if len(left):
                 yield self._finding(context, (device,), left)
 
@@ -73,8 +73,10 @@ class LogGap(Rule):
         run = context.recording.run
         seconds = intervals.total_seconds(gaps)
         step = max(cells.interval for cells in context.gpus().values())
-        limit = pragmatic(gap_seconds(step), "s", _reason(step))
-        pauses = observed_time.pauses([context.gpus()[device] for device in devices] or context.gpus().values())
+        limit = pragmatic(gap_seconds(step), "s", _explain_limit(step))
+        pauses = observed_time.summarise_pauses(
+            [context.gpus()[device] for device in devices] or context.gpus().values()
+        )
         share = seconds * 1e6 / max(run.ended - run.started, 1)
         whose = phrases.gpu(devices[0]) if devices else "every GPU"
         return Finding(
@@ -83,7 +85,7 @@ class LogGap(Rule):
             # what is far for two samples is told by how far apart the others lie
             confidence=certainty.by_readings(min(len(cells) for cells in context.gpus().values())),
             devices=devices,
-            intervals=intervals.intervals(gaps),
+            intervals=intervals.to_intervals(gaps),
             evidence=(
                 Evidence(
                     metric="distance between samples",
@@ -94,20 +96,20 @@ class LogGap(Rule):
                     relation=">",
                 ),
                 Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
-                *_pauses(pauses),
+                *_build_pause_evidence(pauses),
             ),
             lost_gpu_seconds=None,
             samples=len(gaps) + 1,
             summary=(
                 f"The log of {whose} has {phrases.times(len(gaps), 'gap')}, {phrases.duration(seconds)} in all "
                 f"({phrases.percent(share)} of the recording), about which nothing is known."
-                f"{_beside(pauses)}"
+                f"{_describe_pauses(pauses)}"
             ),
             recommendation=_ADVICE,
         )
 
 
-def _reason(step: float) -> str:
+def _explain_limit(step: float) -> str:
     """Say which of the two limits held: 3.5 intervals, or the seconds a collector may be late."""
     intervals_long = GAP_INTERVALS * step
     if gap_seconds(step) > intervals_long:
@@ -121,14 +123,14 @@ def _reason(step: float) -> str:
     )
 
 
-def _pauses(pauses: Pauses | None) -> Iterator[Evidence]:
+def _build_pause_evidence(pauses: Pauses | None) -> Iterator[Evidence]:
     if pauses is not None:
         yield Evidence(
             metric="time in shorter pauses that no sample owns", statistic="sum", observed=pauses.seconds, unit="s"
         )
 
 
-def _beside(pauses: Pauses | None) -> str:
+def _describe_pauses(pauses: Pauses | None) -> str:
     """Return what else no sample owns, in a sentence; empty where there is nothing."""
     if pauses is None:
         return ""

@@ -27,7 +27,7 @@ _COMPARED = "a host log (--host) or training metrics (--training) beside, whose 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Series:
+class _OtherSeries:
     """Something that was recorded beside the samples of a GPU: its name for a sentence, and when, in microseconds."""
 
     name: str
@@ -52,7 +52,7 @@ class MonitoringEnded(Rule):
             advice_paths=(AdvicePath(steps=("keep_recording",)),),
         ),
     )
-    requires = (gpu_loss_times.ANSWERS,)
+    requires = (gpu_loss_times.LIVENESS_METRICS,)
     after = ("gpu_lost",)
     wants = ("cpu_utilization_ratio",)
     whole_log = True
@@ -73,8 +73,10 @@ class MonitoringEnded(Rule):
             )
             return
         lost = {device for finding in context.findings("gpu_lost") for device in finding.devices}
-        ends = {name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.answering(cells))}
-        beside = [*_hosts(context), *_training(context)]
+        ends = {
+            name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(cells))
+        }
+        beside = [*_find_host_series(context), *_find_training_series(context)]
         if len(ends) + len(beside) <= 1:
             yield NotJudged(
                 kind=_KIND, device=None, reason="nothing else was recorded whose end could tell", recording=_COMPARED
@@ -83,14 +85,16 @@ class MonitoringEnded(Rule):
         found = {}
         for device, own in ends.items():
             others = [
-                _Series(name=phrases.gpu(name), times=one, gpu=True) for name, one in ends.items() if name != device
+                _OtherSeries(name=phrases.gpu(name), times=one, gpu=True)
+                for name, one in ends.items()
+                if name != device
             ]
             later = self._later(own, [*beside, *others], context.cells[device].interval)
             if later is not None and device not in lost:
                 found[device] = later
         yield from self._said(context, ends, found)
 
-    def _later(self, own: IntArray, others: list[_Series], interval: float) -> _Series | None:
+    def _later(self, own: IntArray, others: list[_OtherSeries], interval: float) -> _OtherSeries | None:
         """Return the series that goes on longest after the samples of a GPU, None where none does."""
         limit = round(max(self.early.value, self.steps.value * interval) * 1e6)
         late = [one for one in others if self._goes_on(own, one.times, limit)]
@@ -102,7 +106,7 @@ class MonitoringEnded(Rule):
             return False
         return abs(int(other[0] - own[0]) - after) > self.shifted.value * after
 
-    def _said(self, context: Context, ends: dict[str, IntArray], found: dict[str, _Series]) -> Iterator[Finding]:
+    def _said(self, context: Context, ends: dict[str, IntArray], found: dict[str, _OtherSeries]) -> Iterator[Finding]:
         if not found:
             return
         last = {device: int(ends[device][-1]) for device in found}
@@ -112,7 +116,7 @@ class MonitoringEnded(Rule):
             begin = min(last[device] for device in devices)
             yield self._finding(context, devices, begin, found[devices[0]])
 
-    def _finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _Series) -> Finding:
+    def _finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _OtherSeries) -> Finding:
         missing = Interval(begin, int(later.times[-1]))
         everything = (max(context.whole.end, missing.end) - context.whole.start) / 1e6
         share = missing.seconds / max(everything, 1e-9)
@@ -152,15 +156,15 @@ class MonitoringEnded(Rule):
         )
 
 
-def _hosts(context: Context) -> Iterator[_Series]:
+def _find_host_series(context: Context) -> Iterator[_OtherSeries]:
     for cells in context.hosts().values():
         if len(cells):
             name = "the host log" + (f" of {cells.device.node}" if cells.device.node else "")
-            yield _Series(name=name, times=cells.times)
+            yield _OtherSeries(name=name, times=cells.times)
 
 
-def _training(context: Context) -> Iterator[_Series]:
+def _find_training_series(context: Context) -> Iterator[_OtherSeries]:
     column = context.recording.training.column("timestamp")
     times = np.sort(columns.integers(column)[columns.valid(column)])
     if len(times):
-        yield _Series(name="the training metrics", times=times)
+        yield _OtherSeries(name="the training metrics", times=times)

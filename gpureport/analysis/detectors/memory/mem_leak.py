@@ -97,7 +97,7 @@ class MemLeak(Rule):
             elif not memory_total(cells):
                 yield missing_metrics.absent(_KIND, device, "gpu_memory_total_bytes")
             elif context.findings("mem_prealloc", device):
-                yield _preallocated(device)
+                yield _report_preallocated(device)
             else:
                 yield from self._of(context, cells)
 
@@ -115,7 +115,7 @@ class MemLeak(Rule):
                 recording="a log of the whole job, at an interval that gives 25 samples and more",
             )
             return
-        found = _growth(times, used, cells)
+        found = _measure_growth(times, used, cells)
         if found.ratio > self.growth.value and found.slowest >= self.quarter.value:
             yield self._finding(cells.device.id, found)
 
@@ -194,7 +194,7 @@ class MemLeak(Rule):
         )
 
 
-def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
+def _measure_growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
     """Return how memory grew over samples, of which there must be some for each block of a quarter."""
     count = min(_BLOCKS, len(times))
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
@@ -205,7 +205,7 @@ def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
     one, other = np.triu_indices(count, k=1)
     rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
     span = Interval(int(times[0]), int(times[-1]))
-    quarters = _quarters(when, level)
+    quarters = _measure_quarter_rates(when, level)
     mean = float(quarters.mean())
     total = memory_total(cells) or 1
     return _Growth(
@@ -218,7 +218,7 @@ def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
     )
 
 
-def _quarters(when: FloatArray, level: FloatArray) -> FloatArray:
+def _measure_quarter_rates(when: FloatArray, level: FloatArray) -> FloatArray:
     """Return the growth a second of each quarter, from the level at its edges: the median of the blocks beside them."""
     edges = np.linspace(0, len(level) - 1, _QUARTERS + 1).round().astype(np.int64)
     beside = [slice(max(edge - _BESIDE, 0), edge + _BESIDE + 1) for edge in edges.tolist()]
@@ -227,7 +227,7 @@ def _quarters(when: FloatArray, level: FloatArray) -> FloatArray:
     return np.asarray(np.diff(levels) / np.maximum(np.diff(middles), 1e-6), dtype=np.float64)
 
 
-def _preallocated(device: str) -> NotJudged:
+def _report_preallocated(device: str) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,

@@ -85,9 +85,9 @@ class ZombieMemory(Rule):
             if host.device.node not in {None, cells.device.node} or context.window is None:
                 continue
             core, after, during = (
-                _middle(host, _CORE, rest),
-                _middle(host, _CPU, rest),
-                _middle(host, _CPU, context.window),
+                _median_within(host, _CORE, rest),
+                _median_within(host, _CPU, rest),
+                _median_within(host, _CPU, context.window),
             )
             if core >= self.core.value or after >= max(self.load.value * during, 0.1):
                 return True
@@ -97,7 +97,7 @@ class ZombieMemory(Rule):
         used = cells.values(_USED)
         known = used[~np.isnan(used)]
         peak, last = float(known.max()), float(known[-1])
-        watched = any(not np.isnan(_middle(host, _CPU, rest)) for host in context.hosts().values())
+        watched = any(not np.isnan(_median_within(host, _CPU, rest)) for host in context.hosts().values())
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -135,7 +135,7 @@ class ZombieMemory(Rule):
         )
 
 
-def _middle(cells: DeviceSeries, metric: str, when: Interval) -> float:
+def _median_within(cells: DeviceSeries, metric: str, when: Interval) -> float:
     """Return the median of a metric within an interval, NaN without values."""
     values = cells.values(metric)[cells.rows(when.start, when.end)]
     return float(np.nanmedian(values)) if len(values) and not np.isnan(values).all() else float("nan")

@@ -57,19 +57,19 @@ class FullPrecision(Rule):
             known = gpus.find(context.cells[device].device.model)
             if known is None or known.compute_capability is None:
                 model = context.cells[device].device.model or "the GPU"
-                yield _unjudged(device, f"the compute capability of {model} is not known")
+                yield _report_unjudged(device, f"the compute capability of {model} is not known")
             elif known.compute_capability >= (self.capability.value, 0):
                 able.append(device)
         if not able:
             return
-        said = precision_params.said(context.recording.run.params_and_tags)
+        said = precision_params.find_precision_param(context.recording.run.params_and_tags)
         tensor = {name: seen for name in able if (seen := self._tensor(context.cells[name])) is not None}
         if tensor:
             still = tuple(name for name, seen in tensor.items() if seen < self.active.value)
             if still:
                 yield self._finding(context, still, max(tensor[name] for name in still), said)
         elif said is None:
-            yield _unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
+            yield _report_unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
         elif said[1]:
             yield self._finding(context, tuple(able), None, said)
 
@@ -116,5 +116,5 @@ class FullPrecision(Rule):
         )
 
 
-def _unjudged(device: str | None, reason: str) -> NotJudged:
+def _report_unjudged(device: str | None, reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=device, reason=reason, recording=_RECORD)

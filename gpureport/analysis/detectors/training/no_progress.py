@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport import columns
-from gpureport.analysis.job.evaluations import Evaluations, evaluations
+from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
@@ -51,10 +51,10 @@ class NoProgress(Rule):
         if not context.gpus():
             yield missing_metrics.absent(_KIND, None, "gpu_utilization_ratio")
             return
-        known = list(evaluations(context.recording))
+        known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            yield _unjudged(self._reason(context, known))
+            yield _report_unjudged(self._reason(context, known))
             return
         last = max(judged, key=lambda each: int(each.times[each.best]))
         yield from self._finding(context, last)
@@ -117,5 +117,5 @@ class NoProgress(Rule):
         )
 
 
-def _unjudged(reason: str) -> NotJudged:
+def _report_unjudged(reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)

@@ -70,11 +70,11 @@ class HostMemory(Rule):
         """Yield at most one finding for each host beside whose GPUs wait."""
         for host, cells in context.hosts().items():
             beside = [n for n, one in context.gpus().items() if cells.device.node in {None, one.device.node}]
-            waits = [intervals.of_kinds(context.found, name, _WAITS) for name in beside]
-            spans = intervals.union(np.concatenate([intervals.NONE, *waits]))
+            waits = [intervals.collect_finding_spans(context.found, name, _WAITS) for name in beside]
+            spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
             if intervals.total_seconds(spans) < self.shortest.value:
                 continue
-            used = _inside(cells, memory_ratio(cells), spans)
+            used = _find_values_inside(cells, compute_memory_ratio(cells), spans)
             if len(used) == 0:
                 yield from (missing_metrics.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
@@ -84,7 +84,7 @@ class HostMemory(Rule):
 
     def _judge(self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
-        cpu = _inside(cells, cells.values(CPU), spans)
+        cpu = _find_values_inside(cells, cells.values(CPU), spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
         when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
         if peak >= self.full.value:
@@ -93,7 +93,7 @@ class HostMemory(Rule):
                 host,
                 spans,
                 len(used),
-                (_peak(peak, self.full, ">="),),
+                (_build_peak_evidence(peak, self.full, ">="),),
                 f"Host memory was nearly full ({phrases.percent(peak)}) {when}: little is left for the page cache.",
             )
         elif peak < self.roomy.value and np.isnan(busy):
@@ -105,7 +105,7 @@ class HostMemory(Rule):
                 spans,
                 len(used),
                 (
-                    _peak(peak, self.roomy, "<"),
+                    _build_peak_evidence(peak, self.roomy, "<"),
                     Evidence(
                         metric=CPU, statistic="median", observed=busy, unit="1", threshold=self.cores, relation="<"
                     ),
@@ -123,7 +123,7 @@ class HostMemory(Rule):
             severity=Severity.WARNING if tight else Severity.INFO,
             confidence=Confidence.MEDIUM,
             devices=(host,),
-            intervals=intervals.intervals(spans),
+            intervals=intervals.to_intervals(spans),
             evidence=evidence,
             lost_gpu_seconds=None,
             samples=samples,
@@ -132,7 +132,7 @@ class HostMemory(Rule):
         )
 
 
-def memory_ratio(cells: DeviceSeries) -> FloatArray:
+def compute_memory_ratio(cells: DeviceSeries) -> FloatArray:
     """Return the share of host memory in use in each row, NaN where it is not known."""
     known = cells.values(RATIO)
     if not cells.recorded(TOTAL):
@@ -142,12 +142,12 @@ def memory_ratio(cells: DeviceSeries) -> FloatArray:
     return np.where(np.isnan(known), cells.values(USED) / total if total > 0 else np.nan, known)
 
 
-def _inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
+def _find_values_inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
     inside = values[intervals.contains(spans, cells.times - cells.shift)]
     return inside[~np.isnan(inside)]
 
 
-def _peak(ratio: float, limit: Threshold, relation: str) -> Evidence:
+def _build_peak_evidence(ratio: float, limit: Threshold, relation: str) -> Evidence:
     return Evidence(
         metric=RATIO, statistic="p95 while GPUs wait", observed=ratio, unit="1", threshold=limit, relation=relation
     )
