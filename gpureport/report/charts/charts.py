@@ -269,7 +269,7 @@ def _new_figure(height: float, top: float, bottom: float, labels: Sequence[str],
 
 
 def to_svg(figure: Figure, prefix: str, label: str) -> str:
-    """Return a figure as an SVG element; `svg.slim` says what the other arguments mean."""
+    """Return a figure as an SVG element; `svg.slim_svg` says what the other arguments mean."""
     stream = StringIO()
     with warnings.catch_warnings(), mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
         # A font without a glyph only makes the measure of a label inexact: the reader's own font draws it.

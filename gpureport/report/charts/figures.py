@@ -24,7 +24,9 @@ class ReportFigures:
     panels: tuple[str, ...]
 
 
-def draw_report_figures(report: Report, timelines: Sequence[tuple[Timeline, str]], width: float | None = None) -> ReportFigures:
+def draw_report_figures(
+    report: Report, timelines: Sequence[tuple[Timeline, str]], width: float | None = None
+) -> ReportFigures:
     """Draw the figures of a report.
 
     Args:

@@ -41,7 +41,9 @@ def draw_interval_chart(chart: IntervalChart, prefix: str) -> str:
         chart: the figure of every step.
         prefix: begins every id, unlike that of any other figure of the page.
     """
-    return charts.to_svg(build_interval_figure(chart), prefix, f"{chart.title}: {'; '.join(_describe_row(row) for row in chart.rows)}")
+    return charts.to_svg(
+        build_interval_figure(chart), prefix, f"{chart.title}: {'; '.join(_describe_row(row) for row in chart.rows)}"
+    )
 
 
 def build_interval_figure(chart: IntervalChart) -> Figure:

@@ -65,7 +65,11 @@ def _element(node: ET.Element, prefix: str) -> Iterator[str]:
     if tag == "g" and not attributes:
         yield inner
     else:
-        yield f"<{tag}{_format_attributes(attributes)}>{inner}</{tag}>" if inner else f"<{tag}{_format_attributes(attributes)}/>"
+        yield (
+            f"<{tag}{_format_attributes(attributes)}>{inner}</{tag}>"
+            if inner
+            else f"<{tag}{_format_attributes(attributes)}/>"
+        )
 
 
 def _format_attributes(attributes: dict[str, str]) -> str:

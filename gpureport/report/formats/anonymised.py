@@ -128,7 +128,11 @@ class _Pseudonyms:
             gaps=tuple(map(gap, quality.gaps)),
             clock_steps=tuple(map(step, quality.clock_steps)),
             log_events=tuple(
-                replace(each, device=each.device and self.device(each.device), text=self.text(_anonymise_kernel_message(each.text)))
+                replace(
+                    each,
+                    device=each.device and self.device(each.device),
+                    text=self.text(_anonymise_kernel_message(each.text)),
+                )
                 for each in quality.log_events
             ),
             notes=tuple(map(self.text, quality.notes)),

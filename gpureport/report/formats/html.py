@@ -80,7 +80,10 @@ def render(report: Report, templates: Path | None = None, detail: int | None = N
 def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
     pages = template_environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
-    pages.filters |= {"term": term_tooltips.term_filter(report.method.definitions), "meaning": term_tooltips.meaning_filter(defined)}
+    pages.filters |= {
+        "term": term_tooltips.term_filter(report.method.definitions),
+        "meaning": term_tooltips.meaning_filter(defined),
+    }
     pages.filters |= {
         "together": joined_tables.together,
         "shared": shared_answers.shared,

@@ -85,7 +85,12 @@ def _suites(report: Report) -> Iterator[Suite]:
         told = {card for line in lines for card in line.cards}
         cases = [_answer_case(line, cards, run.label) for line in lines]
         cases += [
-            Case(name=card.title, classname=_classname(run.label), skipped=_describe_found([card]), text=_card_lines(card))
+            Case(
+                name=card.title,
+                classname=_classname(run.label),
+                skipped=_describe_found([card]),
+                text=_card_lines(card),
+            )
             for card in cards
             if card.id not in told
         ]

@@ -54,7 +54,9 @@ def _event(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
     )
 
 
-def group_close_events(events: Sequence[LogEventLine], apart: Callable[[Sequence[LogEventLine]], float]) -> list[list[LogEventLine]]:
+def group_close_events(
+    events: Sequence[LogEventLine], apart: Callable[[Sequence[LogEventLine]], float]
+) -> list[list[LogEventLine]]:
     """Return the events that have a time, by time, those too close to be told apart as one.
 
     Args:

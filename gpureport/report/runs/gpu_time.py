@@ -128,7 +128,9 @@ def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:
     """Return a bar of the time of GPUs; of several runs their mean."""
     seconds = {name: amount / runs for name, amount in seconds_by_class(times).items()}
-    causes = {name: {cause: amount / runs for cause, amount in each.items()} for name, each in seconds_by_cause(times).items()}
+    causes = {
+        name: {cause: amount / runs for cause, amount in each.items()} for name, each in seconds_by_cause(times).items()
+    }
     no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
     seen = {name: amount for name, amount in seconds.items() if amount >= _NEGLIGIBLE * total}

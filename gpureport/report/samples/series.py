@@ -94,7 +94,9 @@ def embed_series(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | N
             break
     index = series_index.describe_axis([run for _, run in shown]) | {"runs": [run.index for run in packed]}
     text = json.dumps(_clean(index), separators=(",", ":")).replace("<", "\\u003c")
-    return EmbeddedSeries(index=text, blobs=tuple(blobs or ()), note=_describe_embedding(packed, budget if detail is None else None))
+    return EmbeddedSeries(
+        index=text, blobs=tuple(blobs or ()), note=_describe_embedding(packed, budget if detail is None else None)
+    )
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -148,7 +150,9 @@ def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
                 series_index.describe_metric(metric, found, series_packing.largest_value(number, devices, found))
                 for number, (metric, found) in enumerate(zip(metrics, scales, strict=True))
             ],
-            devices=[series_index.describe_device(info, *each, bucket) for each in zip(names, devices, packed, strict=True)],
+            devices=[
+                series_index.describe_device(info, *each, bucket) for each in zip(names, devices, packed, strict=True)
+            ],
         ),
         raw=tuple((name, one.raw) for name, one in zip(names, packed, strict=True)),
         values=sum(int((~np.isnan(part)).sum()) for device in devices for parts in device.parts for part in parts),

@@ -12,7 +12,7 @@ from gpureport.report.charts.plotted import PlottedMetric
 from gpureport.report.model.parts import Timeline, TimelineStrip
 from gpureport.report.runs.inputs import device_name
 from gpureport.report.samples.codes import CodeScale
-from gpureport.report.samples.series_packing import PackedDevice, DeviceSamples
+from gpureport.report.samples.series_packing import DeviceSamples, PackedDevice
 from gpureport.report.sections.gpus.timeline import UTILISATION
 from gpureport.report.wording import display
 from gpureport.sampling_rate import SlowStretch
@@ -136,7 +136,13 @@ def _describe_strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
         "device": [device.id for device in info.devices].index(strip.device),
         "gaps": [[_to_milliseconds(start), _to_milliseconds(end)] for start, end in strip.gaps],
         "marks": [
-            [mark.card, _COLOURS[mark.severity], _to_milliseconds(mark.start), _to_milliseconds(mark.end), int(mark.whole)]
+            [
+                mark.card,
+                _COLOURS[mark.severity],
+                _to_milliseconds(mark.start),
+                _to_milliseconds(mark.end),
+                int(mark.whole),
+            ]
             for mark in strip.marks
         ],
     }

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray, IntArray
 from gpureport.recording import Device
 from gpureport.report.charts.plotted import PlottedMetric
@@ -62,7 +62,7 @@ def collect_samples(run: Timeline, device: Device, metrics: Sequence[PlottedMetr
         metrics: what the run shows; the device need not have all of it.
         bucket: seconds of a bucket; 0 is every sample.
     """
-    cells = cells_of(run.recording, device)
+    cells = build_device_series(run.recording, device)
     mine = [number for number, metric in enumerate(metrics) if cells.recorded(metric.metric)]
     values = [cells.values(metrics[number].metric) for number in mine]
     if not bucket:
@@ -88,7 +88,9 @@ def largest_value(number: int, devices: Sequence[DeviceSamples], found: CodeScal
 def pack_device(device: DeviceSamples, before: Sequence[DeviceSamples], scales: Sequence[CodeScale]) -> PackedDevice:
     """Return a device's series as bytes; times are left out where a device before it has the same."""
     unit = stamps.time_unit(device.cells.interval)
-    like = next((place for place, other in enumerate(before) if _have_same_times(device.times, other.times, unit)), None)
+    like = next(
+        (place for place, other in enumerate(before) if _have_same_times(device.times, other.times, unit)), None
+    )
     times = b"" if like is not None else stamps.encode_varints(stamps.time_deltas(device.times, unit))
     codes = [
         scales[number].encoded(part).tobytes()

@@ -36,7 +36,10 @@ def test_slimmed_svg_keeps_shape_and_loses_weight() -> None:
 def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureRequest) -> None:
     """One element each, text as text, no style, no picture, nothing clipped at the left."""
     content: Report = request.getfixturevalue(name)
-    bars = [charts.draw_time_bars(content.gpu_time, "bars"), narrow_bars.draw_narrow_time_bars(content.gpu_time, "narrow")]
+    bars = [
+        charts.draw_time_bars(content.gpu_time, "bars"),
+        narrow_bars.draw_narrow_time_bars(content.gpu_time, "narrow"),
+    ]
     drawn = [*bars, *(charts.draw_timeline(run, "run") for run in content.timeline)]
     for text in drawn:
         root = ET.fromstring(text)  # noqa: S314 - drawn by the project itself

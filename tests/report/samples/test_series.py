@@ -43,7 +43,7 @@ def timeline(run: Recording) -> tuple[Timeline, ...]:
 
 
 def unpacked(raw: bytes) -> list[int]:
-    """Return the numbers that `stamps.packed` wrote."""
+    """Return the numbers that `stamps.encode_varints` wrote."""
     numbers, shift, number = [], 0, 0
     for byte in raw:
         number |= (byte & 127) << shift

@@ -5,8 +5,8 @@ Text from logs is escaped, so that names cannot become markup.
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text.markdown_parts import FINDINGS, ALWAYS, LAST, MIDDLE, MarkdownPart, trim_to_size
-from gpureport.report.formats.text.markdown_text import inline_code, table_lines, escape_line_start, escape
+from gpureport.report.formats.text.markdown_parts import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
+from gpureport.report.formats.text.markdown_text import escape, escape_line_start, inline_code, table_lines
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.content import Report
 from gpureport.report.model.parts import Cell, FindingCard, Table

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.report.formats.text import text_advice, text_tables, text_timeline
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.content import NotJudgedLine, Report
-from gpureport.report.model.parts import FindingCard, ClassShare, TimeBar
+from gpureport.report.model.parts import ClassShare, FindingCard, TimeBar
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.merging import joined_tables, shared_facts
 from gpureport.report.wording import display

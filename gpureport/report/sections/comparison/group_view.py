@@ -35,7 +35,9 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
     cost = step_figures.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
-    busy = display.percent_formatter([each for group in found if group.utilisation for each in _printed(group.utilisation)])
+    busy = display.percent_formatter(
+        [each for group in found if group.utilisation for each in _printed(group.utilisation)]
+    )
     best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(

@@ -44,7 +44,9 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         means = [_as_printed(per_work_mean(step), partial(step_figures.per_work, brief=brief)) for step in steps]
         title = step_figures.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
         title = title_of_means(title, means)
-        yield IntervalChart(title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number)))
+        yield IntervalChart(
+            title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number))
+        )
     rows = tuple(_utilisation_rows(steps, groups(steps)))
     yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
 

@@ -48,12 +48,16 @@ def _money(amount: float, text: Callable[[float], str], currency: str) -> str:
 SHOWN: dict[str, FigureFormat] = {
     WORK_RATE: FigureFormat(title="{unit} a second", value=display.precise_number, change=_rate_change),
     PER_WORK: FigureFormat(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
-    COST_PER_WORK: FigureFormat(title="Cost per {batch}", value=display.precise_number, change=display.signed_precise_number),
+    COST_PER_WORK: FigureFormat(
+        title="Cost per {batch}", value=display.precise_number, change=display.signed_precise_number
+    ),
     "gpu_seconds": FigureFormat(title="GPU-hours", value=_hours, change=_hours_change),
     ENERGY_PER_WORK: FigureFormat(title="Energy per {batch}", value=display.energy, change=_energy_change),
     "energy_joules": FigureFormat(title="Energy", value=display.energy, change=_energy_change),
     "idle_ratio": FigureFormat(title="Idle share", value=display.percent, change=display.percentage_points),
-    "gpu_utilization_ratio": FigureFormat(title="GPU utilisation", value=display.percent, change=display.percentage_points),
+    "gpu_utilization_ratio": FigureFormat(
+        title="GPU utilisation", value=display.percent, change=display.percentage_points
+    ),
     "gpu_power_watts": FigureFormat(title="Power of a GPU", value=display.power, change=_power_change),
     "gpu_sm_clock_hertz": FigureFormat(title="SM clock", value=display.clock, change=_clock_change),
     "gpu_graphics_clock_hertz": FigureFormat(title="Graphics clock", value=display.clock, change=_clock_change),
@@ -62,7 +66,9 @@ SHOWN: dict[str, FigureFormat] = {
 """By metric, in the order of columns."""
 
 
-_SECONDS = FigureFormat(title="GPU-seconds per {batch}", value=display.precise_number, change=display.signed_precise_number)
+_SECONDS = FigureFormat(
+    title="GPU-seconds per {batch}", value=display.precise_number, change=display.signed_precise_number
+)
 """GPU time per unit of work where all of it is brief."""
 
 

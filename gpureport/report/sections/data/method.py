@@ -53,7 +53,9 @@ def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
 def _versions(runs: Sequence[ReportRun], version: str) -> Iterator[Fact]:
     yield Fact(name="gpureport", text=display.clean(version))
     yield Fact(name="Content schema", text=SCHEMA)
-    drivers = {display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for run in runs for gpu in run.run.gpus if gpu.driver}
+    drivers = {
+        display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for run in runs for gpu in run.run.gpus if gpu.driver
+    }
     yield Fact(name="NVIDIA driver", text=", ".join(sorted(drivers)) or display.NOT_RECORDED)
 
 

@@ -146,7 +146,10 @@ def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
     )
     table = Table(columns=("GPU", *(column.title for column in shown)), numeric=(True,) * len(shown), rows=rows)
     return GpuTable(
-        label=run.label, table=table, outliers=tuple(_outlier_sentences(shown, rows)), same=_no_outlier_sentence(len(rows), run.samples)
+        label=run.label,
+        table=table,
+        outliers=tuple(_outlier_sentences(shown, rows)),
+        same=_no_outlier_sentence(len(rows), run.samples),
     )
 
 

@@ -98,7 +98,9 @@ def _energy(analysis: Analysis) -> Iterator[Fact]:
     said = []
     if integrals:
         covered = _describe_coverage([each for each in figures if each.energy_joules is not None], analysis)
-        said.append(f"{display.energy(sum(integrals))} by the integral of sampled power{_some_gpus(integrals, gpus)}{covered}")
+        said.append(
+            f"{display.energy(sum(integrals))} by the integral of sampled power{_some_gpus(integrals, gpus)}{covered}"
+        )
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""

@@ -24,11 +24,17 @@ def _table(stages: Sequence[StageStatistics]) -> Table:
             "Length",
             lambda stage: display.duration(max((one.observed_seconds for one in stage.statistics), default=0.0)),
         ),
-        ("GPU utilisation", lambda stage: display.or_not_recorded(_mean(stage, "gpu_utilization_ratio"), display.percent)),
+        (
+            "GPU utilisation",
+            lambda stage: display.or_not_recorded(_mean(stage, "gpu_utilization_ratio"), display.percent),
+        ),
         ("Idle", lambda stage: display.or_not_recorded(_idle(stage), display.percent)),
         ("Power of a GPU", lambda stage: display.or_not_recorded(_mean(stage, "gpu_power_watts"), display.power)),
         ("Peak memory", lambda stage: display.or_not_recorded(_peak(stage), display.memory)),
-        ("CPU utilisation", lambda stage: display.or_not_recorded(_mean(stage, "cpu_utilization_ratio"), display.percent)),
+        (
+            "CPU utilisation",
+            lambda stage: display.or_not_recorded(_mean(stage, "cpu_utilization_ratio"), display.percent),
+        ),
     )
     rows = tuple(
         Row(

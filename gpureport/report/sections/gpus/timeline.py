@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.report.model.parts import FindingCard, FindingMark, Timeline, TimelineStrip
@@ -129,7 +129,7 @@ def _describe_column(run: ReportRun, edges: FloatArray) -> str:
 def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
     marked = list(_finding_marks(run, cards))
     for gpu in run.run.gpus:
-        cells = cells_of(run.recording, gpu)
+        cells = build_device_series(run.recording, gpu)
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
         zero = run.run.started + cells.shift
         starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
@@ -141,7 +141,9 @@ def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> 
             label=device_name(gpu),
             mean=mean,
             coarse=sums.means(np.linspace(0.0, edges[-1], _COARSE_COLUMNS + 1)),
-            gaps=tuple(_merge_stretches([*_gaps(cells, starts, ends, run.seconds), *_unrecorded_stretches(mean, edges)])),
+            gaps=tuple(
+                _merge_stretches([*_gaps(cells, starts, ends, run.seconds), *_unrecorded_stretches(mean, edges)])
+            ),
             marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.partial_use import BELOW
+from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss
@@ -34,7 +34,10 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
         f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in below_ratios(analyses).items()
     ]
     below[:1] = [f"{text} of the time" for text in below[:1]]
-    held, seconds = gpu_time.job_gpu_seconds(analyses), gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time)
+    held, seconds = (
+        gpu_time.job_gpu_seconds(analyses),
+        gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time),
+    )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss.NOTHING else ""
     runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
