@@ -68,7 +68,7 @@ def _paces(known: Sequence[DeviceSeries]) -> Iterator[str]:
         stretches = [each for cells in changing for each in cells.pace.slow]
         apart = " or ".join(phrases.duration(each) for each in sorted({each.interval for each in stretches}))
         seconds = max(
-            intervals.total_seconds(intervals.spans(Interval(each.start, each.end) for each in cells.pace.slow))
+            intervals.total_seconds(intervals.to_spans(Interval(each.start, each.end) for each in cells.pace.slow))
             for cells in changing
         )
         yield (

@@ -42,7 +42,7 @@ class Evaluations:
         return int(np.diff(self.times).max(initial=0))
 
 
-def evaluations(recording: Recording) -> Iterator[Evaluations]:
+def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
     """Yield each validation metric of a run, by the first place of its name; points without a time are left out."""
     column: Any = recording.training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]

@@ -106,25 +106,25 @@ class Grid:
 
         Time that has no bins is in none of them: nobody knows what happened then.
         """
-        first, stop = intervals.runs(mask)
+        first, stop = intervals.find_runs(mask)
         edges = np.column_stack([self.edges(first, "right"), self.edges(stop, "left")])
-        long = intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+        long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
         return intervals.difference(long, self.removed)
 
 
-def grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
+def build_grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
     """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
     width = max(1.0, *(one.interval for one in cells))
-    holes = intervals.spans([window])
+    holes = intervals.to_spans([window])
     for one in cells:
-        holes = intervals.intersection(holes, intervals.spans(_silences(one, window)))
+        holes = intervals.intersection(holes, intervals.to_spans(_find_unsampled_stretches(one, window)))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]
     seconds = window.seconds - intervals.total_seconds(removed)
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def _silences(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
+def _find_unsampled_stretches(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
     """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
     if not len(cells):
         yield window
@@ -134,7 +134,7 @@ def _silences(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
     yield Interval(int(cells.times[-1]), window.end)
 
 
-def middle(series: list[FloatArray]) -> FloatArray:
+def median_over_devices(series: list[FloatArray]) -> FloatArray:
     """Return the median over devices in each bin, NaN where none has a value."""
     ordered = np.sort(np.stack(series), axis=0)
     known = (~np.isnan(ordered)).sum(axis=0)
@@ -152,30 +152,34 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
         length: bins.
     """
     if values.dtype == np.bool_:
-        return np.asarray(_around(_counted(values), length) / _number(len(values), length), dtype=np.float64)
+        return np.asarray(
+            _window_sums(_count_cumulatively(values), length) / _window_sizes(len(values), length), dtype=np.float64
+        )
     known = ~np.isnan(values)
     if not known.any():
         return np.full(len(values), np.nan)
     if known.all():
-        return np.asarray(_around(np.cumsum(values), length) / _number(len(values), length), dtype=np.float64)
-    number = _around(_counted(known), length)
-    sums = _around(np.cumsum(np.where(known, values, 0.0)), length)
+        return np.asarray(
+            _window_sums(np.cumsum(values), length) / _window_sizes(len(values), length), dtype=np.float64
+        )
+    number = _window_sums(_count_cumulatively(known), length)
+    sums = _window_sums(np.cumsum(np.where(known, values, 0.0)), length)
     return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
 
 
-def _counted(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _count_cumulatively(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return how many are true up to each; whole numbers are counted many times faster than floats are added."""
     return np.cumsum(truths, dtype=np.int32)
 
 
 @lru_cache(8)
-def _number(count: int, length: int) -> IntArray:
+def _window_sizes(count: int, length: int) -> IntArray:
     """Return how many bins lie around each of so many, for GPUs that share them."""
     first = np.arange(count) - length // 2
     return np.minimum(first + length, count) - np.maximum(first, 0)
 
 
-def _around(sums: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+def _window_sums(sums: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     """Return the sum over `length` values centred on each, from the sums up to each."""
     if len(sums) == 0:
         return sums

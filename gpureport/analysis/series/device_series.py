@@ -23,8 +23,8 @@ T = TypeVar("T")
 WINDOW_SHIFT_SECONDS = 0.5
 """Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
 
-_CAP = 1.25
-_NEAR = 1.5
+_LONGEST_SIDE_INTERVALS = 1.25
+_NEAR_EDGE_INTERVALS = 1.5
 _LONE_SECONDS = 1.0
 
 
@@ -169,19 +169,21 @@ class DeviceSeries:
         """
         if metric not in implausible_power.POWER_METRICS or metric not in self.series.column_names:
             return ""
-        return self.kept(("doubt", metric), lambda: implausible_power.doubt(self, self._recorded_values(metric)))
+        return self.kept(
+            ("doubt", metric), lambda: implausible_power.explain_implausible_power(self, self._recorded_values(metric))
+        )
 
     def refresh(self, metric: str) -> Refresh:
         """Return how often the metric was read anew."""
         if metric not in self._refreshes:
-            self._refreshes[metric] = refresh_interval.measure(
+            self._refreshes[metric] = refresh_interval.measure_refresh(
                 BY_NAME[metric], self.times, self.values(metric), self.interval, self.known(metric)
             )
         return self._refreshes[metric]
 
     def measured(self, metric: str) -> float | None:
         """Return the refresh period, by what is read in the same moment where its own changes do not tell."""
-        others = sorted(refresh_interval.together(metric) - {metric})
+        others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
         return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
 
     def period(self, metric: str) -> float | None:
@@ -190,7 +192,9 @@ class DeviceSeries:
         As measured, and where the changes do not tell, as NVIDIA documents it.
         """
         if metric not in self._periods:
-            self._periods[metric] = self.measured(metric) or refresh_interval.documented(metric, self.device.model)
+            self._periods[metric] = self.measured(metric) or refresh_interval.look_up_documented_period(
+                metric, self.device.model
+            )
         return self._periods[metric]
 
     def resolution(self, metric: str) -> float:
@@ -200,7 +204,7 @@ class DeviceSeries:
     def readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
         """Return how many readings of the metric the rows hold at most; repeated ones count once."""
         if metric not in self._shares:
-            self._shares[metric] = refresh_interval.readings(self.seconds, self.period(metric))
+            self._shares[metric] = refresh_interval.count_readings_per_row(self.seconds, self.period(metric))
         shares = self._shares[metric][rows]
         return max(round(float(shares.sum())), min(len(shares), 1))
 
@@ -214,7 +218,7 @@ class DeviceSeries:
     def _tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
         start, end = self.start - self.shift, self.end - self.shift
         if len(start):
-            near = round(_NEAR * self.interval * 1e6) + self.shift
+            near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
             if self.times[0] - window.start <= near:
                 start[0] = window.start
             if window.end - self.times[-1] <= near:
@@ -227,7 +231,7 @@ class DeviceSeries:
         return slice(int(first), int(stop))
 
 
-def sides(
+def measure_owned_time(
     times: IntArray, pace: SamplingRate, *, bridged: bool = False
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
@@ -243,7 +247,7 @@ def sides(
     for stretch in pace.slow:
         rows = sampling_rate.inside(times, stretch)
         widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
-    edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _CAP))
+    edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     far = np.flatnonzero(steps > 2 * cap)
     wide = steps[far] > longest[far]
     gaps, pauses = far[wide], far[~wide]
@@ -255,19 +259,19 @@ def sides(
     return left, right, gaps + 1, pauses + 1
 
 
-def cells_of(recording: Recording, device: Device) -> DeviceSeries:
+def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
     """Return the cells of one device of a recording."""
-    return _cells(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
+    return _build_series(device, recording.of(device.id), Interval(recording.run.started, recording.run.ended))
 
 
-def _cells(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
+def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
     times = columns.integers(series.column("timestamp"))
     pace = sampling_rate.of(times)
     if pace is None:
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = pause_rows = np.zeros(0, dtype=np.int64)
     else:
-        left, right, gap_rows, pause_rows = sides(times, pace)
+        left, right, gap_rows, pause_rows = measure_owned_time(times, pace)
     return DeviceSeries(
         device=device,
         series=series,
@@ -281,11 +285,11 @@ def _cells(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
     )
 
 
-def without(cells: DeviceSeries, stretches: Spans) -> DeviceSeries:
+def remove_stretches(cells: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
     # the last sample of a run lies at its end
     left = ~intervals.contains(stretches, np.minimum(cells.times, cells.window.end - 1))
-    return _cells(cells.device, cells.series.filter(columns.array(left, pa.bool_())), cells.window)
+    return _build_series(cells.device, cells.series.filter(columns.array(left, pa.bool_())), cells.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
@@ -293,4 +297,4 @@ def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:
     rows = recording.by_device()
     none = recording.series.slice(0, 0)
     window = Interval(recording.run.started, recording.run.ended)
-    return {device.id: _cells(device, rows.get(device.id, none), window) for device in recording.run.devices}
+    return {device.id: _build_series(device, rows.get(device.id, none), window) for device in recording.run.devices}

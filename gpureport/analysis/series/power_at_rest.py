@@ -17,7 +17,7 @@ _SPAN = 1.0
 _FULL = 0.9
 """Quantile of the power beside high samples that is full work. Chosen, not measured: single peaks are not."""
 
-RESTING = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
+RESTING_LEVEL = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
 """Height up to which power is that of rest."""
 
 
@@ -56,7 +56,7 @@ class RelativePower:
         return np.asarray(self.height > _HIGH, dtype=np.bool_)
 
 
-def relative_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
+def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
@@ -76,11 +76,11 @@ def relative_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) 
     return RelativePower(
         height=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
-        working=working_watts(watts, (used > _ACTIVE) & known),
+        working=estimate_working_watts(watts, (used > _ACTIVE) & known),
     )
 
 
-def working_watts(watts: FloatArray, work: BoolArray) -> float:
+def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
     """Return the watts above which a GPU works: half-way from the lowest to the median at work.
 
     It is infinite where power at work is not known.

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.series.bins import Grid, grid
+from gpureport.analysis.series.bins import Grid, build_grid
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.columns import BoolArray, FloatArray
@@ -124,7 +124,7 @@ def run_series(cells: Sequence[DeviceSeries], analysis: Analysis) -> RunSeries |
     """
     if not cells or not any(one.seconds.sum() > 0 for one in cells):
         return None
-    places = grid(_window(cells), cells)
+    places = build_grid(_window(cells), cells)
     columns = [Column(metric=metric, values=values) for metric, values in _means(places, cells)]
     idle = _idle(places, cells)
     if idle is not None:

@@ -10,7 +10,7 @@ from gpureport import columns
 from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of, without
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
 from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.final_metrics import TrainingFigure, training_figures
@@ -146,8 +146,8 @@ def sampled_run(
 
 def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:
     """Return the cells of a GPU without the time in which no job held it."""
-    cells, free = cells_of(recording, gpu), analysis.no_job.get(gpu.id, ())
-    return without(cells, intervals.spans(free)) if free else cells
+    cells, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
+    return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 
 
 def _price(analysis: Analysis) -> float | None:

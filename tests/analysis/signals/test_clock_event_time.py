@@ -8,9 +8,9 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.counter_increments import reading
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of
-from gpureport.analysis.signals.clock_event_time import Held, held
+from gpureport.analysis.series.counter_increments import read_counter
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
+from gpureport.analysis.signals.clock_event_time import CountedTime, measure_counted_time
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording import Recording
 from tests.builders import START, found, recording, spans, steps
@@ -28,12 +28,12 @@ def counted(rises: dict[int, float], rows: int, start: float = 1000.0) -> npt.ND
 
 def cells(run: Recording) -> DeviceSeries:
     """Return the samples of the first GPU."""
-    return cells_of(run, run.run.gpus[0])
+    return build_device_series(run, run.run.gpus[0])
 
 
-def thermal(run: Recording) -> Held:
+def thermal(run: Recording) -> CountedTime:
     """Return what was counted for heat."""
-    said = held(cells(run), "sw_thermal_slowdown", "hw_thermal_slowdown")
+    said = measure_counted_time(cells(run), "sw_thermal_slowdown", "hw_thermal_slowdown")
     assert said is not None
     return said
 
@@ -44,7 +44,7 @@ def finding(run: Recording, kind: str = "thermal_throttle") -> Finding:
     return only
 
 
-def seconds(of: Held) -> list[tuple[float, float]]:
+def seconds(of: CountedTime) -> list[tuple[float, float]]:
     """Return the stretches in seconds of the recording."""
     return [((int(start) - START) / 1e6, (int(end) - START) / 1e6) for start, end in of.spans]
 
@@ -203,7 +203,7 @@ def test_a_counter_read_once_says_nothing() -> None:
     counter = np.full(60, np.nan)
     counter[5] = 77.0
     one = cells(recording(**_BUSY, energy=counter))
-    assert reading(one, "gpu_energy_joules_total", 2000.0) is None
+    assert read_counter(one, "gpu_energy_joules_total", 2000.0) is None
 
 
 @pytest.mark.parametrize("every", [1, 5, 30])

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
-from gpureport.analysis.signals.gpu_loss_times import Loss
+from gpureport.analysis.signals.gpu_loss_times import LossEvent
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -28,7 +28,7 @@ _XID = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
+class _Silence:
     """How long a GPU did not answer, and whether it did again."""
 
     interval: Interval
@@ -37,7 +37,7 @@ class _Gone:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuLost:
+class GpuLost(Rule):
     """The log says that a GPU is lost or an Xid error occurred, or a GPU has no values any more until the log ends.
 
     Said by messages of the driver, by cells that read "GPU is lost", by lines of the kernel's log between the rows, or
@@ -46,11 +46,20 @@ class GpuLost:
     or the recording ends.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.ANSWERS,)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (gpu_loss_times.XID,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_LOST, _XID)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU lost",
+            recommendations=(_LOST, _XID),
+            advice_paths=(AdvicePath(steps=("recover_gpu",)),),
+            gpu_time_class="gpu_lost",
+            cause_titles=(("xid", "Xid errors of the driver"),),
+        ),
+    )
+    requires = (gpu_loss_times.LIVENESS_METRICS,)
+    wants = (gpu_loss_times.XID,)
+    whole_log = True
 
     silent: Threshold = pragmatic(30.0, "s", "a driver that answers N/A for a moment is not gone")
     rows: Threshold = pragmatic(3.0, "rows", "one torn row is no loss")
@@ -58,7 +67,7 @@ class GpuLost:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU that was lost, and one for each that had Xid errors else."""
-        told = list(gpu_loss_times.told(context))
+        told = list(gpu_loss_times.find_loss_events(context))
         gone = {loss.device for loss in told if loss.code in {None, _GONE}}
         for device in [*context.gpus(), None]:
             own = [loss for loss in told if loss.device == device]
@@ -73,10 +82,10 @@ class GpuLost:
                 if device not in gone:
                     yield from self._silent(context, device)
 
-    def _lost(self, context: Context, device: str | None, told: Sequence[Loss]) -> Finding:
-        found = _gone(context, device, told[0].at)
+    def _lost(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
+        found = _measure_silence(context, device, told[0].at)
         name = "A GPU" if device is None else phrases.gpu(device)
-        after = "" if found is None else f"; {_afterwards(found)}"
+        after = "" if found is None else f"; {_describe_silence(found)}"
         said = "Xid 79, it fell off the bus" if told[0].code else "as the log says"
         return Finding(
             kind=_KIND,
@@ -92,7 +101,7 @@ class GpuLost:
             recommendation=_LOST,
         )
 
-    def _xid(self, context: Context, device: str | None, told: Sequence[Loss]) -> Finding:
+    def _xid(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
         codes = sorted({loss.code for loss in told if loss.code is not None})
         mild = set(codes) <= _MILD
         name = "a GPU" if device is None else phrases.gpu(device)
@@ -115,10 +124,10 @@ class GpuLost:
     def _silent(self, context: Context, device: str) -> Iterator[Finding]:
         """Yield a finding where the rows of a GPU go on without any value until the log ends."""
         cells = context.cells[device]
-        answered = gpu_loss_times.answering(cells)
+        answered = gpu_loss_times.find_answer_times(cells)
         if not len(answered):
             return
-        found = _gone(context, device, int(answered[-1]))
+        found = _measure_silence(context, device, int(answered[-1]))
         if found is None or found.empty < self.rows.value or found.interval.seconds < self.silent.value:
             return
         yield Finding(
@@ -132,11 +141,11 @@ class GpuLost:
             cause="no answer",
             samples=found.empty,
             ruled_out=("a log that ended: its rows go on",),
-            summary=f"{phrases.gpu(device)} stopped answering; {_afterwards(found)}.",
+            summary=f"{phrases.gpu(device)} stopped answering; {_describe_silence(found)}.",
             recommendation=_LOST,
         )
 
-    def _times(self, told: Sequence[Loss]) -> Evidence:
+    def _times(self, told: Sequence[LossEvent]) -> Evidence:
         return Evidence(
             metric="messages of the driver",
             statistic="count",
@@ -146,7 +155,7 @@ class GpuLost:
             relation=">=",
         )
 
-    def _empty(self, found: _Gone | None) -> Iterator[Evidence]:
+    def _empty(self, found: _Silence | None) -> Iterator[Evidence]:
         if found is not None and found.empty:
             limit = self.rows if found.empty >= self.rows.value else None
             yield Evidence(
@@ -159,21 +168,21 @@ class GpuLost:
             )
 
 
-def _gone(context: Context, device: str | None, at: int) -> _Gone | None:
+def _measure_silence(context: Context, device: str | None, at: int) -> _Silence | None:
     """Return how long a GPU did not answer from a moment on; None where nobody says which GPU."""
     if device is None:
         return None
     cells = context.cells[device]
-    later = gpu_loss_times.answering(cells)
+    later = gpu_loss_times.find_answer_times(cells)
     later = later[later > at]
     until = int(later[0]) if len(later) else max(context.whole.end, at)
     first, stop = np.searchsorted(cells.times, [at, until + (not len(later))])
-    answered = gpu_loss_times.answering(cells)
+    answered = gpu_loss_times.find_answer_times(cells)
     empty = int(stop - first) - int(np.isin(answered, cells.times[first:stop]).sum())
-    return _Gone(interval=Interval(at, until), back=bool(len(later)), empty=empty)
+    return _Silence(interval=Interval(at, until), back=bool(len(later)), empty=empty)
 
 
-def _afterwards(found: _Gone) -> str:
+def _describe_silence(found: _Silence) -> str:
     length = phrases.duration(found.interval.seconds)
     if found.back:
         return f"it answered again {length} later"

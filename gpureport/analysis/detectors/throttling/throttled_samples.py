@@ -7,8 +7,14 @@ import numpy as np
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import Held, held
-from gpureport.analysis.signals.clock_signals import COUNTED_SHARE, Signals, event, events_recorded, reference_clock
+from gpureport.analysis.signals.clock_event_time import CountedTime, measure_counted_time
+from gpureport.analysis.signals.clock_signals import (
+    COUNTED_SHARE,
+    ClockSignals,
+    are_events_recorded,
+    estimate_full_clock,
+    find_event_rows,
+)
 from gpureport.columns import BoolArray, FloatArray
 
 THERMAL = ("sw_thermal_slowdown", "hw_thermal_slowdown")
@@ -48,7 +54,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class ThrottledSamples:
     """Throttled rows with how they were told, or why they could not be told.
 
     Attributes:
@@ -63,7 +69,7 @@ class Judged:
     direct: bool = True
     reason: str = ""
     missing: tuple[str, ...] = ()
-    held: Held | None = None
+    held: CountedTime | None = None
 
     @property
     def lowered(self) -> BoolArray:
@@ -93,20 +99,20 @@ class Judged:
         return self.lowered | (self.held.share(cells, self.held.spans) >= COUNTED_SHARE)
 
 
-def _unjudged(cells: DeviceSeries, reason: str) -> Judged:
+def _report_unjudged(cells: DeviceSeries, reason: str) -> ThrottledSamples:
     missing = tuple(f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
-    return Judged(rows=np.zeros(len(cells), dtype=np.bool_), reason=reason, missing=missing)
+    return ThrottledSamples(rows=np.zeros(len(cells), dtype=np.bool_), reason=reason, missing=missing)
 
 
-def _unknown_clock(found: Signals) -> str:
+def _name_missing_clock(found: ClockSignals) -> str:
     """Say which clock is missing that would tell a real cut from a change of performance state."""
     if np.isnan(found.clock).all():
         return "the clock"
     return "the highest clock" if np.isnan(found.clock_max) else ""
 
 
-def _unjudged_clock(cells: DeviceSeries, lacking: str) -> Judged:
-    return Judged(
+def _report_missing_clock(cells: DeviceSeries, lacking: str) -> ThrottledSamples:
+    return ThrottledSamples(
         rows=np.zeros(len(cells), dtype=np.bool_),
         reason=(
             f"a hardware slowdown was reported while the GPU was busy, and without {lacking} a cut cannot be told from "
@@ -116,7 +122,7 @@ def _unjudged_clock(cells: DeviceSeries, lacking: str) -> Judged:
     )
 
 
-def _indirect_reason(cells: DeviceSeries, found: Signals) -> str:
+def _explain_missing_signals(cells: DeviceSeries, found: ClockSignals) -> str:
     """Say what is missing for a judgement without event bits; empty when nothing is."""
     if np.isnan(found.clock).all():
         close = float(np.nanmax(found.temperature)) - found.limit if cells.recorded("gpu_temperature_celsius") else -99
@@ -132,30 +138,30 @@ def _indirect_reason(cells: DeviceSeries, found: Signals) -> str:
     return "" if not np.isnan(found.limit) else "no clock event reasons, and this GPU's temperature limit is unknown"
 
 
-def _uncounted(rows: BoolArray, counted: Held | None) -> BoolArray:
+def _drop_counted_rows(rows: BoolArray, counted: CountedTime | None) -> BoolArray:
     """Return the rows with an event beside which no counter rose: a bit is believed where its counter stands still."""
     return rows if counted is None else rows & ~counted.beside
 
 
-def thermal(cells: DeviceSeries, found: Signals, limits: Limits) -> Judged:
+def detect_heat(cells: DeviceSeries, found: ClockSignals, limits: Limits) -> ThrottledSamples:
     """Return the rows slowed by heat."""
-    if events_recorded(cells, *THERMAL):
-        counted = held(cells, *THERMAL)
-        return Judged(rows=_uncounted(event(cells, *THERMAL), counted), held=counted)
-    reason = _indirect_reason(cells, found)
+    if are_events_recorded(cells, *THERMAL):
+        counted = measure_counted_time(cells, *THERMAL)
+        return ThrottledSamples(rows=_drop_counted_rows(find_event_rows(cells, *THERMAL), counted), held=counted)
+    reason = _explain_missing_signals(cells, found)
     if reason:
-        return _unjudged(cells, reason)
-    return Judged(rows=_heated(cells, found, limits), direct=False)
+        return _report_unjudged(cells, reason)
+    return ThrottledSamples(rows=_find_heated_rows(cells, found, limits), direct=False)
 
 
-def _heated(cells: DeviceSeries, found: Signals, limits: Limits) -> BoolArray:
+def _find_heated_rows(cells: DeviceSeries, found: ClockSignals, limits: Limits) -> BoolArray:
     """Return the rows whose clock is held by heat, as clock, temperature and power tell.
 
     A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
     the load wavers by more than that, the means around a sample tell which of the two holds the clock.
     """
     cool = found.busy & (found.temperature < found.limit - limits.cool)
-    full = reference_clock(found.clock, cool)
+    full = estimate_full_clock(found.clock, cool)
     hot = found.busy & (found.temperature >= found.limit - limits.near_limit)
     suspect = hot & (found.clock < limits.clock_drop * full)
     if not suspect.any():
@@ -166,10 +172,10 @@ def _heated(cells: DeviceSeries, found: Signals, limits: Limits) -> BoolArray:
         for values in (found.clock / full, found.power / found.power_limit)
     )
     told = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
-    return _unbroken(told, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
+    return _fill_between(told, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
 
 
-def _unbroken(rows: BoolArray, ended: BoolArray) -> BoolArray:
+def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
     """Return rows with all that lie between two of them, where none in between says that it had ended."""
     at = np.flatnonzero(rows)
     joined = np.flatnonzero(np.diff(np.cumsum(ended)[at]) == 0)
@@ -179,19 +185,21 @@ def _unbroken(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return rows | (np.cumsum(steps[:-1]) > 0)
 
 
-def hardware(cells: DeviceSeries, found: Signals, limits: Limits) -> Judged:
+def detect_hardware_slowdown(cells: DeviceSeries, found: ClockSignals, limits: Limits) -> ThrottledSamples:
     """Return the rows slowed by hardware for another reason than heat."""
-    if events_recorded(cells, BRAKE, "hw_slowdown"):
+    if are_events_recorded(cells, BRAKE, "hw_slowdown"):
         low = found.clock < limits.hw_clock_max * found.clock_max
-        brake = event(cells, BRAKE)
-        umbrella = event(cells, "hw_slowdown") & found.busy & ~event(cells, *THERMAL)
-        if not brake.any() and umbrella.any() and (lacking := _unknown_clock(found)):
-            return _unjudged_clock(cells, lacking)
-        counted = held(cells, BRAKE)
-        return Judged(rows=_uncounted(brake, counted) | (umbrella & low), held=counted)
-    reason = _indirect_reason(cells, found)
+        brake = find_event_rows(cells, BRAKE)
+        umbrella = find_event_rows(cells, "hw_slowdown") & found.busy & ~find_event_rows(cells, *THERMAL)
+        if not brake.any() and umbrella.any() and (lacking := _name_missing_clock(found)):
+            return _report_missing_clock(cells, lacking)
+        counted = measure_counted_time(cells, BRAKE)
+        return ThrottledSamples(rows=_drop_counted_rows(brake, counted) | (umbrella & low), held=counted)
+    reason = _explain_missing_signals(cells, found)
     if reason:
-        return _unjudged(cells, reason)
+        return _report_unjudged(cells, reason)
     cool = found.temperature < found.limit - limits.cool
-    low = found.clock < limits.hw_clock_drop * reference_clock(found.clock, found.busy & cool)
-    return Judged(rows=found.busy & low & cool & (found.power < limits.hw_power * found.power_limit), direct=False)
+    low = found.clock < limits.hw_clock_drop * estimate_full_clock(found.clock, found.busy & cool)
+    return ThrottledSamples(
+        rows=found.busy & low & cool & (found.power < limits.hw_power * found.power_limit), direct=False
+    )

@@ -5,7 +5,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.detectors.low_use.underutilised import Underutilised
-from gpureport.analysis.job.phases import activities, job_window
+from gpureport.analysis.job.phases import find_activities, find_job_window
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
@@ -81,8 +81,8 @@ def test_uneven_gpus_are_another_kind(seconds: tuple[int, int], count: int) -> N
     context = Context(
         recording=run,
         cells=(cells := series_by_device(run)),
-        active=(active := activities(cells)),
-        window=job_window(run.run, active.values()),
+        active=(active := find_activities(cells)),
+        window=find_job_window(run.run, active.values()),
         found=(
             Finding(
                 kind="imbalance",

@@ -28,7 +28,7 @@ by 15 %, 116, 112 and 77 of 161, 211 and 77. Of pauses of 6 and 8 s after 6 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
+class LowRunChance:
     """The samples of one GPU that a run of low ones is judged by.
 
     Attributes:
@@ -77,7 +77,7 @@ class Chance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class LowRunDoubt:
     """Whether low samples may be an accident of sampling: by how many there are around, and by power beside them.
 
     Attributes:
@@ -88,7 +88,7 @@ class Doubt:
         fewest: samples of a run at least.
     """
 
-    chance: Chance
+    chance: LowRunChance
     power: RelativePower
     resting: float
     decisive: bool
@@ -111,7 +111,7 @@ class Doubt:
         return self.decisive and highest_power is not None and highest_power <= self.resting
 
 
-def beat_readings(values: FloatArray, chance: Chance, covered: float) -> int:
+def find_longest_beat_run(values: FloatArray, chance: LowRunChance, covered: float) -> int:
     """Return below how many readings a run is one of a beat between steps and samples, 0 where there is no beat.
 
     Steps about as long as the distance of samples are met by one sample after the other a little later in the step:

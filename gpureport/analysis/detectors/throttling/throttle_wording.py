@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, Judged
+from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import held
-from gpureport.analysis.signals.clock_signals import Reference, Signals, event, events_recorded
+from gpureport.analysis.signals.clock_event_time import measure_counted_time
+from gpureport.analysis.signals.clock_signals import ClockSignals, ReferenceClock, are_events_recorded, find_event_rows
 from gpureport.columns import BoolArray
 
 UNEXPLAINED = "hardware slowdown, reason not recorded"
@@ -35,7 +35,7 @@ _AS_HIGH = 0.995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Episodes:
+class ThrottledEpisodes:
     """Throttled stretches of one GPU and what was measured in them.
 
     Attributes:
@@ -57,10 +57,10 @@ class Episodes:
     spans: Spans
     rows: BoolArray
     seconds: float
-    found: Signals
-    judged: Judged
+    found: ClockSignals
+    judged: ThrottledSamples
     lost: float | None
-    reference: Reference | None
+    reference: ReferenceClock | None
     clock_ratio: float
     cause: str
 
@@ -70,7 +70,9 @@ class Episodes:
         return self.kind == "thermal_throttle"
 
 
-def cause(kind: str, cells: DeviceSeries, found: Signals, rows: BoolArray, *, direct: bool, near_limit: float) -> str:  # noqa: PLR0913 - what decides it
+def name_cause(  # noqa: PLR0913 - what decides it
+    kind: str, cells: DeviceSeries, found: ClockSignals, rows: BoolArray, *, direct: bool, near_limit: float
+) -> str:
     """Return what lies behind throttled rows; a power brake only where its own bit is set.
 
     Args:
@@ -85,27 +87,27 @@ def cause(kind: str, cells: DeviceSeries, found: Signals, rows: BoolArray, *, di
         return "heat"
     if not direct:
         return "hardware"
-    braked = held(cells, BRAKE)
-    if (event(cells, BRAKE) & rows).any() or (braked and braked.total > 0):
+    braked = measure_counted_time(cells, BRAKE)
+    if (find_event_rows(cells, BRAKE) & rows).any() or (braked and braked.total > 0):
         return "power brake"
     hot = (found.temperature[rows] >= found.limit - near_limit).any()
-    return UNEXPLAINED if hot or not events_recorded(cells, *THERMAL) else "hardware"
+    return UNEXPLAINED if hot or not are_events_recorded(cells, *THERMAL) else "hardware"
 
 
-def advice(found: Episodes) -> str:
+def choose_advice(found: ThrottledEpisodes) -> str:
     """Return what to do."""
     if found.heat:
         return _HEAT
     return _EITHER if found.cause == UNEXPLAINED else _BRAKE
 
 
-def summary(found: Episodes) -> str:
+def describe_episodes(found: ThrottledEpisodes) -> str:
     """Return what happened, how far the clock fell, and whether the loss is known."""
     hardware = "a power brake" if found.cause == "power brake" else "the hardware"
     seems = "was" if found.judged.direct else "appears to have been"
     said = (
         f"{phrases.gpu(found.device)} {seems} slowed by {'heat' if found.heat else hardware} for "
-        f"{phrases.duration(found.seconds)}{_episodes(found)}"
+        f"{phrases.duration(found.seconds)}{_describe_count(found)}"
     )
     hot = found.found.temperature[found.rows]
     if found.heat and not np.isnan(hot).all():
@@ -123,7 +125,7 @@ def summary(found: Episodes) -> str:
     return said + "."
 
 
-def _episodes(found: Episodes) -> str:
+def _describe_count(found: ThrottledEpisodes) -> str:
     """Return how many episodes there are, and what the driver's counters say beyond them."""
     said = f" in {phrases.times(len(found.spans), 'episode')}" if len(found.spans) else ""
     counted = found.judged.held
@@ -137,7 +139,7 @@ def _episodes(found: Episodes) -> str:
     return said
 
 
-def ruled_out(found: Episodes) -> tuple[str, ...]:
+def list_ruled_out(found: ThrottledEpisodes) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
     if found.judged.direct:
         return ("the power cap and locked clocks, which have bits of their own",)
