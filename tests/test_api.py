@@ -46,7 +46,7 @@ def test_the_function_report_outlives_the_package_of_its_name() -> None:
 def test_an_unknown_name_is_an_attribute_error() -> None:
     """A name that is not offered is refused as any module refuses it."""
     with pytest.raises(AttributeError, match="no attribute 'analyse'"):
-        _ = gpureport.analyse  # type: ignore[attr-defined]  # it is the point
+        _ = gpureport.analyse
 
 
 def test_labels_are_a_dict() -> None:
