@@ -6,34 +6,11 @@ from dataclasses import replace
 from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import Facts, facts
-from gpureport.analysis.detectors.balance.imbalance import Imbalance
-from gpureport.analysis.detectors.health.ecc_error import EccError
-from gpureport.analysis.detectors.health.gpu_lost import GpuLost
-from gpureport.analysis.detectors.health.log_gap import LogGap
-from gpureport.analysis.detectors.health.monitoring_ended import MonitoringEnded
-from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
-from gpureport.analysis.detectors.hollow.hollow_util import HollowUtil
-from gpureport.analysis.detectors.idle.idle_gap import IdleGap
-from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
+from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.low_use.underutilised import Underutilised
-from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
 from gpureport.analysis.detectors.memory import headroom_of_leaks
-from gpureport.analysis.detectors.memory.mem_leak import MemLeak
-from gpureport.analysis.detectors.memory.memory import Memory
-from gpureport.analysis.detectors.memory.zombie_memory import ZombieMemory
-from gpureport.analysis.detectors.sizing.oversized_gpu import OversizedGpu
 from gpureport.analysis.detectors.throttling import clock_event_ledger
-from gpureport.analysis.detectors.throttling.clocks_locked import ClocksLocked
-from gpureport.analysis.detectors.throttling.power_limits import PowerLimits
 from gpureport.analysis.detectors.throttling.throttling import Throttling
-from gpureport.analysis.detectors.training.full_precision import FullPrecision
-from gpureport.analysis.detectors.training.no_progress import NoProgress
-from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
-from gpureport.analysis.detectors.waiting.cpu_bound_single import CpuBoundSingle
-from gpureport.analysis.detectors.waiting.host_memory import HostMemory
-from gpureport.analysis.detectors.waiting.io_bound import IoBound
-from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merged, ordered, unmet
 from gpureport.analysis.job import jobs, observed_time
@@ -48,39 +25,6 @@ from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.analysis.signals import low_use, mixed_devices
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
-
-RULES: tuple[Rule, ...] = (
-    IdleGap(),
-    StartupIdle(),
-    Throttling(),
-    PowerLimits(),
-    CpuBound(),
-    IoBound(),
-    CpuBoundSingle(),
-    TransferBound(),
-    HostMemory(),
-    Underutilised(),
-    LowUtilCauseUnknown(),
-    Memory(),
-    ClocksLocked(),
-    EccError(),
-    GpuLost(),
-    MemLeak(),
-    MonitoringEnded(),
-    PcieDegraded(),
-    LogGap(),
-    NoProgress(),
-    HollowUtil(),
-    Imbalance(),
-    UnusedGpu(),
-    ZombieMemory(),
-    FullPrecision(),
-    OversizedGpu(),
-)
-"""Every rule; `analyze` runs them in the order their needs ask for."""
-
-_WHOLE_LOG_RULES = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
-"""Rules on the recorder and the device itself: they look at all samples, those without a job included."""
 
 _MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _ALTERNATING = "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
@@ -123,7 +67,9 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     missing = merged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
-    linked = root_causes.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
+    linked = root_causes.linked(
+        sorted(findings, key=_place), rules, context.whole, [gpu.id for gpu in recording.run.gpus]
+    )
     linked = tuple(sorted(linked, key=_place))
     return Analysis(
         run=recording.run,
@@ -206,7 +152,7 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
         if absent:
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        seen = context.whole_log if isinstance(rule, _WHOLE_LOG_RULES) else context
+        seen = context.whole_log if rule.whole_log else context
         for said in rule.find(replace(seen, found=found)):
             if isinstance(said, Finding):
                 findings.append(said)

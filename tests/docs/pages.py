@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 import click
 
 from gpureport.analysis import RULES
-from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.advice.step import Step
+from gpureport.analysis.advice.steps_by_loss import PATHS
 from gpureport.analysis.engine import selection
 from gpureport.analysis.rules.rule import Rule
 from gpureport.cli.main import gpureport
@@ -64,7 +64,7 @@ def _rule_section(rule: Rule) -> Iterator[str]:
         yield table(("limit", "default", "kind of source", "source"), limits)
         names = ", ".join(f"`{name}`" for name in selection.settable(rule))
         which = f": {names}; the others are fixed" if names.count("`") < 2 * len(limits) else ""
-        yield f"Set in `gpureport.toml` under `[rules.{selection.module(rule)}]`{which}.\n"
+        yield f"Set in `gpureport.toml` under `[rules.{rule.name}]`{which}.\n"
     needs = " and ".join(" or ".join(f"`{name}`" for name in group.split("|")) for group in _required(rule))
     if needs:
         yield f"Needs {needs}.\n"
@@ -122,21 +122,18 @@ def _step_section(step: Step, kinds: Sequence[str]) -> Iterator[str]:
 
 def advice_page() -> str:
     """Return docs/explanation/advice.md."""
-    made = {kind for rule in RULES for kind in rule.kinds}
     rows = [
-        (f"`{path.kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
-        for path in steps_by_loss.PATHS
-        if path.kind in made
+        (f"`{kind}`", ", ".join(path.causes), "; ".join(STEPS[name].title for name in path.steps))
+        for kind, paths in PATHS.items()
+        for path in paths
     ]
     parts = [_ADVICE, "## Which steps for which kind\n", table(("kind", "cause", "steps, in order"), rows), _CHECKLIST]
     parts.append("\n".join(f"- {title}" for title in ITEMS.values()) + "\n")
     for chapter, steps in CHAPTERS:
         parts.append(f"## {chapter}\n")
         for step in steps:
-            kinds = dict.fromkeys(
-                path.kind for path in steps_by_loss.PATHS if step.name in path.steps and path.kind in made
-            )
-            parts += _step_section(step, list(kinds))
+            kinds = [kind for kind, paths in PATHS.items() if any(step.name in path.steps for path in paths)]
+            parts += _step_section(step, kinds)
     return "\n".join(parts).rstrip("\n") + "\n"
 
 

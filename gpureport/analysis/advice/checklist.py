@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.advice.run_facts import CPU, UTILISATION, Facts
+from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
@@ -11,7 +12,7 @@ from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised
 
-WAITS = ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound")
+WAITS = sorted(kind.name for rule in RULES for kind in rule.descriptions if kind.gpu_time_class == "waiting_for_input")
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
 INPUT, BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
 ITEMS = {

@@ -1,10 +1,12 @@
 """What a rule is, and what it may look at."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gpureport.analysis.results import Job
+from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -87,26 +89,36 @@ class Context:
         return tuple(f for f in self.found if f.kind == kind and (device is None or device in f.devices))
 
 
-class Rule(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(ABC):
     """One way to lose GPU time, or a family of ways that share a computation.
 
     The class docstring states the condition in words. Settings are fields of the dataclass that implements it,
     each a `Threshold`.
 
     Attributes:
-        kinds: names of the findings it makes; the first is the module's name unless it is a family.
-        requires: for each kind, metrics of which at least one of every group must be recorded.
+        name: what `--select` and `[rules.NAME]` of the settings call it; that of its kind, unless it makes several.
+        descriptions: the kinds of findings it makes.
+        requires: metrics of which at least one of every group must be recorded.
         after: kinds whose findings it needs.
         wants: further metrics it looks at, which some of its answers or their certainty rest on.
-        advice: for each kind, every recommendation it may give.
+        recording: what to record besides metrics, in words; empty where metrics are all it needs.
+        whole_log: whether it looks at all samples, those outside jobs included.
     """
 
-    kinds: ClassVar[tuple[str, ...]]
-    requires: ClassVar[tuple[tuple[str, ...], ...]]
-    after: ClassVar[tuple[str, ...]]
-    wants: ClassVar[tuple[str, ...]]
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
+    name: ClassVar[str]
+    descriptions: ClassVar[tuple[KindDescription, ...]]
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    recording: ClassVar[str] = ""
+    whole_log: ClassVar[bool] = False
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds it makes."""
+        return tuple(kind.name for kind in self.descriptions)
+
+    @abstractmethod
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:
         """Yield findings, and what could not be judged."""
-        ...

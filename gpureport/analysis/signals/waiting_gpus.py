@@ -7,6 +7,7 @@ import numpy as np
 
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
+from gpureport.analysis.rules.kind_description import RootCause
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
@@ -33,6 +34,9 @@ SHORTEST_ONE_CORE_WAIT = pragmatic(60.0, "s", "compiling or saving keeps one cor
 
 WAIT_KINDS = ("cpu_bound", "io_bound", "cpu_bound_single", "transfer_bound")
 """Kinds of waiting for input, each leaving alone what the ones before it explain."""
+
+WAIT_ROOTS = tuple(RootCause(kind=kind) for kind in WAIT_KINDS)
+"""The same as roots of other findings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,11 +8,13 @@ import numpy as np
 
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -39,7 +41,7 @@ _ERRORS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imbalance:
+class Imbalance(Rule):
     """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
 
     Or all are above 80 % and its mean power differs by over 25 % from the median of its peers, which agree within
@@ -50,13 +52,28 @@ class Imbalance:
     by design, so it is said that they differ.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = (
-        *("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPUs work unevenly",
+            recommendations=tuple(_ADVICE.values()),
+            advice_paths=(AdvicePath(steps=("balance_ranks", "find_hung_rank", "cooling")),),
+            follows_from=(
+                gpu_loss_times.LOST_BEFORE,
+                RootCause(kind="unused_gpu", when=When.EVER),
+                RootCause(kind="hollow_util", causes=("hang",), on_any_device=True),
+                RootCause(kind="thermal_throttle"),
+                RootCause(kind="hw_throttle"),
+                RootCause(kind="power_limited"),
+            ),
+            gpu_time_class="low_use",
+            gpu_time_part="behind its peers",
+        ),
     )
-    wants: ClassVar[tuple[str, ...]] = (_POWER,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(_ADVICE.values())),)
+    requires = ((UTILISATION,),)
+    after = (*("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),)
+    wants = (_POWER,)
 
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
     agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")

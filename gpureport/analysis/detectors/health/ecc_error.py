@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -39,7 +39,7 @@ class _CounterRise:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EccError:
+class EccError(Rule):
     """A counter of memory errors, remapped rows or retired pages that rises between two samples of the run.
 
     Errors that could not be corrected and failed remappings are a problem, corrected ones information. A
@@ -47,11 +47,18 @@ class EccError:
     remapping or a page that waits for a reset is named beside.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (*_PENDING, _FAILURE)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_REPAIR, _WATCH)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Memory errors",
+            recommendations=(_REPAIR, _WATCH),
+            advice_paths=(AdvicePath(steps=("replace_gpu",)),),
+            judges_few_samples=True,
+        ),
+    )
+    requires = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
+    wants = (*_PENDING, _FAILURE)
 
     rise: Threshold = pragmatic(1.0, "", "one error in the run is one too many to leave unsaid")
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.gpu_loss_times import LossEvent
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -37,7 +37,7 @@ class _Silence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuLost:
+class GpuLost(Rule):
     """The log says that a GPU is lost or an Xid error occurred, or a GPU has no values any more until the log ends.
 
     Said by messages of the driver, by cells that read "GPU is lost", by lines of the kernel's log between the rows, or
@@ -46,11 +46,20 @@ class GpuLost:
     or the recording ends.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.LIVENESS_METRICS,)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (gpu_loss_times.XID,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_LOST, _XID)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU lost",
+            recommendations=(_LOST, _XID),
+            advice_paths=(AdvicePath(steps=("recover_gpu",)),),
+            gpu_time_class="gpu_lost",
+            cause_titles=(("xid", "Xid errors of the driver"),),
+        ),
+    )
+    requires = (gpu_loss_times.LIVENESS_METRICS,)
+    wants = (gpu_loss_times.XID,)
+    whole_log = True
 
     silent: Threshold = pragmatic(30.0, "s", "a driver that answers N/A for a moment is not gone")
     rows: Threshold = pragmatic(3.0, "rows", "one torn row is no loss")

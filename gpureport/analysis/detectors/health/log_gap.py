@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from gpureport.analysis.job import observed_time
 from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
 from gpureport.quality import GAP_INTERVALS, gap_seconds
@@ -31,17 +32,24 @@ _SHORTEST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogGap:
+class LogGap(Rule):
     """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
 
     Not judged where the log has no time stamps and times were counted from an interval.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("log_gap",)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("log_gap", (_ADVICE,)),)
+    name = "log_gap"
+    descriptions = (
+        KindDescription(
+            name="log_gap",
+            title="Gap in the log",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("keep_recording",)),),
+            follows_from=(gpu_loss_times.LOST_BEFORE,),
+            stretch="gap",
+        ),
+    )
+    whole_log = True
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
@@ -36,18 +36,26 @@ class _OtherSeries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoringEnded:
+class MonitoringEnded(Rule):
     """The samples of a GPU end a minute or more, and ten intervals, before another GPU, the host or training metrics.
 
     At least two values must lie after that minute. A series that also begins later by as much is
     one whose clock differs, and no end is told by it. A GPU that was lost is none whose recorder stopped.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.LIVENESS_METRICS,)
-    after: ClassVar[tuple[str, ...]] = ("gpu_lost",)
-    wants: ClassVar[tuple[str, ...]] = ("cpu_utilization_ratio",)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _GONE)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Monitoring ended early",
+            recommendations=(_ADVICE, _GONE),
+            advice_paths=(AdvicePath(steps=("keep_recording",)),),
+        ),
+    )
+    requires = (gpu_loss_times.LIVENESS_METRICS,)
+    after = ("gpu_lost",)
+    wants = ("cpu_utilization_ratio",)
+    whole_log = True
 
     early: Threshold = pragmatic(60.0, "s", "recorders of one job are not stopped in the same second")
     steps: Threshold = pragmatic(10.0, "rows", "intervals; a late row is no end")

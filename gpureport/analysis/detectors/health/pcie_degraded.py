@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray
@@ -42,7 +42,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PcieDegraded:
+class PcieDegraded(Rule):
     """A PCIe generation or width that stays below its maximum in every busy sample, of which there are at least five.
 
     A link slows down when the GPU rests, by design: only samples at a utilisation above 20 % count, and the best of
@@ -50,15 +50,20 @@ class PcieDegraded:
     the slot, so half of the data rate is information, less a warning, an eighth a problem.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="PCIe link below its width or speed",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("reseat_card", "smaller_transfers")),),
+        ),
+    )
+    requires = (
         (UTILISATION,),
         (_GENERATION[0], _WIDTH[0]),
         (_GENERATION[1], _WIDTH[1]),
     )
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
     busy: Threshold = vendor(0.2, "1", "NVML: the link generation may be reduced when the GPU is not in use")
     fewest: Threshold = pragmatic(5.0, "rows", "a link takes a moment to speed up")

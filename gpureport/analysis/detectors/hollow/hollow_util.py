@@ -1,7 +1,7 @@
 """GPUs that report to be busy and hardly do anything: a hung collective, or kernels too small to fill them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -9,11 +9,13 @@ import numpy as np
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, CauseLimits, HollowSigns
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import missing_metrics, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_scale import POWER, PowerScale, build_power_scale
 from gpureport.analysis.thresholds import literature, pragmatic
@@ -24,7 +26,7 @@ _SURE_READINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HollowUtil:
+class HollowUtil(Rule):
     """Utilisation of at least 80 % in 85 % of the samples, and next to no work, over 15 s or eleven samples.
 
     Next to no work: mean power above idle below 36 % of what the limit in force leaves, unless DCGM saw memory busy;
@@ -36,10 +38,29 @@ class HollowUtil:
     meanwhile), else launch-bound; none is named where a hang and kernels that only wait look the same.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (POWER, hollow_episodes.SM))
-    after: ClassVar[tuple[str, ...]] = hollow_episodes.EXPLAINING_KINDS
-    wants: ClassVar[tuple[str, ...]] = (
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="High utilisation, little work",
+            recommendations=tuple(hollow_wording.ADVICE.values()),
+            advice_paths=(
+                AdvicePath(causes=("hang",), steps=shared_advice.HANG),
+                AdvicePath(causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
+                AdvicePath(
+                    steps=("larger_batch", "compile", "cuda_graphs", "fewer_waits", "parallelise_code", "profile_step")
+                ),
+            ),
+            follows_from=(
+                replace(gpu_loss_times.LOST_BEFORE, explains=("hang",), on_any_device=True),
+                RootCause(kind="imbalance", explains=("straggler",), on_any_device=True),
+            ),
+            gpu_time_class="hollow",
+        ),
+    )
+    requires = ((UTILISATION,), (POWER, hollow_episodes.SM))
+    after = hollow_episodes.EXPLAINING_KINDS
+    wants = (
         "gpu_power_limit_watts",
         "gpu_power_limit_default_watts",
         hollow_episodes.SM,
@@ -51,7 +72,6 @@ class HollowUtil:
         "gpu_sm_clock_max_hertz",
         *list_event_metrics("sw_power_cap"),
     )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(hollow_wording.ADVICE.values())),)
 
     busy: Threshold = pragmatic(0.80, "1", "kernels that spin or follow each other closely keep it above")
     busy_share: Threshold = pragmatic(0.85, "1", "share of the samples; a pause now and then is no other state")

@@ -10,6 +10,11 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Interval, NotJudged
 
+CHECKPOINT_STEPS = ("asynchronous_checkpoints", "rarer_checkpoints")
+EPOCH_STEPS = ("persistent_workers", "overlap_evaluation", "prefetch")
+PERIODIC_STEPS = (*CHECKPOINT_STEPS, *EPOCH_STEPS, "profile_step")
+"""Steps of the advice catalogue for GPUs that stand still during checkpoints, between epochs, or at either."""
+
 _DATA = (
     "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
 )

@@ -1,7 +1,7 @@
 """Stretches in which a GPU did nothing while the job was running, and those among them that recur."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -13,11 +13,12 @@ from gpureport.analysis.job import checkpoint_times, training_signs
 from gpureport.analysis.job.checkpoint_times import JobEvents
 from gpureport.analysis.job.phases import LATE, STRAY_KERNEL, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, power_at_rest
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import idle_runs, waiting_gpus
+from gpureport.analysis.signals import gpu_loss_times, idle_runs, waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -56,7 +57,7 @@ def _skip_startup(job: Job, device: str) -> Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleGap:
+class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are further
@@ -81,18 +82,53 @@ class IdleGap:
     are its consequences.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("idle_gap", "periodic_stall")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = waiting_gpus.WAIT_KINDS
-    wants: ClassVar[tuple[str, ...]] = (
+    name = "idle_gap"
+    descriptions = (
+        KindDescription(
+            name="idle_gap",
+            title="Idle gaps",
+            recommendations=tuple(gap_wording.ADVICE_BY_CAUSE.values()),
+            advice_paths=(
+                AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
+                AdvicePath(causes=("epoch",), steps=gap_wording.EPOCH_STEPS),
+                AdvicePath(causes=("periodic",), steps=gap_wording.PERIODIC_STEPS),
+                AdvicePath(causes=("data",), steps=shared_advice.LOADING),
+                AdvicePath(causes=("io",), steps=shared_advice.STORAGE),
+                AdvicePath(causes=("hang", "peers busy"), steps=shared_advice.HANG),
+                AdvicePath(causes=("unused",), steps=("fewer_gpus",)),
+                AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
+                AdvicePath(causes=("no process",), steps=("record_more", "shorter_startup")),
+                AdvicePath(steps=("asynchronous_checkpoints", *gap_wording.EPOCH_STEPS, *shared_advice.PROBE)),
+            ),
+            follows_from=(
+                gpu_loss_times.LOST_BEFORE,
+                RootCause(kind="unused_gpu", explains=("unused",)),
+                RootCause(kind="hollow_util", causes=("hang",), explains=("hang", "peers busy"), on_any_device=True),
+                *(replace(wait, explains=("data", "io")) for wait in waiting_gpus.WAIT_ROOTS),
+                RootCause(kind="periodic_stall"),
+            ),
+            gpu_time_class="idle",
+            cause_titles=(("unused", "GPU never used"),),
+            stretch="gap",
+        ),
+        KindDescription(
+            name="periodic_stall",
+            title="Periodic stall",
+            recommendations=gap_wording.RECURRING_ADVICE,
+            advice_paths=(
+                AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
+                AdvicePath(causes=("epoch",), steps=gap_wording.EPOCH_STEPS),
+                AdvicePath(steps=gap_wording.PERIODIC_STEPS),
+            ),
+        ),
+    )
+    requires = ((UTILISATION,),)
+    after = waiting_gpus.WAIT_KINDS
+    wants = (
         gap_causes.POWER,
         gap_causes.IOWAIT,
         gap_causes.READS,
         gap_causes.WRITES,
-    )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("idle_gap", tuple(gap_wording.ADVICE_BY_CAUSE.values())),
-        ("periodic_stall", gap_wording.RECURRING_ADVICE),
     )
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")

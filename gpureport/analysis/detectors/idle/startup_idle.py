@@ -9,9 +9,11 @@ import numpy as np
 from gpureport.analysis.job.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -31,7 +33,7 @@ _LITTLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartupIdle:
+class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
 
     The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
@@ -44,14 +46,30 @@ class StartupIdle:
     readings of a GPU, or less than 10 s with samples, do not tell that a job never worked.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("startup_idle", "tail_idle")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
-        ("tail_idle", (_TAIL, _NO_JOB)),
+    name = "startup_idle"
+    descriptions = (
+        KindDescription(
+            name="startup_idle",
+            title="Idle at start-up",
+            recommendations=(_STARTUP, _NEVER, _LITTLE),
+            advice_paths=(
+                AdvicePath(causes=("no work",), steps=("release_gpus", "profile_step")),
+                AdvicePath(steps=("shorter_startup",)),
+            ),
+            gpu_time_class="startup",
+            cause_titles=(("no work", "No sustained work"),),
+        ),
+        KindDescription(
+            name="tail_idle",
+            title="Idle after the work ended",
+            recommendations=(_TAIL, _NO_JOB),
+            advice_paths=(AdvicePath(causes=("no job",), steps=()), AdvicePath(steps=("release_gpus",))),
+            follows_from=(gpu_loss_times.LOST_BEFORE,),
+            gpu_time_class="tail",
+            cause_titles=(("no job", "Log goes on after the last job"),),
+        ),
     )
+    requires = ((UTILISATION,),)
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")

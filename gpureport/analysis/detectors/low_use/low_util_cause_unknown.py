@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import low_use
+from gpureport.analysis.signals import low_use, waiting_gpus
 from gpureport.analysis.signals.low_use import LowUse, LowUseFigures
 from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
@@ -19,7 +20,7 @@ _ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowUtilCauseUnknown:
+class LowUtilCauseUnknown(Rule):
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
@@ -29,11 +30,23 @@ class LowUtilCauseUnknown:
     Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = low_use.EXPLAINING_KINDS
-    wants: ClassVar[tuple[str, ...]] = (low_use.CPU,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, training_signs.REQUESTS_ADVICE)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Low GPU utilisation, cause unknown",
+            recommendations=(_ADVICE, training_signs.REQUESTS_ADVICE),
+            advice_paths=(
+                AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
+                AdvicePath(steps=(*shared_advice.PROBE, "loader_workers", "larger_batch")),
+            ),
+            follows_from=(*waiting_gpus.WAIT_ROOTS,),
+            gpu_time_class="low_use",
+        ),
+    )
+    requires = ((UTILISATION,),)
+    after = low_use.EXPLAINING_KINDS
+    wants = (low_use.CPU,)
 
     enter: Threshold = low_use.ENTER
     leave: Threshold = low_use.LEAVE

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import low_use, waiting_gpus
@@ -31,7 +32,7 @@ _SERVING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Underutilised:
+class Underutilised(Rule):
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no wait explains it.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
@@ -41,11 +42,33 @@ class Underutilised:
     A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
-    after: ClassVar[tuple[str, ...]] = (*low_use.EXPLAINING_KINDS, "imbalance")
-    wants: ClassVar[tuple[str, ...]] = tuple(_CAUSES)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _SERVING)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Low GPU utilisation",
+            recommendations=(_ADVICE, _SERVING),
+            advice_paths=(
+                AdvicePath(causes=("requests or input",), steps=("profile_step",)),
+                AdvicePath(
+                    steps=(
+                        "parallelise_code",
+                        "larger_batch",
+                        "fewer_waits",
+                        "loader_workers",
+                        "compile",
+                        "cuda_graphs",
+                        "profile_step",
+                    )
+                ),
+            ),
+            follows_from=(*waiting_gpus.WAIT_ROOTS,),
+            gpu_time_class="low_use",
+        ),
+    )
+    requires = ((UTILISATION,), (CPU,))
+    after = (*low_use.EXPLAINING_KINDS, "imbalance")
+    wants = tuple(_CAUSES)
 
     enter: Threshold = low_use.ENTER
     leave: Threshold = low_use.LEAVE

@@ -1,17 +1,18 @@
 """GPUs that never worked while others of the job did."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpureport.analysis.job import jobs
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_job_window
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, When
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.power_scale import AT_WORK, POWER, draws_working_power
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -27,7 +28,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedGpu:
+class UnusedGpu(Rule):
     """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute.
 
     A GPU on which no process held memory is found after half a minute, also where its utilisation was not recorded or
@@ -36,11 +37,19 @@ class UnusedGpu:
     a minute or more apart.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION, _MEMORY),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (POWER,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Unused GPU",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("fewer_gpus", "data_parallel")),),
+            follows_from=(replace(gpu_loss_times.LOST_BEFORE, when=When.EVER),),
+            gpu_time_class="unused",
+        ),
+    )
+    requires = ((UTILISATION, _MEMORY),)
+    wants = (POWER,)
 
     shortest: Threshold = pragmatic(60.0, "s", "ranks start and stop seconds apart")
     shortest_empty: Threshold = pragmatic(30.0, "s", "a rank holds memory seconds after it was started")

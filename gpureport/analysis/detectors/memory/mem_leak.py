@@ -9,7 +9,8 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.analysis.thresholds import pragmatic
@@ -55,7 +56,7 @@ class _Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemLeak:
+class MemLeak(Rule):
     """Memory that grows by more than 2 % of what is installed, and in every quarter, after the job has settled.
 
     Judged is the longest stretch in which memory was held (it never falls by half), its first fifth and what lies
@@ -64,15 +65,22 @@ class MemLeak:
     varying lengths, grow at first and then rest. Not judged where memory was preallocated.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
-    after: ClassVar[tuple[str, ...]] = ("mem_prealloc",)
-    wants: ClassVar[tuple[str, ...]] = (
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU memory keeps growing",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("fix_leak",)),),
+        ),
+    )
+    requires = ((_USED,),)
+    after = ("mem_prealloc",)
+    wants = (
         "gpu_utilization_ratio",
         "gpu_memory_total_bytes",
         "gpu_memory_reserved_bytes",
     )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
     growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.analysis.thresholds import literature, pragmatic
@@ -52,7 +53,7 @@ class _MemoryUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Rule):
     """The peak below 70 % of what a job can get (headroom), or at 95 % and more (pressure), unless preallocated.
 
     Preallocated: one step takes at least 60 % of the memory, which then stays within 1.2 % until it is released.
@@ -61,15 +62,36 @@ class Memory:
     that memory was taken in one step, and confidence in preallocation is low.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("mem_headroom", "mem_pressure", "mem_prealloc")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("mem_headroom", (_ROOM,)),
-        ("mem_pressure", (_TIGHT,)),
-        ("mem_prealloc", (_HIDDEN,)),
+    name = "memory"
+    descriptions = (
+        KindDescription(
+            name="mem_headroom",
+            title="Unused GPU memory",
+            recommendations=(_ROOM,),
+            advice_paths=(AdvicePath(steps=("larger_batch", "smaller_gpu")),),
+            judges_few_samples=True,
+        ),
+        KindDescription(
+            name="mem_pressure",
+            title="GPU memory nearly full",
+            recommendations=(_TIGHT,),
+            advice_paths=(
+                AdvicePath(
+                    steps=("mixed_precision", "lower_peak", "gradient_accumulation", "split_model", "larger_gpu")
+                ),
+            ),
+            follows_from=(RootCause(kind="mem_leak", when=When.EVER),),
+            judges_few_samples=True,
+        ),
+        KindDescription(
+            name="mem_prealloc",
+            title="GPU memory preallocated",
+            recommendations=(_HIDDEN,),
+            advice_paths=(AdvicePath(steps=("stop_preallocation",)),),
+        ),
     )
+    requires = ((_USED,),)
+    wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     roomy: Threshold = pragmatic(
         0.70, "1", "published advice raises the batch where memory is low; less is no full step"

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -24,18 +25,25 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZombieMemory:
+class ZombieMemory(Rule):
     """A GPU that worked holds over half of its peak memory at the last sample, two minutes after any GPU worked.
 
     Not memory that was there before the work began, nor while the CPU still works for the job: its busiest core
     full, or its mean load at least half of that during the job.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (_USED,))
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (_CPU, _CORE)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Memory held after the work ended",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("end_stale_process", "release_gpus")),),
+        ),
+    )
+    requires = ((UTILISATION,), (_USED,))
+    wants = (_CPU, _CORE)
+    whole_log = True
 
     held: Threshold = pragmatic(0.5, "1", "a process that ends gives back all of it; a context alone is far less")
     idle: Threshold = pragmatic(120.0, "s", "saving results and tearing down takes less")

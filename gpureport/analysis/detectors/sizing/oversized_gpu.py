@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
 from gpureport.analysis.thresholds import pragmatic
@@ -36,7 +36,7 @@ class _SmallerGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OversizedGpu:
+class OversizedGpu(Rule):
     """Peak memory and busy time of the job would fit a smaller kind of the GPU table, for the whole run.
 
     The peak takes less than 60 % of the memory here and at most 80 % of it there, and mean utilisation within the job,
@@ -46,11 +46,18 @@ class OversizedGpu:
     for jobs of less than ten minutes.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (_USED,))
-    after: ClassVar[tuple[str, ...]] = ("mem_prealloc",)
-    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes",)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU larger than needed",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("smaller_gpu", "larger_batch")),),
+        ),
+    )
+    requires = ((UTILISATION,), (_USED,))
+    after = ("mem_prealloc",)
+    wants = ("gpu_memory_total_bytes",)
 
     roomy: Threshold = pragmatic(0.60, "1", "more may have been preallocated before the log began")
     fits: Threshold = pragmatic(0.80, "1", "of the smaller memory; a library may take more on another GPU")

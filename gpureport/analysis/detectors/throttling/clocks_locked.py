@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import (
     CLOCKS,
@@ -59,7 +60,7 @@ class _ClockSetting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClocksLocked:
+class ClocksLocked(Rule):
     """A clock set by application or display clocks for half of the busy time, or one that stays below the highest.
 
     The bits 0x2 and 0x100 of the clock event reasons say so. Without them, a clock that does not move by more than
@@ -69,11 +70,16 @@ class ClocksLocked:
     run, and speed compares only between runs with the same setting.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *list_event_metrics(*_SETTINGS), *list_event_metrics(*_HELD))
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Clocks locked",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("unlock_clocks",)),),
+        ),
+    )
+    wants = (*SIGNALS, *list_event_metrics(*_SETTINGS), *list_event_metrics(*_HELD))
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
     fewest: Threshold = pragmatic(5.0, "rows", "a bit is read at a moment")

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -76,7 +77,7 @@ class _CappedTime:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerLimits:
+class PowerLimits(Rule):
     """The clock is set by the power limit while busy (power_cap), or the limit is below 90 % of the default.
 
     power_cap: the software power cap bit, or power within 2 % of the limit where bits were not logged, for at least
@@ -87,14 +88,29 @@ class PowerLimits:
     counted lost.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("power_cap", "power_limited")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *list_event_metrics("sw_power_cap"), "gpu_power_limit_default_watts")
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("power_cap", (_NORMAL, _SLOW, _CHOSEN)),
-        ("power_limited", (_LOWERED, _NOT_REACHED)),
+    name = "power_limits"
+    descriptions = (
+        KindDescription(
+            name="power_cap",
+            title="Clock held by the power limit",
+            recommendations=(_NORMAL, _SLOW, _CHOSEN),
+            advice_paths=(AdvicePath(steps=("accept_power_cap",)),),
+            follows_from=(
+                RootCause(kind="thermal_throttle"),
+                RootCause(kind="hw_throttle"),
+                RootCause(kind="power_limited"),
+            ),
+            gpu_time_class="throttled",
+        ),
+        KindDescription(
+            name="power_limited",
+            title="Power limit set below the board's default",
+            recommendations=(_LOWERED, _NOT_REACHED),
+            advice_paths=(AdvicePath(steps=("raise_power_limit",)),),
+            judges_few_samples=True,
+        ),
     )
+    wants = (*SIGNALS, *list_event_metrics("sw_power_cap"), "gpu_power_limit_default_watts")
 
     merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
     shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")

@@ -10,7 +10,8 @@ from gpureport.analysis.detectors.throttling import throttle_wording, throttled_
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
 from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
 from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -36,7 +37,7 @@ _DETECTORS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throttling:
+class Throttling(Rule):
     """A clock held down by heat (thermal_throttle) or by hardware for another reason (hw_throttle).
 
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
@@ -50,17 +51,32 @@ class Throttling:
     The time lost is what the clock of busy samples fell short of that of the others, or of the highest.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("thermal_throttle", "hw_throttle")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (
+    name = "throttling"
+    descriptions = (
+        KindDescription(
+            name="thermal_throttle",
+            title="Clock reduced by heat",
+            recommendations=throttle_wording.HEAT,
+            advice_paths=(AdvicePath(steps=("cooling", "lower_power_limit")),),
+            gpu_time_class="throttled",
+            always_loses_time=True,
+        ),
+        KindDescription(
+            name="hw_throttle",
+            title="Clock reduced by the hardware",
+            recommendations=throttle_wording.HARDWARE,
+            advice_paths=(
+                AdvicePath(causes=("power brake",), steps=("power_supply",)),
+                AdvicePath(steps=("power_supply", "cooling")),
+            ),
+            gpu_time_class="throttled",
+            always_loses_time=True,
+        ),
+    )
+    wants = (
         *SIGNALS,
         *list_event_metrics(*throttled_samples.REASONS),
         "gpu_memory_temperature_celsius",
-    )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("thermal_throttle", throttle_wording.HEAT),
-        ("hw_throttle", throttle_wording.HARDWARE),
     )
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")

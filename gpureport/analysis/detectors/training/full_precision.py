@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,8 @@ from gpureport import gpus
 from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import BUSY
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -28,19 +28,23 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullPrecision:
+class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
     Tensor cores active in less than 1 % of the busy time (DCGM), over a minute at least; or, where they were not
     counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (_TENSOR, UTILISATION)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
-    recording: ClassVar[str] = _RECORD
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Full precision",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("mixed_precision", "profile_step")),),
+        ),
+    )
+    wants = (_TENSOR, UTILISATION)
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
     active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")

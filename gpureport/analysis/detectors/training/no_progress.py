@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from gpureport import columns
 from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -20,7 +20,7 @@ _RECORD = "a validation metric such as val_loss, by a tracker or with --training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoProgress:
+class NoProgress(Rule):
     """No validation metric improved in the last fifth of the job or more, with at least 10 evaluations.
 
     A validation metric is one whose name says so (val, valid, validation, eval, evaluation, test, dev) and which way it
@@ -30,12 +30,18 @@ class NoProgress:
     one: a noisy metric that no longer learns may still have a better value by chance, which shortens what is found.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
-    recording: ClassVar[str] = _RECORD
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="No progress of the validation metric",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule")),),
+            needs_gpus=False,
+            judges_few_samples=True,
+        ),
+    )
+    recording = _RECORD
 
     fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress cannot be told from its end")
     stands: Threshold = pragmatic(0.2, "1", "share of the job; a noisy metric may rest as long before it improves")

@@ -7,8 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import phrases, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, rolling_mean
 from gpureport.analysis.series.intervals import Spans
@@ -27,7 +28,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuBound:
+class CpuBound(Rule):
     """Mean utilisation of the GPUs below 70 % and median CPU use of at least 75 % over 30 s or nine samples.
 
     An episode lasts until the mean exceeds 80 %. The GPUs are taken together by their median, those that never
@@ -36,11 +37,18 @@ class CpuBound:
     5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("cpu_bound",)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("cpu_bound", (_ADVICE,)),)
+    name = "cpu_bound"
+    descriptions = (
+        KindDescription(
+            name="cpu_bound",
+            title="Waiting for the CPU",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=shared_advice.LOADING),),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for the CPU",
+        ),
+    )
+    requires = ((UTILISATION,), (CPU,))
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
@@ -29,7 +30,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuBoundSingle:
+class CpuBoundSingle(Rule):
     """Mean utilisation of the GPUs of at most 64 %, one core busy for 96 %, all cores together less than 75 %.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
@@ -41,11 +42,31 @@ class CpuBoundSingle:
     without such a part it is no more than a warning.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,), (CORE, PROCESS))
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound", "io_bound")
-    wants: ClassVar[tuple[str, ...]] = (PROCESS,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Waiting for one CPU core",
+            recommendations=(_ADVICE,),
+            advice_paths=(
+                AdvicePath(
+                    steps=(
+                        "processes_not_threads",
+                        "loader_workers",
+                        "fewer_waits",
+                        "compile",
+                        "cuda_graphs",
+                        "faster_preprocessing",
+                    )
+                ),
+            ),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for one CPU core",
+        ),
+    )
+    requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
+    after = ("cpu_bound", "io_bound")
+    wants = (PROCESS,)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.job import job_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -34,7 +34,7 @@ _FEWER = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostMemory:
+class HostMemory(Rule):
     """Host memory in use while GPUs wait for the CPU or for storage, for at least a minute.
 
     workers_headroom: the p95 is below 70 % of what is installed, and the median CPU use below 90 %, so that some core
@@ -42,14 +42,24 @@ class HostMemory:
     tells the two apart. There is no room where params say that each process has a worker for every core already.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("workers_headroom", "host_memory_pressure")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
-    after: ClassVar[tuple[str, ...]] = _WAITS
-    wants: ClassVar[tuple[str, ...]] = (RATIO, TOTAL)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("workers_headroom", (_MORE,)),
-        ("host_memory_pressure", (_FEWER,)),
+    name = "host_memory"
+    descriptions = (
+        KindDescription(
+            name="workers_headroom",
+            title="Room for more loader workers",
+            recommendations=(_MORE,),
+            advice_paths=(AdvicePath(steps=("loader_workers", "prefetch", "faster_preprocessing")),),
+        ),
+        KindDescription(
+            name="host_memory_pressure",
+            title="Host memory nearly full",
+            recommendations=(_FEWER,),
+            advice_paths=(AdvicePath(steps=("fewer_workers", "file_formats")),),
+        ),
     )
+    requires = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
+    after = _WAITS
+    wants = (RATIO, TOTAL)
 
     roomy: Threshold = literature(0.70, "1", "published advice: low host memory beside a waiting GPU, more workers")
     full: Threshold = pragmatic(0.90, "1", "what is left is no page cache to speak of")

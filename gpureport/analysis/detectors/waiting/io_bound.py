@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.signals import waiting_gpus
@@ -23,7 +24,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IoBound:
+class IoBound(Rule):
     """Mean utilisation of the GPUs of at most 64 %, and at least 15 % of CPU time waiting for storage.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
@@ -33,11 +34,19 @@ class IoBound:
     in an episode than there, by 5 points and four standard errors.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (IOWAIT,))
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound",)
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Waiting for storage",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=shared_advice.STORAGE),),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for storage",
+        ),
+    )
+    requires = ((UTILISATION,), (IOWAIT,))
+    after = ("cpu_bound",)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")

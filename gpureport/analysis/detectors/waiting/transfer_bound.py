@@ -9,7 +9,8 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
@@ -49,7 +50,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransferBound:
+class TransferBound(Rule):
     """Mean utilisation of a GPU of at most 64 % beside PCIe traffic of at least 60 % of what its link carries one way.
 
     Both are means over 30 s and 30 samples, the traffic of the busier direction; an episode lasts until the
@@ -60,11 +61,31 @@ class TransferBound:
     there, by 5 points and four standard errors.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (RECEIVED, SENT))
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound", "io_bound", "cpu_bound_single")
-    wants: ClassVar[tuple[str, ...]] = (*GENERATION, *WIDTH)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Waiting for copies to the GPU",
+            recommendations=(_ADVICE,),
+            advice_paths=(
+                AdvicePath(
+                    steps=(
+                        "pinned_memory",
+                        "overlapped_copies",
+                        "smaller_transfers",
+                        "gpu_preprocessing",
+                        "reseat_card",
+                    )
+                ),
+            ),
+            follows_from=(RootCause(kind="pcie_degraded"),),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for copies",
+        ),
+    )
+    requires = ((UTILISATION,), (RECEIVED, SENT))
+    after = ("cpu_bound", "io_bound", "cpu_bound_single")
+    wants = (*GENERATION, *WIDTH)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
