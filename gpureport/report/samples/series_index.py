@@ -76,7 +76,11 @@ def describe_device(info: Run, name: str, device: DeviceSamples, packed: PackedD
     cells = device.cells
     unit = packed.unit / 1e6
     # a stretch inside another comes before it
-    slow = () if bucket else reversed([_describe_slow_stretch(each, info.started, unit) for each in cells.pace.slow])
+    slow = (
+        ()
+        if bucket
+        else reversed([_describe_slow_stretch(each, info.started, unit) for each in cells.sampling_rate.slow])
+    )
     return {
         "name": display.shorten_middle(device_name(cells.device), _LABEL),
         "node": cells.device.node,

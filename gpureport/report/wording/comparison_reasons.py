@@ -1,4 +1,4 @@
-"""ReasonReferences of verdicts and doubts about a comparison, in words."""
+"""Reasons of verdicts and doubts about a comparison, in words."""
 
 from collections.abc import Iterable
 
