@@ -78,13 +78,13 @@ def gpu_time(
         low: its episodes of low use.
         slowed: its rows with throttled clocks, None when nobody looked.
     """
-    cells, window = context.all_cells_of(device), context.whole
-    start, end = cells.tiles(window)
+    cells, window = context.full_series(device), context.whole
+    start, end = cells.averaging_windows(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
     never_used = _unused(findings, device, window)
-    told = cells.known(UTILISATION)
+    told = cells.known_rows(UTILISATION)
     left = intervals.rows_to_spans(start, end, told)
-    if not cells.recorded(UTILISATION):
+    if not cells.is_recorded(UTILISATION):
         # memory that nobody held tells it as well
         left = intervals.intersection(intervals.rows_to_spans(start, end, ~told), never_used)
     ledger = _Ledger(left=left)
@@ -172,9 +172,9 @@ def _below_peers(context: Context, findings: Sequence[Finding], device: str) -> 
     parts = [intervals.NO_SPANS]
     for found in findings:
         if found.kind == BELOW_PEERS and found.lost_gpu_seconds is not None:
-            models = {context.cells[name].device.model for name in found.devices}
+            models = {context.series[name].device.model for name in found.devices}
             own, usual = (each.observed for each in found.evidence[:2])
-            if context.cells[device].device.model in models and (device in found.devices) == (own < usual):
+            if context.series[device].device.model in models and (device in found.devices) == (own < usual):
                 parts.append(intervals.to_spans(found.intervals))
     return intervals.union(np.concatenate(parts))
 

@@ -54,12 +54,12 @@ class Occupancy:
     Attributes:
         jobs: in the order of time; empty where no GPU worked.
         no_job: when no job held a GPU, by device id; a GPU without such time has none.
-        cells: the samples of each device without that time, keyed by device id.
+        series: the samples of each device without that time, keyed by device id.
     """
 
     jobs: tuple[Job, ...]
     no_job: Mapping[str, Spans]
-    cells: Mapping[str, DeviceSeries]
+    series: Mapping[str, DeviceSeries]
 
 
 def find_jobs(recording: Recording) -> tuple[Job, ...]:
@@ -91,7 +91,7 @@ def find_occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupa
         # a GPU that never works is without a job where the others are
         free |= {name: all_free for name, one in gpus.items() if name not in active and not _has_process(one)}
     own = {name: remove_stretches(one, free[name]) if name in free else one for name, one in cells.items()}
-    return Occupancy(jobs=tuple(_split_jobs(own, all_free, whole)), no_job=free, cells=own)
+    return Occupancy(jobs=tuple(_split_jobs(own, all_free, whole)), no_job=free, series=own)
 
 
 def _split_jobs(cells: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
@@ -115,7 +115,7 @@ def _find_time_without_jobs(free: Mapping[str, Spans], active: Mapping[str, Inte
 
 def records_occupancy(cells: DeviceSeries) -> bool:
     """Return whether a log says of a GPU what could show that no job holds it."""
-    return cells.recorded(_MEMORY) or cells.recorded(_PROCESSES)
+    return cells.is_recorded(_MEMORY) or cells.is_recorded(_PROCESSES)
 
 
 def find_empty_rows(cells: DeviceSeries) -> BoolArray:

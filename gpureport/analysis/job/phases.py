@@ -65,7 +65,7 @@ def find_activity(cells: DeviceSeries, within: Interval | None = None) -> Interv
         cells: the GPU.
         within: the time that is looked at, all of it where None.
     """
-    known = np.flatnonzero(cells.known(UTILISATION))
+    known = np.flatnonzero(cells.known_rows(UTILISATION))
     if within is not None:
         known = known[(cells.times[known] >= within.start) & (cells.times[known] <= within.end)]
     times, (active, sure) = cells.times, _classify_active(cells)
@@ -99,8 +99,8 @@ def _classify_active(cells: DeviceSeries) -> tuple[BoolArray, BoolArray]:
         return active, active
     power = power_at_rest.scale_power(used, cells.values("gpu_power_watts"), slice(None))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < STRAY_KERNEL.value) & (power.height <= power_at_rest.RESTING_LEVEL.value)
-    return active | power.at_work, (active & ~stray) | power.at_work
+    stray = alone & (used < STRAY_KERNEL.value) & (power.level <= power_at_rest.RESTING_LEVEL.value)
+    return active | power.working_samples, (active & ~stray) | power.working_samples
 
 
 def _find_sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:

@@ -44,7 +44,7 @@ class CounterIncrements:
         """Length of each step."""
         return np.diff(self.times) / 1e6
 
-    def reading(self) -> CounterReading:
+    def to_reading(self) -> CounterReading:
         """Return the figures of a single counter."""
         (amounts,) = self.amounts
         return CounterReading(
@@ -86,5 +86,5 @@ def measure_increments(cells: DeviceSeries, metrics: Sequence[str], most: float)
 
 def read_counter(cells: DeviceSeries, metric: str, most: float) -> CounterReading | None:
     """Return what one counter rose by over the recording, None where it was not read twice."""
-    found = measure_increments(cells, [metric], most) if cells.recorded(metric) else None
-    return None if found is None else found.reading()
+    found = measure_increments(cells, [metric], most) if cells.is_recorded(metric) else None
+    return None if found is None else found.to_reading()

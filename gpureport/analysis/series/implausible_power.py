@@ -63,7 +63,7 @@ def _is_load_changing(cells: "DeviceSeries", known: BoolArray) -> bool:
     degrees = degrees[~np.isnan(degrees)]
     if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
         return False
-    rows = np.flatnonzero(known & cells.known(_UTILISATION))
+    rows = np.flatnonzero(known & cells.known_rows(_UTILISATION))
     levels = _sort_averages(cells.times[rows], cells.values(_UTILISATION)[rows])
     return len(levels) >= 2 * _FEWEST_AVERAGES and bool(
         levels[-_FEWEST_AVERAGES] - levels[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING.value
@@ -79,6 +79,6 @@ def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
 def _find_highest_limit(cells: "DeviceSeries") -> float | None:
     """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
     device = cells.device
-    logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.recorded(name)]
+    logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.is_recorded(name)]
     stated = (device.power_limit_watts, device.power_limit_default_watts)
     return max([*logged, *(value for value in stated if value is not None)], default=None)

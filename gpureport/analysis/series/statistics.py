@@ -88,22 +88,22 @@ def summarise_metric(cells: DeviceSeries, metric: Metric) -> MetricSummary | Non
 
     A state is summarised as a ratio: its mean is the share of time it was on.
     """
-    if not cells.recorded(metric.name):
+    if not cells.is_recorded(metric.name):
         return None
     values, seconds = cells.values(metric.name), cells.seconds
     refresh = cells.refresh(metric.name)
-    if cells.whole(metric.name):
-        effective = cells.readings(metric.name, slice(None))
+    if cells.is_complete(metric.name):
+        effective = cells.count_readings(metric.name, slice(None))
     else:
-        rows = np.flatnonzero(cells.known(metric.name))
-        effective = cells.readings(metric.name, rows)
+        rows = np.flatnonzero(cells.known_rows(metric.name))
+        effective = cells.count_readings(metric.name, rows)
         values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
     ends = values[:1] if columns.alike(values) else values
     least, most = float(ends.min()), float(ends.max())
     # most bits are never set
     whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
-    if cells.series.schema.field(metric.name).type == pa.bool_():
+    if cells.table.schema.field(metric.name).type == pa.bool_():
         levels = _TimeAtLevels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
         levels = _sort_levels(values, weights, _QUANTUM[metric.unit], (least, most))
@@ -129,7 +129,7 @@ def summarise_metric(cells: DeviceSeries, metric: Metric) -> MetricSummary | Non
 
 
 def _measure_idle_seconds(cells: DeviceSeries) -> float | None:
-    if not cells.recorded("gpu_utilization_ratio"):
+    if not cells.is_recorded("gpu_utilization_ratio"):
         return None
     idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
     return float(cells.seconds[np.flatnonzero(idle)].sum())
@@ -138,7 +138,7 @@ def _measure_idle_seconds(cells: DeviceSeries) -> float | None:
 def memory_peak(cells: DeviceSeries) -> int | None:
     """Return the highest memory in use in bytes, None when it was not recorded."""
     used = cells.values("gpu_memory_used_bytes")
-    return int(np.nanmax(used)) if cells.recorded("gpu_memory_used_bytes") else None
+    return int(np.nanmax(used)) if cells.is_recorded("gpu_memory_used_bytes") else None
 
 
 def memory_total(cells: DeviceSeries) -> int | None:
@@ -146,7 +146,7 @@ def memory_total(cells: DeviceSeries) -> int | None:
     if cells.device.memory_total_bytes is not None:
         return cells.device.memory_total_bytes
     total = cells.values("gpu_memory_total_bytes")
-    return int(np.nanmax(total)) if cells.recorded("gpu_memory_total_bytes") else None
+    return int(np.nanmax(total)) if cells.is_recorded("gpu_memory_total_bytes") else None
 
 
 def memory_reserved(cells: DeviceSeries) -> int:
@@ -157,7 +157,7 @@ def memory_reserved(cells: DeviceSeries) -> int:
     kept = cells.device.memory_reserved_bytes
     if kept is None:
         reserved = cells.values("gpu_memory_reserved_bytes")
-        kept = int(np.nanmax(reserved)) if cells.recorded("gpu_memory_reserved_bytes") else 0
+        kept = int(np.nanmax(reserved)) if cells.is_recorded("gpu_memory_reserved_bytes") else 0
     total = memory_total(cells)
     return kept if total is None or kept < total else 0
 
@@ -172,7 +172,7 @@ def compute_statistics(cells: DeviceSeries, sampled: DeviceSeries | None = None)
         cells: the samples of jobs.
         sampled: all of its samples where there are others, over which the driver's counter of energy is read.
     """
-    metrics = (BY_NAME[name] for name in cells.series.column_names if name in BY_NAME)
+    metrics = (BY_NAME[name] for name in cells.table.column_names if name in BY_NAME)
     summaries = (
         summarise_metric(cells, metric)
         for metric in metrics
@@ -193,5 +193,5 @@ def compute_statistics(cells: DeviceSeries, sampled: DeviceSeries | None = None)
         energy_counter=counter_increments.read_counter(
             sampled or cells, "gpu_energy_joules_total", counter_increments.HIGHEST_WATTS
         ),
-        power_doubt=cells.doubt("gpu_power_watts"),
+        power_doubt=cells.explain_implausibility("gpu_power_watts"),
     )

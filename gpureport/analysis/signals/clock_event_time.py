@@ -28,8 +28,8 @@ class CountedTime:
         end: its end.
         seconds: what was counted in it.
         gap_seconds: what was counted across log gaps.
-        at: rows at which the clock was held, by their bit or since all the time beside them was counted.
-        beside: rows next to a step in which a counter rose.
+        held_rows: rows at which the clock was held, by their bit or since all the time beside them was counted.
+        adjacent_rows: rows next to a step in which a counter rose.
         restarts: how often a counter started anew.
     """
 
@@ -37,8 +37,8 @@ class CountedTime:
     end: IntArray
     seconds: FloatArray
     gap_seconds: float
-    at: BoolArray
-    beside: BoolArray
+    held_rows: BoolArray
+    adjacent_rows: BoolArray
     restarts: int
 
     @property
@@ -47,16 +47,16 @@ class CountedTime:
         return intervals.union(np.column_stack([self.start, self.end]))
 
     @property
-    def total(self) -> float:
+    def total_seconds(self) -> float:
         """All that was counted, in seconds."""
         return float(self.seconds.sum()) + self.gap_seconds
 
-    def within(self, stretches: Spans) -> float:
+    def measure_seconds_within(self, stretches: Spans) -> float:
         """Return the seconds counted in some stretches of time."""
         width = np.maximum(self.end - self.start, 1) / 1e6
         return float((self.seconds * intervals.overlap_seconds(self.start, self.end, stretches) / width).sum())
 
-    def share(self, cells: DeviceSeries, stretches: Spans) -> FloatArray:
+    def compute_row_shares(self, cells: DeviceSeries, stretches: Spans) -> FloatArray:
         """Return the share of each row's cell that was counted in some stretches of time."""
         kept = intervals.contains(stretches, (self.start + self.end) // 2)
         if not kept.any():
@@ -79,7 +79,7 @@ def measure_counted_time(cells: DeviceSeries, *reasons: str) -> CountedTime | No
     Where several counters rise in one step, it is the largest of these rises, since they may have run at once.
     """
     names = [counter_name(reason) for reason in reasons if counter_name(reason) in BY_NAME]
-    names = [name for name in names if cells.recorded(name)]
+    names = [name for name in names if cells.is_recorded(name)]
     found = counter_increments.measure_increments(cells, names, 1.0) if names else None
     if found is None:
         return None
@@ -99,8 +99,8 @@ def measure_counted_time(cells: DeviceSeries, *reasons: str) -> CountedTime | No
         end=end[kept],
         seconds=seconds[kept],
         gap_seconds=float(seconds[found.in_gap].sum()),
-        at=_mark_rows(found.rows[at], len(cells)) | bits,
-        beside=_mark_rows(found.rows[beside], len(cells)),
+        held_rows=_mark_rows(found.rows[at], len(cells)) | bits,
+        adjacent_rows=_mark_rows(found.rows[beside], len(cells)),
         restarts=found.restarts,
     )
 

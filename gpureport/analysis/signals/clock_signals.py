@@ -42,8 +42,8 @@ class ClockSignals:
         clock: multiprocessor clock in Hz, the graphics clock where it is missing.
         clock_max: highest clock in Hz, NaN when unknown.
         temperature: core temperature in degrees Celsius.
-        limit: temperature from which the driver lowers clocks, NaN when unknown.
-        limit_source: where that limit comes from, in words.
+        temperature_limit: temperature from which the driver lowers clocks, NaN when unknown.
+        temperature_limit_source: where that limit comes from, in words.
         power: board power in W.
         power_limit: limit in force in W, NaN when unknown.
     """
@@ -52,8 +52,8 @@ class ClockSignals:
     clock: FloatArray
     clock_max: float
     temperature: FloatArray
-    limit: float
-    limit_source: str
+    temperature_limit: float
+    temperature_limit_source: str
     power: FloatArray
     power_limit: FloatArray
 
@@ -64,13 +64,13 @@ class ThrottledTime:
 
     Attributes:
         rows: those that count as episodes.
-        told: all that were told as such; their clocks are no reference for others.
+        detected: all that were told as such; their clocks are no reference for others.
         share: share of each row's time in which the clock was held, where the driver counted it; None when all of it.
         lowered: rows whose own clock is a lowered one; None when it is that of all rows.
     """
 
     rows: BoolArray
-    told: BoolArray
+    detected: BoolArray
     share: FloatArray | None = None
     lowered: BoolArray | None = None
 
@@ -80,7 +80,7 @@ class ReferenceClock:
     """A clock in Hz that others are set against, and whose it is, in words."""
 
     hertz: float
-    whose: str
+    description: str
 
 
 def find_event_rows(cells: DeviceSeries, *reasons: str) -> BoolArray:
@@ -89,7 +89,7 @@ def find_event_rows(cells: DeviceSeries, *reasons: str) -> BoolArray:
     The driver's counters see what happened between samples; a row counts where they rose by a tenth of the time
     since the row before. A counter that falls was reset. Not to be written to.
     """
-    return cells.kept(("event", reasons), lambda: _mark_event_rows(cells, reasons))
+    return cells.memoize(("event", reasons), lambda: _mark_event_rows(cells, reasons))
 
 
 def _mark_event_rows(cells: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
@@ -99,7 +99,7 @@ def _mark_event_rows(cells: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
         # most are never set, or not recorded
         if not columns.alike(bit) or (bit[:1] > 0).any():
             rows |= bit > 0
-        if cells.recorded(counter_name(reason)):
+        if cells.is_recorded(counter_name(reason)):
             rise = np.diff(cells.values(counter_name(reason)), prepend=np.nan)
             rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(cells.times, prepend=0) / 1e6, 1e-3)
     return rows
@@ -113,17 +113,19 @@ def list_event_metrics(*reasons: str) -> tuple[str, ...]:
 
 def are_events_recorded(cells: DeviceSeries, *reasons: str) -> bool:
     """Whether any of the clock event reasons was logged or counted for this GPU."""
-    return any(cells.recorded(f"clock_event_{reason}") or cells.recorded(counter_name(reason)) for reason in reasons)
+    return any(
+        cells.is_recorded(f"clock_event_{reason}") or cells.is_recorded(counter_name(reason)) for reason in reasons
+    )
 
 
 def _find_highest(cells: DeviceSeries, metric: str) -> float:
-    most = float(np.nanmax(cells.values(metric))) if cells.recorded(metric) else 0.0
+    most = float(np.nanmax(cells.values(metric))) if cells.is_recorded(metric) else 0.0
     # a recorder that knows no highest clock may write 0
     return most if most > 0 else float("nan")
 
 
 def _find_temperature_limit(cells: DeviceSeries, known: gpus.Gpu | None) -> tuple[float, str]:
-    if cells.recorded("gpu_temperature_margin_celsius"):
+    if cells.is_recorded("gpu_temperature_margin_celsius"):
         margin = cells.values("gpu_temperature_celsius") + cells.values("gpu_temperature_margin_celsius")
         if not np.isnan(margin).all():
             return float(np.nanmedian(margin)), "temperature plus margin, as logged"
@@ -134,10 +136,10 @@ def _find_temperature_limit(cells: DeviceSeries, known: gpus.Gpu | None) -> tupl
 def read_power_limit(cells: DeviceSeries) -> FloatArray:
     """Return the power limit in force in W a row, NaN where neither log nor device tells; 0 W is no limit."""
     name = "gpu_power_limit_watts"
-    if not cells.recorded(name):
+    if not cells.is_recorded(name):
         name = "gpu_power_limit_requested_watts"
     limit = cells.values(name)
-    if not cells.recorded(name) and cells.device.power_limit_watts:
+    if not cells.is_recorded(name) and cells.device.power_limit_watts:
         return np.full(len(cells), cells.device.power_limit_watts)
     return np.where(limit > 0, limit, np.nan) if (limit <= 0).any() else limit
 
@@ -145,7 +147,7 @@ def read_power_limit(cells: DeviceSeries) -> FloatArray:
 def read_clocks(cells: DeviceSeries) -> tuple[FloatArray, float]:
     """Return the clock in Hz a row, and the highest one; NaN where neither log nor GPU table tells."""
     known = gpus.find(cells.device.model)
-    clock = next((cells.values(name) for name in CLOCKS if cells.recorded(name)), cells.values(CLOCKS[0]))
+    clock = next((cells.values(name) for name in CLOCKS if cells.is_recorded(name)), cells.values(CLOCKS[0]))
     clock_max = _find_highest(cells, "gpu_sm_clock_max_hertz")
     if np.isnan(clock_max) and known and known.sm_clock_max_hertz:
         clock_max = known.sm_clock_max_hertz.value
@@ -154,7 +156,7 @@ def read_clocks(cells: DeviceSeries) -> tuple[FloatArray, float]:
 
 def gather_signals(cells: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
-    return cells.kept("signals", lambda: _gather_signals(cells))
+    return cells.memoize("signals", lambda: _gather_signals(cells))
 
 
 def _gather_signals(cells: DeviceSeries) -> ClockSignals:
@@ -162,14 +164,14 @@ def _gather_signals(cells: DeviceSeries) -> ClockSignals:
     clock, clock_max = read_clocks(cells)
     used = cells.values("gpu_utilization_ratio")
     limit, source = _find_temperature_limit(cells, known)
-    busy = used > BUSY if cells.recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)
+    busy = used > BUSY if cells.is_recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)
     return ClockSignals(
         busy=busy,
         clock=clock,
         clock_max=clock_max,
         temperature=cells.values("gpu_temperature_celsius"),
-        limit=limit,
-        limit_source=source,
+        temperature_limit=limit,
+        temperature_limit_source=source,
         power=cells.values("gpu_power_watts"),
         power_limit=read_power_limit(cells),
     )
@@ -194,8 +196,8 @@ def choose_reference_clock(found: ClockSignals, slowed: BoolArray) -> ReferenceC
         return None
     hertz = estimate_full_clock(found.clock, found.busy & ~slowed)
     if hertz > 0:
-        return ReferenceClock(hertz=hertz, whose="that of other busy samples")
-    return ReferenceClock(hertz=found.clock_max, whose="the highest clock") if found.clock_max > 0 else None
+        return ReferenceClock(hertz=hertz, description="that of other busy samples")
+    return ReferenceClock(hertz=found.clock_max, description="the highest clock") if found.clock_max > 0 else None
 
 
 def compute_lost_ratio(cells: DeviceSeries, found: ClockSignals, slowed: ThrottledTime) -> FloatArray | None:
@@ -204,7 +206,7 @@ def compute_lost_ratio(cells: DeviceSeries, found: ClockSignals, slowed: Throttl
     A clock 20 % below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
     that are not slowed, or not busy, lose nothing.
     """
-    compared = choose_reference_clock(found, slowed.told)
+    compared = choose_reference_clock(found, slowed.detected)
     if compared is None:
         return None
     missing = _compute_shortfall(found, slowed, compared)
@@ -224,7 +226,7 @@ def _compute_shortfall(found: ClockSignals, slowed: ThrottledTime, compared: Ref
     missing = np.clip(1 - found.clock / compared.hertz, 0, 1)
     if slowed.lowered is None or not (slowed.rows & found.busy & ~slowed.lowered).any():
         return missing
-    shown = missing[slowed.lowered & slowed.told & found.busy & ~np.isnan(missing)]
+    shown = missing[slowed.lowered & slowed.detected & found.busy & ~np.isnan(missing)]
     return np.where(slowed.lowered, missing, np.median(shown)) if len(shown) else None
 
 
@@ -235,5 +237,5 @@ def compute_lost_seconds(
     ratio = compute_lost_ratio(cells, found, slowed)
     if ratio is None:
         return None
-    start, end = cells.tiles(window)
+    start, end = cells.averaging_windows(window)
     return float((ratio * (end - start)).sum() / 1e6)

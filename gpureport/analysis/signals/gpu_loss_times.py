@@ -55,7 +55,7 @@ def find_answer_times(cells: DeviceSeries) -> IntArray:
             known |= ~np.isnan(cells.values(metric))
         return cells.times[known]
 
-    return cells.kept("answering", find)
+    return cells.memoize("answering", find)
 
 
 def find_loss_events(context: Context) -> Iterator[LossEvent]:

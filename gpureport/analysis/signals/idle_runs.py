@@ -88,8 +88,8 @@ class _KnownSamples:
 def _collect_known_samples(cells: DeviceSeries, limits: Limits, window: Interval) -> _KnownSamples:
     values = cells.values(UTILISATION)
     rows, times = np.arange(len(values)), cells.times
-    if not cells.whole(UTILISATION):
-        rows = np.flatnonzero(cells.known(UTILISATION))
+    if not cells.is_complete(UTILISATION):
+        rows = np.flatnonzero(cells.known_rows(UTILISATION))
         times, values = times[rows], values[rows]
     longest = limits.null_seconds + cells.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
@@ -169,7 +169,7 @@ def _find_edges(known: _KnownSamples, cells: DeviceSeries, first: int, stop: int
 def measure_averaging_window(cells: DeviceSeries) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
     documented = refresh_interval.look_up_documented_period(UTILISATION, cells.device.model) or 0.0
-    return max(documented, cells.measured(UTILISATION) or 0.0)
+    return max(documented, cells.measured_refresh_period(UTILISATION) or 0.0)
 
 
 def _build_doubt(
@@ -182,7 +182,7 @@ def _build_doubt(
             job=known.job,
             first=first,
             stop=stop,
-            level=limits.chance,
+            significance=limits.chance,
             neighbours=limits.neighbours,
         ),
         power=power_at_rest.scale_power(known.values, cells.values("gpu_power_watts")[known.rows], known.job),
@@ -218,11 +218,11 @@ def find_idle_runs(cells: DeviceSeries, limits: Limits, window: Interval) -> tup
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
         start, end = _find_edges(known, cells, begin, past, level)
-        samples = cells.readings(UTILISATION, known.rows[begin:past])
+        samples = cells.count_readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
         needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
-        if not doubtful and (past - begin >= beating or (doubt and doubt.confirms(highest_power))):
+        if not doubtful and (past - begin >= beating or (doubt and doubt.is_resting(highest_power))):
             mean = float(known.values[begin:past].mean())
             found.append(
                 IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, highest_power=highest_power)

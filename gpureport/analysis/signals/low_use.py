@@ -102,7 +102,7 @@ class LowUseFigures:
     lost: float
     samples: int
 
-    def worked(self, everybody: Collection[str]) -> str:
+    def describe(self, everybody: Collection[str]) -> str:
         """Return the beginning of a sentence: how little the GPUs worked."""
         whose = phrases.sentence(phrases.gpus(self.devices, tuple(everybody)))
         return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
@@ -150,8 +150,8 @@ def _find_episodes(
     mean = rolling_mean(used, length)
     mean[mean < limits.idle] = 1.0
     first, stop = intervals.find_hysteresis_runs(mean, enter=limits.enter, leave=limits.leave)
-    inside = bins.mask(first, stop)
-    episodes = bins.spans(inside, limits.over, length * bins.width)
+    inside = bins.mark_runs(first, stop)
+    episodes = bins.mask_to_spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, context.work)
     coarse = bins.width > POINT_SAMPLE_SECONDS
     own = {name: _remove_explained(context, one, episodes) for name, one in working.items()}
@@ -160,7 +160,7 @@ def _find_episodes(
     kept = [
         part
         for part in intervals.to_intervals(episodes[long])
-        if not coarse or waiting_gpus.is_surely_below(used[bins.rows(part.start, part.end)], limits.gpu)
+        if not coarse or waiting_gpus.is_surely_below(used[bins.find_bin_slice(part.start, part.end)], limits.gpu)
     ]
     spans = {name: intervals.intersection(one, intervals.to_spans(kept)) for name, one in own.items()}
     return LowUse(
@@ -202,27 +202,27 @@ def _judge_short_job(
 def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[str, DeviceSeries]) -> FloatArray:
     """Return the median over the GPUs in each bin, explained bins left out."""
     numbers = np.arange(bins.count)
-    starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
+    starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
     for device, cells in working.items():
         explained = intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS)
         left_out = intervals.overlap_seconds(starts, ends, explained) > 0
-        series.append(np.where(left_out, np.nan, bins.mean(cells, UTILISATION)))
+        series.append(np.where(left_out, np.nan, bins.average_metric(cells, UTILISATION)))
     return median_over_devices(series)
 
 
 def _remove_explained(context: Context, cells: DeviceSeries, episodes: Spans) -> Spans:
     """Return the sampled part of the episodes that nothing else explains."""
     left = intervals.intersection(
-        episodes, cells.kept(("sampled", context.whole), lambda: _find_sampled_spans(context, cells))
+        episodes, cells.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, cells))
     )
     return intervals.difference(left, intervals.collect_finding_spans(context.found, cells.device.id, EXPLAINING_KINDS))
 
 
 def _find_sampled_spans(context: Context, cells: DeviceSeries) -> Spans:
     """Return when the utilisation of a GPU was sampled."""
-    start, end = cells.tiles(context.whole)
-    known = cells.known(UTILISATION)
+    start, end = cells.averaging_windows(context.whole)
+    known = cells.known_rows(UTILISATION)
     return intervals.rows_to_spans(start, end, known)
 
 
@@ -231,7 +231,7 @@ def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans)
 
     Low use of a GPU is either watched or not, so one kind speaks of those that are and another of those that are not.
     """
-    node = context.cells[device].device.node
+    node = context.series[device].device.node
     return any(
         intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[
             ~np.isnan(host.values(CPU))
@@ -252,24 +252,24 @@ def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> 
     """Return the figures of some of the GPUs, each of which has episodes."""
     spans = [low.spans[name] for name in devices]
     held = sum(intervals.total_seconds(one) for one in spans)
-    lost = sum(measure_unused_seconds(context, context.cells[name], low.spans[name]) for name in devices)
+    lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)
     return LowUseFigures(
         devices=tuple(devices),
         spans=intervals.union(np.concatenate(spans)),
         seconds=max(intervals.total_seconds(one) for one in spans),
         mean=1 - lost / held,
         lost=lost,
-        samples=sum(_count_readings(context.cells[name], low.spans[name]) for name in devices),
+        samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
     )
 
 
 def _count_readings(cells: DeviceSeries, spans: Spans) -> int:
-    return cells.readings(UTILISATION, intervals.contains(spans, cells.times))
+    return cells.count_readings(UTILISATION, intervals.contains(spans, cells.times))
 
 
 def measure_unused_seconds(context: Context, cells: DeviceSeries, spans: Spans) -> float:
     """Return the GPU time in the stretches in which no kernel ran."""
-    start, end = cells.tiles(context.whole)
+    start, end = cells.averaging_windows(context.whole)
     unused = 1 - np.clip(cells.values(UTILISATION), 0, 1)
     return float(np.nansum(unused * intervals.overlap_seconds(start, end, spans)))
 
@@ -287,7 +287,7 @@ def build_use_evidence(context: Context, low: LowUse, found: LowUseFigures, ente
     return (
         Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
         Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
-        *build_level_evidence({name: context.cells[name] for name in found.devices}, low.spans),
+        *build_level_evidence({name: context.series[name] for name in found.devices}, low.spans),
     )
 
 

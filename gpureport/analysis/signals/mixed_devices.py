@@ -23,7 +23,7 @@ ROWS = pragmatic(30.0, "rows", "no cache is emptied and filled again as often in
 def has_alternating_rows(cells: DeviceSeries) -> bool:
     """Return whether rows come from two GPUs in turn: two machines or recorders wrote one log."""
     return any(
-        _jumps_to_and_fro(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.recorded(name)
+        _jumps_to_and_fro(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.is_recorded(name)
     )
 
 

@@ -75,7 +75,7 @@ def _find_limit_watts(cells: DeviceSeries) -> tuple[FloatArray, str]:
     limit = read_power_limit(cells)
     if not np.isnan(limit).all():
         return limit, ""
-    if cells.recorded("gpu_power_limit_default_watts"):
+    if cells.is_recorded("gpu_power_limit_default_watts"):
         return cells.values("gpu_power_limit_default_watts"), "the default limit as logged"
     if cells.device.power_limit_default_watts is not None:
         return np.full(len(cells), cells.device.power_limit_default_watts), "the default limit as logged"

@@ -63,7 +63,7 @@ def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: 
         bucket: seconds of a bucket; 0 is every sample.
     """
     cells = build_device_series(run.recording, device)
-    mine = [number for number, metric in enumerate(metrics) if cells.recorded(metric.metric)]
+    mine = [number for number, metric in enumerate(metrics) if cells.is_recorded(metric.metric)]
     values = [cells.values(metrics[number].metric) for number in mine]
     if not bucket:
         return PackedSeries(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))

@@ -82,7 +82,7 @@ def _time(run: Recording, findings: list[Finding]) -> GpuTime:
     """Return where the time of the first GPU went, with findings made by hand."""
     cells = series_by_device(run)
     active = find_activities(cells)
-    context = Context(recording=run, cells=cells, active=active, window=find_job_window(run.run, active.values()))
+    context = Context(recording=run, series=cells, active=active, window=find_job_window(run.run, active.values()))
     return attribution.gpu_time(context, findings, "gpu:0", low=intervals.NO_SPANS, slowed=None)
 
 
@@ -143,7 +143,7 @@ def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     run = recording(util=[steps((0, 300)), steps((97, 100), (0, 20), (97, 180))])
     cells = series_by_device(run)
     active = find_activities(cells)
-    context = Context(recording=run, cells=cells, active=active, window=find_job_window(run.run, active.values()))
+    context = Context(recording=run, series=cells, active=active, window=find_job_window(run.run, active.values()))
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
     found.append(finding("idle_gap", (99, 119), devices=("gpu:1",)))
     both = [

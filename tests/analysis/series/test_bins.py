@@ -30,9 +30,9 @@ def test_a_pause_of_days_costs_no_bins() -> None:
     cells = list(series_by_device(run).values())
     bins = build_grid(Interval(run.run.started, run.run.ended), cells)
     assert bins.count < 2 * 3600
-    places = bins.places(cells[0].times)
+    places = bins.find_bins(cells[0].times)
     assert np.diff(places).max() <= 3601
-    starts, ends = bins.edges(places, "right"), bins.edges(places + 1, "left")
+    starts, ends = bins.find_bin_edges(places, "right"), bins.find_bin_edges(places + 1, "left")
     assert (np.abs(starts - cells[0].times) <= 1_000_000).all()
     assert (np.abs(ends - cells[0].times) <= 1_000_000).all()
 
@@ -66,9 +66,9 @@ def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
     (cells,) = series_by_device(run).values()
     begin = run.run.started
     bins = build_grid(Interval(begin + 500_000, begin + 4_500_000), [cells])
-    places = bins.places(cells.times - cells.shift).tolist()
+    places = bins.find_bins(cells.times - cells.shift).tolist()
     values, seconds = cells.values("gpu_utilization_ratio"), cells.seconds
-    for number, mean in enumerate(bins.mean(cells, "gpu_utilization_ratio").tolist()):
+    for number, mean in enumerate(bins.average_metric(cells, "gpu_utilization_ratio").tolist()):
         rows = [row for row, place in enumerate(places) if place == number and not np.isnan(values[row])]
         weighed = (
             sum(values[row] * seconds[row] for row in rows) / sum(seconds[row] for row in rows) if rows else np.nan
@@ -81,10 +81,14 @@ def test_bins_of_one_metric_are_made_once_for_each_grid() -> None:
     run = recording(util=steps((50, 60)))
     (cells,) = series_by_device(run).values()
     whole = Interval(run.run.started, run.run.ended)
-    first = build_grid(whole, [cells]).mean(cells, "gpu_utilization_ratio")
-    assert build_grid(whole, [cells]).mean(cells, "gpu_utilization_ratio") is first
+    first = build_grid(whole, [cells]).average_metric(cells, "gpu_utilization_ratio")
+    assert build_grid(whole, [cells]).average_metric(cells, "gpu_utilization_ratio") is first
     assert (
-        len(build_grid(Interval(whole.start, whole.end - 30_000_000), [cells]).mean(cells, "gpu_utilization_ratio"))
+        len(
+            build_grid(Interval(whole.start, whole.end - 30_000_000), [cells]).average_metric(
+                cells, "gpu_utilization_ratio"
+            )
+        )
         == 29
     )
     with pytest.raises(ValueError, match="read-only"):
@@ -108,5 +112,5 @@ def test_years_that_no_device_speaks_for_cost_no_bins(alone: float) -> None:
     cells = list(series_by_device(run).values())
     bins = build_grid(Interval(run.run.started, run.run.ended), cells)
     assert bins.count < 3600 + 400
-    assert bins.places(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
+    assert bins.find_bins(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
     assert analyze(run).gpu_time

@@ -34,7 +34,7 @@ class _CounterRise:
     """How far a counter rose, and between which samples it did so."""
 
     metric: str
-    by: int
+    increase: int
     intervals: tuple[Interval, ...]
 
 
@@ -65,22 +65,24 @@ class EccError(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU for each of the two classes of errors."""
         for device, cells in context.gpus().items():
-            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if cells.recorded(name)]
+            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if cells.is_recorded(name)]
             if not counters:
                 yield missing_metrics.absent(_KIND, device, _UNCORRECTED[0], _CORRECTED[0])
                 continue
             if all(_count_readings(cells, name) < certainty.FEW_READINGS for name in counters):
                 yield _report_single_reading(device)
                 continue
-            found = [rise for name in counters if (rise := _measure_rise(cells, name)).by >= self.rise.value]
+            found = [rise for name in counters if (rise := _measure_rise(cells, name)).increase >= self.rise.value]
             fatal = [rise for rise in found if rise.metric in _UNCORRECTED or rise.metric == _RETIRED[1]]
             mild = [rise for rise in found if rise not in fatal]
             if fatal or _was_set_during_run(cells, _FAILURE):
-                yield self._finding(cells, fatal, Severity.PROBLEM, "uncorrected")
+                yield self._build_finding(cells, fatal, Severity.PROBLEM, "uncorrected")
             if mild:
-                yield self._finding(cells, mild, Severity.INFO, "corrected")
+                yield self._build_finding(cells, mild, Severity.INFO, "corrected")
 
-    def _finding(self, cells: DeviceSeries, rises: Sequence[_CounterRise], severity: Severity, cause: str) -> Finding:
+    def _build_finding(
+        self, cells: DeviceSeries, rises: Sequence[_CounterRise], severity: Severity, cause: str
+    ) -> Finding:
         device = cells.device.id
         fatal = severity is Severity.PROBLEM
         which = "that could not be corrected" if fatal else "that were corrected"
@@ -98,7 +100,7 @@ class EccError(Rule):
                 Evidence(
                     metric=rise.metric,
                     statistic="rise in the run",
-                    observed=float(rise.by),
+                    observed=float(rise.increase),
                     unit="",
                     threshold=self.rise,
                     relation=">=",
@@ -120,7 +122,7 @@ def _measure_rise(cells: DeviceSeries, metric: str) -> _CounterRise:
     steps = np.diff(cells.values(metric)[rows])
     up = np.flatnonzero(steps > 0)
     spans = tuple(Interval(int(cells.times[rows[row]]), int(cells.times[rows[row + 1]])) for row in up.tolist())
-    return _CounterRise(metric=metric, by=int(steps[up].sum()), intervals=spans)
+    return _CounterRise(metric=metric, increase=int(steps[up].sum()), intervals=spans)
 
 
 def _count_readings(cells: DeviceSeries, metric: str) -> int:
@@ -134,7 +136,7 @@ def _was_set_during_run(cells: DeviceSeries, metric: str) -> bool:
 
 
 def _describe_rises(rises: Sequence[_CounterRise]) -> str:
-    return ", ".join(f"{rise.metric} rose by {rise.by}" for rise in rises)
+    return ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
 
 
 def _report_single_reading(device: str) -> NotJudged:

@@ -63,13 +63,13 @@ class LogGap(Rule):
         for other in rest:
             shared = intervals.intersection(shared, other)
         if len(shared):
-            yield self._finding(context, (), shared)
+            yield self._build_finding(context, (), shared)
         for device, own in gaps.items():
             left = intervals.drop_shorter(intervals.difference(own, shared), _SHORTEST_SECONDS)
             if len(left):
-                yield self._finding(context, (device,), left)
+                yield self._build_finding(context, (device,), left)
 
-    def _finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
+    def _build_finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
         run = context.recording.run
         seconds = intervals.total_seconds(gaps)
         step = max(cells.interval for cells in context.gpus().values())

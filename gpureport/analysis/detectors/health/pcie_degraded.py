@@ -75,10 +75,10 @@ class PcieDegraded(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU."""
         for device, cells in context.gpus().items():
-            if not cells.recorded(UTILISATION):
+            if not cells.is_recorded(UTILISATION):
                 yield missing_metrics.absent(_KIND, device, UTILISATION)
                 continue
-            if not any(cells.recorded(now) and cells.recorded(most) for now, most in (_GENERATION, _WIDTH)):
+            if not any(cells.is_recorded(now) and cells.is_recorded(most) for now, most in (_GENERATION, _WIDTH)):
                 yield missing_metrics.absent(_KIND, device, *_GENERATION, *_WIDTH)
                 continue
             busy = cells.values(UTILISATION) > self.busy.value
@@ -86,9 +86,9 @@ class PcieDegraded(Rule):
             if link.samples < self.fewest.value:
                 yield _report_resting(device, link.samples)
             elif link.ratio < 1:
-                yield self._finding(device, link)
+                yield self._build_finding(device, link)
 
-    def _finding(self, device: str, link: _Link) -> Finding:
+    def _build_finding(self, device: str, link: _Link) -> Finding:
         mild = link.ratio >= self.common.value
         return Finding(
             kind=_KIND,
@@ -125,7 +125,7 @@ class PcieDegraded(Rule):
 def _read_link(cells: DeviceSeries, busy: BoolArray) -> _Link:
     known = np.zeros(len(cells), dtype=np.bool_)
     for now, most in (_GENERATION, _WIDTH):
-        if cells.recorded(most):
+        if cells.is_recorded(most):
             known |= ~np.isnan(cells.values(now))
     return _Link(
         generation=_find_best(cells, _GENERATION[0], busy),

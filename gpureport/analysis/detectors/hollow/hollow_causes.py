@@ -46,28 +46,28 @@ class HollowSigns:
     """Means of one GPU over its episodes, NaN where not recorded, and who stands out beside it.
 
     Attributes:
-        share: power above idle, of what the limit leaves.
+        power_share: power above idle, of what the limit leaves.
         active: activity of the multiprocessors.
         tensor: activity of the tensor cores.
-        moved: memory traffic: DRAM activity, else the share of time memory was accessed.
-        core: load of the busiest core of its node, the median.
-        odd: GPUs of the job that did nothing at the time.
-        workers: GPUs of the job that worked hard at the time.
-        alike: whether other GPUs of the job were hollow at the time.
+        memory_traffic: memory traffic: DRAM activity, else the share of time memory was accessed.
+        busiest_core_load: load of the busiest core of its node, the median.
+        dead_peers: GPUs of the job that did nothing at the time.
+        working_peers: GPUs of the job that worked hard at the time.
+        has_hollow_peers: whether other GPUs of the job were hollow at the time.
     """
 
-    share: float
+    power_share: float
     active: float
     tensor: float
-    moved: float
-    core: float
-    odd: tuple[str, ...]
-    workers: tuple[str, ...]
-    alike: bool
+    memory_traffic: float
+    busiest_core_load: float
+    dead_peers: tuple[str, ...]
+    working_peers: tuple[str, ...]
+    has_hollow_peers: bool
 
-    def done(self) -> float:
+    def compute_done_share(self) -> float:
         """Return the share of what the GPU could do that was done: its activity where counted, else its power."""
-        return min(max(self.share if np.isnan(self.active) else self.active, 0.0), 1.0)
+        return min(max(self.power_share if np.isnan(self.active) else self.active, 0.0), 1.0)
 
 
 def measure_signs(
@@ -78,41 +78,41 @@ def measure_signs(
     limits: CauseLimits,
 ) -> HollowSigns:
     """Return what the series say about the episodes of one GPU, those of its peers beside it."""
-    cells, spans = context.cells[device], episodes[device]
+    cells, spans = context.series[device], episodes[device]
     dram = _average_inside(cells, cells.values(DRAM), spans)
-    others = [context.cells[name] for name in context.active if name != device]
+    others = [context.series[name] for name in context.active if name != device]
     covered = [intervals.total_seconds(intervals.intersection(spans, episodes[each.device.id])) for each in others]
     return HollowSigns(
-        share=_average_power_share(cells, scales[device], spans),
+        power_share=_average_power_share(cells, scales[device], spans),
         active=_average_inside(cells, cells.values(SM), spans),
         tensor=_average_inside(cells, cells.values(TENSOR), spans),
-        moved=_average_inside(cells, cells.values(CONTROLLER), spans) if np.isnan(dram) else dram,
-        core=_find_busiest_core_load(context, cells, spans),
-        odd=tuple(
+        memory_traffic=_average_inside(cells, cells.values(CONTROLLER), spans) if np.isnan(dram) else dram,
+        busiest_core_load=_find_busiest_core_load(context, cells, spans),
+        dead_peers=tuple(
             each.device.id for each in others if _average_inside(each, each.values(UTILISATION), spans) <= limits.dead
         ),
-        workers=tuple(
+        working_peers=tuple(
             each.device.id
             for each in others
             if _average_power_share(each, scales[each.device.id], spans) >= limits.hard
         ),
-        alike=max(covered, default=0.0) >= limits.together * intervals.total_seconds(spans),
+        has_hollow_peers=max(covered, default=0.0) >= limits.together * intervals.total_seconds(spans),
     )
 
 
 def name_cause(found: HollowSigns, limits: CauseLimits) -> str | None:
     """Return the cause in a word, None where a hang and kernels that do next to nothing cannot be told apart."""
-    if found.odd:
+    if found.dead_peers:
         return HANG
-    if found.workers:
+    if found.working_peers:
         return STRAGGLER
-    computing = found.moved > limits.moved or found.tensor > limits.moved
-    waiting = found.share < limits.still or found.moved <= limits.moved
+    computing = found.memory_traffic > limits.moved or found.tensor > limits.moved
+    waiting = found.power_share < limits.still or found.memory_traffic <= limits.moved
     if computing or not waiting:
         return LAUNCH
-    if np.isnan(found.core):
-        return HANG if found.alike else None
-    return HANG if found.core >= limits.pegged else None
+    if np.isnan(found.busiest_core_load):
+        return HANG if found.has_hollow_peers else None
+    return HANG if found.busiest_core_load >= limits.pegged else None
 
 
 def find_rows_inside(cells: DeviceSeries, spans: Spans) -> BoolArray:

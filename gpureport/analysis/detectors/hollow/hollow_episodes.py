@@ -66,17 +66,17 @@ def find_job_episodes(context: Context, cells: DeviceSeries, scale: PowerScale |
         return intervals.NO_SPANS
     found = find_episodes(context, build_grid(context.window, [cells]), cells, scale, limits)
     found = intervals.intersection(found, context.work)
-    claims = (cells.times - cells.shift)[cells.known(UTILISATION)]
+    claims = (cells.times - cells.shift)[cells.known_rows(UTILISATION)]
     claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
     return intervals.drop_shorter(found[claimed], limits.shortest_seconds(cells))
 
 
 def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
-    used = bins.mean(cells, UTILISATION)
+    used = bins.average_metric(cells, UTILISATION)
     explained = _find_explained_rows(cells, scale, limits)
     if explained.any():
-        used = np.where(bins.average(cells, explained.astype(np.float64)) > 0, 0.0, used)
+        used = np.where(bins.average_values(cells, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / bins.width), round(limits.rows))
     full = used >= limits.busy
     if np.isnan(used).any():
@@ -93,7 +93,7 @@ def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: Powe
     near = rolling_mean(claimed & low, length) > 0
     own = near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
     shortest = limits.shortest_seconds(cells)
-    held = bins.spans(own, max(limits.over, 2 * bins.width), shortest)
+    held = bins.mask_to_spans(own, max(limits.over, 2 * bins.width), shortest)
     device = cells.device.id
     held = intervals.difference(held, intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS))
     return intervals.drop_shorter(intervals.difference(held, intervals.to_spans(cells.gaps)), shortest)
@@ -102,8 +102,8 @@ def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: Powe
 def _average_per_bin(
     bins: Grid, cells: DeviceSeries, scale: PowerScale | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    share = np.full(bins.count, np.nan) if scale is None else bins.average(cells, scale.share)
-    return share, bins.mean(cells, SM), bins.mean(cells, DRAM)
+    share = np.full(bins.count, np.nan) if scale is None else bins.average_values(cells, scale.share)
+    return share, bins.average_metric(cells, SM), bins.average_metric(cells, DRAM)
 
 
 def _bound_rolling_mean(values: FloatArray, length: int) -> FloatArray:

@@ -76,7 +76,7 @@ def report_invisible_gaps(cells: DeviceSeries, shortest: float) -> Iterator[NotJ
         cells: a GPU.
         shortest: seconds of the shortest gap asked for.
     """
-    period = cells.period(UTILISATION) or 0.0
+    period = cells.refresh_period(UTILISATION) or 0.0
     if shortest < period:
         yield NotJudged(
             kind="idle_gap",

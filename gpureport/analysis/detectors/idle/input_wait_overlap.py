@@ -27,12 +27,12 @@ class GapCandidate:
     Attributes:
         interval: when.
         run: what lies behind it.
-        waits: whether it is part of an episode of waiting for input.
+        is_wait: whether it is part of an episode of waiting for input.
     """
 
     interval: Interval
     run: IdleRun
-    waits: bool
+    is_wait: bool
 
 
 def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap is
@@ -59,7 +59,7 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
     waits = _collect_waits(context)
     spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
     found = [
-        GapCandidate(interval=span, run=run, waits=held)
+        GapCandidate(interval=span, run=run, is_wait=held)
         for span, run, held in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
     ]
     if coarse:
@@ -86,7 +86,7 @@ def _is_texture(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
-    return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
+    return part.is_wait and (busy or run.samples < max(_PROVEN, run.needed))
 
 
 def _cut_to_longest_outside(cells: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
@@ -95,13 +95,15 @@ def _cut_to_longest_outside(cells: DeviceSeries, episodes: Spans, part: GapCandi
     outside = [span for span in intervals.to_intervals(left) if span.seconds >= least]
     begin = part.interval.start
     span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
-    rows = cells.rows(span.start + cells.shift, span.end + cells.shift)
-    return GapCandidate(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)
+    rows = cells.rows_between(span.start + cells.shift, span.end + cells.shift)
+    return GapCandidate(
+        interval=span, run=replace(part.run, samples=cells.count_readings(UTILISATION, rows)), is_wait=False
+    )
 
 
 def average_between_gaps(cells: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
     """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
-    start, end = cells.tiles(job)
+    start, end = cells.averaging_windows(job)
     used = cells.values(UTILISATION)
     held = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))
     held[np.isnan(used)] = 0.0

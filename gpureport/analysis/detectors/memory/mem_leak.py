@@ -92,17 +92,17 @@ class MemLeak(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU."""
         for device, cells in context.gpus().items():
-            if not cells.recorded(_USED):
+            if not cells.is_recorded(_USED):
                 yield missing_metrics.absent(_KIND, device, _USED)
             elif not memory_total(cells):
                 yield missing_metrics.absent(_KIND, device, "gpu_memory_total_bytes")
             elif context.findings("mem_prealloc", device):
                 yield _report_preallocated(device)
             else:
-                yield from self._of(context, cells)
+                yield from self._judge_gpu(context, cells)
 
-    def _of(self, context: Context, cells: DeviceSeries) -> Iterator[Finding | NotJudged]:
-        times, used = self._held(context, cells)
+    def _judge_gpu(self, context: Context, cells: DeviceSeries) -> Iterator[Finding | NotJudged]:
+        times, used = self._find_settled_memory(context, cells)
         readings = len(times)
         if readings < self.fewest.value:
             yield NotJudged(
@@ -117,12 +117,12 @@ class MemLeak(Rule):
             return
         found = _measure_growth(times, used, cells)
         if found.ratio > self.growth.value and found.slowest >= self.quarter.value:
-            yield self._finding(cells.device.id, found)
+            yield self._build_finding(cells.device.id, found)
 
-    def _held(self, context: Context, cells: DeviceSeries) -> tuple[IntArray, FloatArray]:
+    def _find_settled_memory(self, context: Context, cells: DeviceSeries) -> tuple[IntArray, FloatArray]:
         """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
         job = context.window or context.whole
-        rows = cells.rows(job.start, job.end + 1)
+        rows = cells.rows_between(job.start, job.end + 1)
         known = ~np.isnan(cells.values(_USED)[rows])
         times, used = cells.times[rows][known], cells.values(_USED)[rows][known]
         if len(times) == 0:
@@ -134,7 +134,7 @@ class MemLeak(Rule):
         begin = times[0] + self.settled.value * (times[-1] - times[0])
         return times[times >= begin], used[times >= begin]
 
-    def _finding(self, device: str, found: _Growth) -> Finding:
+    def _build_finding(self, device: str, found: _Growth) -> Finding:
         left = found.seconds_left
         sure = Confidence.HIGH if found.samples >= _BLOCKS else Confidence.MEDIUM
         per_minute = phrases.size(60 * found.rate)
@@ -144,7 +144,7 @@ class MemLeak(Rule):
             confidence=certainty.weakest(sure, certainty.by_readings(found.samples)),
             devices=(device,),
             intervals=(found.interval,),
-            evidence=self._evidence(found),
+            evidence=self._build_evidence(found),
             lost_gpu_seconds=None,
             samples=found.samples,
             ruled_out=(
@@ -164,7 +164,7 @@ class MemLeak(Rule):
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, found: _Growth) -> tuple[Evidence, ...]:
+    def _build_evidence(self, found: _Growth) -> tuple[Evidence, ...]:
         return (
             Evidence(
                 metric=_USED,
@@ -214,7 +214,7 @@ def _measure_growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _
         ratio=rate * span.seconds / total,
         slowest=float(quarters.min()) / mean if mean > 0 else 0.0,
         left=total - memory_reserved(cells) - float(level[-1]),
-        samples=cells.readings(_USED, cells.rows(span.start, span.end + 1)),
+        samples=cells.count_readings(_USED, cells.rows_between(span.start, span.end + 1)),
     )
 
 

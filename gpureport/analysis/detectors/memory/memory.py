@@ -44,7 +44,7 @@ class _MemoryUse:
     samples: int
     step_ratio: float
     range_ratio: float
-    constant: bool
+    is_constant: bool
     interval: float
 
     @property
@@ -119,16 +119,16 @@ class Memory(Rule):
                 continue
             if context.whole.seconds < self.shortest.value:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
-            step, spread = self._preallocation(cells, total)
+            step, spread = self._measure_preallocation(cells, total)
             capacity = total - memory_reserved(cells)
             use = _MemoryUse(
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=cells.readings(_USED, ~np.isnan(cells.values(_USED))),
+                samples=cells.count_readings(_USED, ~np.isnan(cells.values(_USED))),
                 step_ratio=step,
                 range_ratio=spread,
-                constant=_is_constant(cells, self.steady.value * total),
+                is_constant=_is_constant(cells, self.steady.value * total),
                 interval=cells.interval,
             )
             uses.append(use)
@@ -137,13 +137,13 @@ class Memory(Rule):
         tight = [use for use in free if use.ratio >= self.full.value]
         everybody = tuple(context.gpus())
         if held:
-            yield self._prealloc(held, everybody)
+            yield self._build_preallocation_finding(held, everybody)
         if tight:
-            yield self._pressure(tight, everybody)
+            yield self._build_pressure_finding(tight, everybody)
         elif free and not held and max(use.ratio for use in free) < self.roomy.value:
-            yield self._headroom(free)
+            yield self._build_headroom_finding(free)
 
-    def preallocated(self, cells: DeviceSeries) -> bool | None:
+    def is_preallocated(self, cells: DeviceSeries) -> bool | None:
         """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
@@ -154,12 +154,12 @@ class Memory(Rule):
             return None
         if peak < self.used.value * total:
             return False
-        step, spread = self._preallocation(cells, total)
+        step, spread = self._measure_preallocation(cells, total)
         if step >= self.step.value and spread < self.steady.value:
             return True
         return None if _is_constant(cells, self.steady.value * total) else False
 
-    def _preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
+    def _measure_preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
         known = ~np.isnan(cells.values(_USED))
         used, times = cells.values(_USED)[known], cells.times[known]
@@ -183,7 +183,7 @@ class Memory(Rule):
         spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0
         return float(rise[at]) / total, spread
 
-    def _prealloc(self, held: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
+    def _build_preallocation_finding(self, held: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
         most = max(held, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
         within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
@@ -215,7 +215,7 @@ class Memory(Rule):
             _HIDDEN,
         )
 
-    def _pressure(self, tight: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
+    def _build_pressure_finding(self, tight: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
         worst = max(tight, key=lambda use: use.ratio)
         left = phrases.size(worst.capacity - worst.peak)
         return _build_finding(
@@ -228,7 +228,7 @@ class Memory(Rule):
             _TIGHT,
         )
 
-    def _headroom(self, free: list[_MemoryUse]) -> Finding:
+    def _build_headroom_finding(self, free: list[_MemoryUse]) -> Finding:
         worst = max(free, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
         return _build_finding(
@@ -245,7 +245,7 @@ class Memory(Rule):
 def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     kind: str, uses: list[_MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
-    constant = kind != "mem_prealloc" and any(use.constant for use in uses)
+    constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
     told = kind != "mem_prealloc" and not constant
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
     # what is taken at once is told by how fast; how full memory was is not

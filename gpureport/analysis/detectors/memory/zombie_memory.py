@@ -63,13 +63,13 @@ class ZombieMemory(Rule):
         if rest.seconds < self.idle.value:
             return
         for device in context.active:
-            cells = context.cells[device]
-            if not cells.recorded(_USED):
+            cells = context.series[device]
+            if not cells.is_recorded(_USED):
                 yield missing_metrics.absent(_KIND, device, _USED)
-            elif self._stayed(cells, context.window, rest) and not self._working(context, cells, rest):
-                yield self._finding(context, cells, rest)
+            elif self._has_stayed(cells, context.window, rest) and not self._is_cpu_working(context, cells, rest):
+                yield self._build_finding(context, cells, rest)
 
-    def _stayed(self, cells: DeviceSeries, window: Interval, rest: Interval) -> bool:
+    def _has_stayed(self, cells: DeviceSeries, window: Interval, rest: Interval) -> bool:
         used = cells.values(_USED)
         known = np.flatnonzero(~np.isnan(used))
         peak, last = float(np.nanmax(used)), known[-1]
@@ -79,7 +79,7 @@ class ZombieMemory(Rule):
         there = early and used[first] > self.held.value * peak
         return bool(late and not there and used[last] > self.held.value * peak and peak >= self.least.value)
 
-    def _working(self, context: Context, cells: DeviceSeries, rest: Interval) -> bool:
+    def _is_cpu_working(self, context: Context, cells: DeviceSeries, rest: Interval) -> bool:
         """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
         for host in context.hosts().values():
             if host.device.node not in {None, cells.device.node} or context.window is None:
@@ -93,7 +93,7 @@ class ZombieMemory(Rule):
                 return True
         return False
 
-    def _finding(self, context: Context, cells: DeviceSeries, rest: Interval) -> Finding:
+    def _build_finding(self, context: Context, cells: DeviceSeries, rest: Interval) -> Finding:
         used = cells.values(_USED)
         known = used[~np.isnan(used)]
         peak, last = float(known.max()), float(known[-1])
@@ -124,7 +124,7 @@ class ZombieMemory(Rule):
                 Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
             ),
             lost_gpu_seconds=None,
-            samples=cells.readings(_USED, cells.times >= rest.start),
+            samples=cells.count_readings(_USED, cells.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if watched else (),
             summary=(
                 f"{phrases.gpu(cells.device.id)} still held {phrases.size(last)} of its memory "
@@ -137,5 +137,5 @@ class ZombieMemory(Rule):
 
 def _median_within(cells: DeviceSeries, metric: str, when: Interval) -> float:
     """Return the median of a metric within an interval, NaN without values."""
-    values = cells.values(metric)[cells.rows(when.start, when.end)]
+    values = cells.values(metric)[cells.rows_between(when.start, when.end)]
     return float(np.nanmedian(values)) if len(values) and not np.isnan(values).all() else float("nan")

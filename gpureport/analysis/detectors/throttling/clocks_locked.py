@@ -41,7 +41,7 @@ class _ClockSetting:
         device: the GPU.
         clock: median clock while busy in Hz, NaN when not known.
         highest: highest clock in Hz, the highest seen where nobody tells; NaN without any.
-        seen: whether it is no more than the highest seen.
+        is_highest_seen: whether it is no more than the highest seen.
         share: share of the busy time in which a bit says so; None where the clock alone tells.
         samples: busy readings.
     """
@@ -49,7 +49,7 @@ class _ClockSetting:
     device: str
     clock: float
     highest: float
-    seen: bool
+    is_highest_seen: bool
     share: float | None
     samples: int
 
@@ -105,11 +105,11 @@ class ClocksLocked(Rule):
                     recording="a log of the job at work, with at least 5 samples",
                 )
             else:
-                found += [one for one in [self._setting(cells, known)] if one is not None]
+                found += [one for one in [self._find_setting(cells, known)] if one is not None]
         if found:
-            yield self._finding(context, found)
+            yield self._build_finding(context, found)
 
-    def _setting(self, cells: DeviceSeries, known: ClockSignals) -> _ClockSetting | None:
+    def _find_setting(self, cells: DeviceSeries, known: ClockSignals) -> _ClockSetting | None:
         busy = known.busy
         clock = known.clock[busy & ~np.isnan(known.clock)]
         share = float(
@@ -120,9 +120,9 @@ class ClocksLocked(Rule):
             device=cells.device.id,
             clock=columns.median(clock) if len(clock) else float("nan"),
             highest=_find_highest_clock(known) if np.isnan(known.clock_max) else known.clock_max,
-            seen=bool(np.isnan(known.clock_max)),
+            is_highest_seen=bool(np.isnan(known.clock_max)),
             share=share if told else None,
-            samples=cells.readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
+            samples=cells.count_readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
         )
         if told:
             return None if one.ratio >= self.highest.value else one
@@ -137,14 +137,16 @@ class ClocksLocked(Rule):
         low, high = np.quantile(known.clock[rows], [0.01, 0.99])
         return bool(high - low <= self.step.value and ratio < self.below.value)
 
-    def _finding(self, context: Context, found: list[_ClockSetting]) -> Finding:
+    def _build_finding(self, context: Context, found: list[_ClockSetting]) -> Finding:
         lowest = min(found, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)
         devices = tuple(one.device for one in found)
         told = all(one.share is not None for one in found)
         sure = certainty.by_readings(min(one.samples for one in found))
         clock = "" if np.isnan(lowest.clock) else f" to {phrases.megahertz(lowest.clock)}"
         if not np.isnan(lowest.ratio):
-            clock += f" of {phrases.megahertz(lowest.highest)}" + (", the highest seen" if lowest.seen else "")
+            clock += f" of {phrases.megahertz(lowest.highest)}" + (
+                ", the highest seen" if lowest.is_highest_seen else ""
+            )
         verb = "are set" if told else "seem to be set"
         return Finding(
             kind=_KIND,
@@ -152,7 +154,7 @@ class ClocksLocked(Rule):
             confidence=sure if told else certainty.weakest(sure, Confidence.MEDIUM),
             devices=devices,
             intervals=(),
-            evidence=tuple(self._evidence(lowest)),
+            evidence=tuple(self._build_evidence(lowest)),
             lost_gpu_seconds=None,
             samples=sum(one.samples for one in found),
             ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
@@ -163,7 +165,7 @@ class ClocksLocked(Rule):
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, one: _ClockSetting) -> Iterator[Evidence]:
+    def _build_evidence(self, one: _ClockSetting) -> Iterator[Evidence]:
         if one.share is not None:
             yield Evidence(
                 metric="clock set",

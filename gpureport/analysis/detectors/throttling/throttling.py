@@ -118,54 +118,60 @@ class Throttling(Rule):
             for device, cells in context.gpus().items():
                 found = gather_signals(cells)
                 judged = judge(cells, found, limits(self, throttled_samples.Limits))
-                needed = self._shortest(cells)
+                needed = self._find_shortest(cells)
                 if judged.reason:
-                    command = missing_metrics.recording(judged.missing)
+                    command = missing_metrics.recording(judged.missing_metrics)
                     yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
-                elif context.whole.seconds < needed and judged.held is None:
+                elif context.whole.seconds < needed and judged.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
-                elif len(episodes := self._episodes(cells, found, judged, context.whole)) or self._in_gaps(judged):
-                    yield self._finding(context, cells, self._measured(kind, context, cells, episodes, found, judged))
+                elif len(
+                    episodes := self._find_episodes(cells, found, judged, context.whole)
+                ) or self._is_counted_in_gaps(judged):
+                    yield self._build_finding(
+                        context, cells, self._measure_episodes(kind, context, cells, episodes, found, judged)
+                    )
 
-    def slowed(self, cells: DeviceSeries, window: Interval) -> ThrottledTime:
+    def measure_throttled_time(self, cells: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
         found = gather_signals(cells)
         told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(cells))
         for _, judge in _DETECTORS:
             judged = judge(cells, found, limits(self, throttled_samples.Limits))
-            if judged.any:
-                told |= judged.told(cells)
+            if judged.has_any:
+                told |= judged.find_detected_rows(cells)
                 lowered |= judged.lowered
-                spans = self._episodes(cells, found, judged, window)
-                share = np.maximum(share, judged.share(cells, spans, _find_rows(cells, spans)))
-        return ThrottledTime(rows=share > 0, told=told, share=share, lowered=lowered)
+                spans = self._find_episodes(cells, found, judged, window)
+                share = np.maximum(share, judged.compute_row_shares(cells, spans, _find_rows(cells, spans)))
+        return ThrottledTime(rows=share > 0, detected=told, share=share, lowered=lowered)
 
-    def _shortest(self, cells: DeviceSeries) -> float:
+    def _find_shortest(self, cells: DeviceSeries) -> float:
         return max(self.shortest.value, 1.5 * cells.interval)
 
-    def _episodes(self, cells: DeviceSeries, found: ClockSignals, judged: ThrottledSamples, window: Interval) -> Spans:
+    def _find_episodes(
+        self, cells: DeviceSeries, found: ClockSignals, judged: ThrottledSamples, window: Interval
+    ) -> Spans:
         rows = judged.rows
         told = np.column_stack([cells.start[rows], cells.end[rows]])
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
         joined = intervals.union(told, within=round(apart * 1e6))
         joined = _join_while_hot(cells, found, rows, joined, self.near_limit.value)
         joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
-        long = intervals.drop_shorter(joined, self._shortest(cells))
+        long = intervals.drop_shorter(joined, self._find_shortest(cells))
         sampled = intervals.drop_shorter(
             intervals.intersection(long, intervals.to_spans([window])), self.shortest.value
         )
-        if judged.held is None or judged.held.total < self.counted.value:
+        if judged.counted is None or judged.counted.total_seconds < self.counted.value:
             return sampled
-        counted = intervals.union(judged.held.spans, within=round(self.merge.value * 1e6))
+        counted = intervals.union(judged.counted.spans, within=round(self.merge.value * 1e6))
         counted = intervals.difference(counted, intervals.to_spans(cells.gaps))
         return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.to_spans([window]))]))
 
-    def _in_gaps(self, judged: ThrottledSamples) -> bool:
+    def _is_counted_in_gaps(self, judged: ThrottledSamples) -> bool:
         """Return whether the driver counted throttling across log gaps."""
-        return judged.held is not None and judged.held.gap_seconds >= self.counted.value
+        return judged.counted is not None and judged.counted.gap_seconds >= self.counted.value
 
-    def _measured(  # noqa: PLR0913, PLR0917 - gathers them into one value
+    def _measure_episodes(  # noqa: PLR0913, PLR0917 - gathers them into one value
         self,
         kind: str,
         context: Context,
@@ -174,10 +180,10 @@ class Throttling(Rule):
         found: ClockSignals,
         judged: ThrottledSamples,
     ) -> ThrottledEpisodes:
-        share = judged.share(cells, stretches, _find_rows(cells, stretches))
+        share = judged.compute_row_shares(cells, stretches, _find_rows(cells, stretches))
         rows = share > 0
-        slowed = self.slowed(cells, context.whole)
-        compared = choose_reference_clock(found, slowed.told)
+        slowed = self.measure_throttled_time(cells, context.whole)
+        compared = choose_reference_clock(found, slowed.detected)
         shown = found.clock[rows & judged.lowered & found.busy]
         known = compared and len(shown) and not np.isnan(shown).all()
         own = replace(slowed, rows=rows, share=share)
@@ -187,23 +193,25 @@ class Throttling(Rule):
             spans=stretches,
             rows=rows,
             seconds=_measure_throttled_seconds(cells, stretches, judged),
-            found=found,
-            judged=judged,
-            lost=compute_lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
+            signals=found,
+            samples=judged,
+            lost_seconds=compute_lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
             reference=compared,
             clock_ratio=float(np.nanmean(shown)) / compared.hertz if compared and known else float("nan"),
             cause=throttle_wording.name_cause(
-                kind, cells, found, rows, direct=judged.direct, near_limit=self.near_limit.value
+                kind, cells, found, rows, direct=judged.is_direct, near_limit=self.near_limit.value
             ),
         )
 
-    def _finding(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> Finding:
+    def _build_finding(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
-        severe = (found.lost or 0.0) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
-        grave = Severity.PROBLEM if severe or not found.heat else Severity.WARNING
-        samples = cells.readings("gpu_utilization_ratio", found.rows)
-        told = found.judged.direct and found.cause != throttle_wording.UNEXPLAINED
-        counted = found.judged.held is not None and found.judged.held.total > 0
+        severe = (
+            found.lost_seconds or 0.0
+        ) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
+        grave = Severity.PROBLEM if severe or not found.is_heat else Severity.WARNING
+        samples = cells.count_readings("gpu_utilization_ratio", found.rows)
+        told = found.samples.is_direct and found.cause != throttle_wording.UNEXPLAINED
+        counted = found.samples.counted is not None and found.samples.counted.total_seconds > 0
         return Finding(
             kind=found.kind,
             severity=Severity.INFO if found.seconds < self.shortest.value else grave,
@@ -214,17 +222,17 @@ class Throttling(Rule):
             ),
             devices=(found.device,),
             intervals=intervals.to_intervals(found.spans),
-            evidence=(*self._evidence(found), *_build_counter_evidence(cells, found)),
-            lost_gpu_seconds=found.lost,
+            evidence=(*self._build_evidence(found), *_build_counter_evidence(cells, found)),
+            lost_gpu_seconds=found.lost_seconds,
             cause=found.cause,
             samples=samples,
             ruled_out=throttle_wording.list_ruled_out(found),
-            summary=throttle_wording.describe_episodes(found) + self._peers(context, cells, found),
+            summary=throttle_wording.describe_episodes(found) + self._describe_hotter_than_peers(context, cells, found),
             recommendation=throttle_wording.choose_advice(found),
         )
 
-    def _evidence(self, found: ThrottledEpisodes) -> Iterator[Evidence]:
-        counted = found.judged.held is not None and found.judged.held.total > 0
+    def _build_evidence(self, found: ThrottledEpisodes) -> Iterator[Evidence]:
+        counted = found.samples.counted is not None and found.samples.counted.total_seconds > 0
         yield Evidence(
             metric="duration",
             statistic="counted by the driver" if counted else "sum of episodes",
@@ -233,34 +241,38 @@ class Throttling(Rule):
             threshold=self.counted if counted else self.shortest,
             relation=">=",
         )
-        hot = found.found.temperature[found.rows]
+        hot = found.signals.temperature[found.rows]
         if not np.isnan(hot).all():
             hottest = float(np.nanmax(hot))
-            limit = vendor(found.found.limit, "Cel", found.found.limit_source) if found.found.limit_source else None
+            limit = (
+                vendor(found.signals.temperature_limit, "Cel", found.signals.temperature_limit_source)
+                if found.signals.temperature_limit_source
+                else None
+            )
             yield Evidence(
                 metric="gpu_temperature_celsius",
                 statistic="max",
                 observed=hottest,
                 unit="Cel",
                 threshold=limit,
-                relation=">=" if hottest >= found.found.limit else "<",
+                relation=">=" if hottest >= found.signals.temperature_limit else "<",
             )
-        drawn = found.found.power[found.rows]
-        if found.heat and not np.isnan(drawn).all():
+        drawn = found.signals.power[found.rows]
+        if found.is_heat and not np.isnan(drawn).all():
             drawn_then = float(np.nanmean(drawn))
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=drawn_then, unit="W")
         if found.reference and not np.isnan(found.clock_ratio):
-            limit = self.clock_drop if found.heat else self.hw_clock_drop
+            limit = self.clock_drop if found.is_heat else self.hw_clock_drop
             yield Evidence(
                 metric="gpu_sm_clock_hertz",
-                statistic=f"mean, of {found.reference.whose}",
+                statistic=f"mean, of {found.reference.description}",
                 observed=found.clock_ratio,
                 unit="1",
-                threshold=None if found.judged.direct else limit,
-                relation="" if found.judged.direct else "<",
+                threshold=None if found.samples.is_direct else limit,
+                relation="" if found.samples.is_direct else "<",
             )
 
-    def _peers(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> str:
+    def _describe_hotter_than_peers(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""
         others = [
             float(np.nanmean(part))
@@ -278,23 +290,25 @@ class Throttling(Rule):
 
 def _measure_throttled_seconds(cells: DeviceSeries, stretches: Spans, judged: ThrottledSamples) -> float:
     """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
-    if judged.held is None or judged.held.total <= 0:
+    if judged.counted is None or judged.counted.total_seconds <= 0:
         return intervals.total_seconds(stretches)
     rows = judged.rows
     sampled = intervals.rows_to_spans(cells.start, cells.end, rows)
-    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.held.spans)
-    return judged.held.within(stretches) + judged.held.gap_seconds + intervals.total_seconds(shown)
+    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.counted.spans)
+    return (
+        judged.counted.measure_seconds_within(stretches) + judged.counted.gap_seconds + intervals.total_seconds(shown)
+    )
 
 
 def _build_counter_evidence(cells: DeviceSeries, found: ThrottledEpisodes) -> Iterator[Evidence]:
     """Yield what each counter of the kind rose by."""
-    for reason in THERMAL if found.heat else (BRAKE,):
+    for reason in THERMAL if found.is_heat else (BRAKE,):
         counted = measure_counted_time(cells, reason)
-        if counted is not None and counted.total > 0:
+        if counted is not None and counted.total_seconds > 0:
             yield Evidence(
                 metric=counter_name(reason),
                 statistic="rise over the recording",
-                observed=counted.total,
+                observed=counted.total_seconds,
                 unit="s",
                 threshold=None,
                 relation="",

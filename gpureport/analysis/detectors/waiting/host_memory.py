@@ -80,15 +80,19 @@ class HostMemory(Rule):
                 continue
             settings = job_params.read_params(context.recording.run.params_and_tags)
             full = job_params.has_worker_per_core(settings)
-            yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
+            yield from (
+                each for each in self._judge_host(host, cells, spans, used) if not (full and each.kind == _ROOM)
+            )
 
-    def _judge(self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
+    def _judge_host(
+        self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray
+    ) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
         cpu = _find_values_inside(cells, cells.values(CPU), spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
         when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
         if peak >= self.full.value:
-            yield self._finding(
+            yield self._build_finding(
                 "host_memory_pressure",
                 host,
                 spans,
@@ -99,7 +103,7 @@ class HostMemory(Rule):
         elif peak < self.roomy.value and np.isnan(busy):
             yield missing_metrics.absent("workers_headroom", host, CPU)
         elif peak < self.roomy.value and busy < self.cores.value:
-            yield self._finding(
+            yield self._build_finding(
                 "workers_headroom",
                 host,
                 spans,
@@ -114,7 +118,7 @@ class HostMemory(Rule):
                 f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
             )
 
-    def _finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in
+    def _build_finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in
         self, kind: str, host: str, spans: Spans, samples: int, evidence: tuple[Evidence, ...], summary: str
     ) -> Finding:
         tight = kind == "host_memory_pressure"
@@ -135,7 +139,7 @@ class HostMemory(Rule):
 def compute_memory_ratio(cells: DeviceSeries) -> FloatArray:
     """Return the share of host memory in use in each row, NaN where it is not known."""
     known = cells.values(RATIO)
-    if not cells.recorded(TOTAL):
+    if not cells.is_recorded(TOTAL):
         return known
     # a total is often written once
     total = float(np.nanmax(cells.values(TOTAL)))

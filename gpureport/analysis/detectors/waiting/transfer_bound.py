@@ -45,8 +45,8 @@ class _Link:
     """What a GPU's link can carry one way, and whether generation and width are as logged."""
 
     bytes_per_second: float
-    words: str
-    logged: bool
+    description: str
+    is_logged: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +112,7 @@ class TransferBound(Rule):
         for device, cells in context.gpus().items():
             if device not in context.active:
                 continue
-            if not cells.recorded(RECEIVED) and not cells.recorded(SENT):
+            if not cells.is_recorded(RECEIVED) and not cells.is_recorded(SENT):
                 yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
                 continue
             link = _find_link(cells)
@@ -124,36 +124,36 @@ class TransferBound(Rule):
                     recording=missing_metrics.recording([GENERATION[0], WIDTH[0]]),
                 )
                 continue
-            yield from self._of(
+            yield from self._judge_candidate(
                 context, context.window, waiting_gpus.build_candidate(context.window, cells, {device: cells}), link
             )
 
-    def _of(
+    def _judge_candidate(
         self, context: Context, window: Interval, machine: WaitCandidate, link: _Link
     ) -> Iterator[Finding | NotJudged]:
-        series = np.fmax(machine.mean(RECEIVED), machine.mean(SENT)) / link.bytes_per_second
+        series = np.fmax(machine.average_metric(RECEIVED), machine.average_metric(SENT)) / link.bytes_per_second
         unjudged = waiting_gpus.explain_unjudged(
             _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=RECEIVED
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.samples_length(self.over.value, self.rows.value)
+        length = machine.count_bins_with_samples(self.over.value, self.rows.value)
         carried = -rolling_mean(series, length)
-        where = machine.bins.mask(
+        where = machine.bins.mark_runs(
             *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
         )
-        episodes = waiting_gpus.find_low_episodes(context, machine, where, self._limits(), self.after)
+        episodes = waiting_gpus.find_low_episodes(context, machine, where, self._build_limits(), self.after)
         against = waiting_gpus.compare_with_fed_gpus(
             machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
             cost = waiting_gpus.measure_wait(window, machine.gpus, against.spans)
-            traffic = np.concatenate([series[machine.bins.rows(start, end)] for start, end in against.spans])
+            traffic = np.concatenate([series[machine.bins.find_bin_slice(start, end)] for start, end in against.spans])
             if not np.isnan(traffic).all():
-                yield self._finding(machine, link, cost, against, traffic)
+                yield self._build_finding(machine, link, cost, against, traffic)
 
-    def _limits(self) -> waiting_gpus.Limits:
+    def _build_limits(self) -> waiting_gpus.Limits:
         return waiting_gpus.Limits(
             gpu=self.gpu.value,
             enter=self.enter.value,
@@ -165,15 +165,15 @@ class TransferBound(Rule):
             bins=0.0,
         )
 
-    def _finding(
+    def _build_finding(
         self, machine: WaitCandidate, link: _Link, cost: WaitCost, against: ComparedEpisodes, traffic: FloatArray
     ) -> Finding:
         device = machine.source.device.id
         used = float(np.nanmean(traffic))
         return Finding(
             kind=_KIND,
-            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=waiting_gpus.rate_confidence(machine, cost, against) if link.logged else Confidence.LOW,
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
+            confidence=waiting_gpus.rate_confidence(machine, cost, against) if link.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
@@ -187,9 +187,9 @@ class TransferBound(Rule):
                     relation=">=",
                 ),
                 waiting_gpus.build_duration_evidence(cost, self.shortest),
-                *cost.levels,
+                *cost.level_evidence,
             ),
-            lost_gpu_seconds=cost.lost,
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="copying",
             samples=cost.samples,
             ruled_out=(
@@ -197,9 +197,10 @@ class TransferBound(Rule):
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked {phrases.percent(cost.gpu)} of the "
-                f"time while copies filled {phrases.percent(used)} of its PCIe link ({link.words}): "
-                f"{phrases.duration(cost.lost)} of GPU time went into waiting."
+                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked "
+                f"{phrases.percent(cost.utilisation)} of the time while copies filled {phrases.percent(used)} of its "
+                f"PCIe link ({link.description}): {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into "
+                "waiting."
             ),
             recommendation=_ADVICE,
         )
@@ -215,11 +216,13 @@ def _find_link(cells: DeviceSeries) -> _Link | None:
     if generation is None or not width or generation not in _LANE:
         return None
     return _Link(
-        bytes_per_second=_LANE[generation] / 8 * width, words=f"generation {generation}, {width} lanes", logged=logged
+        bytes_per_second=_LANE[generation] / 8 * width,
+        description=f"generation {generation}, {width} lanes",
+        is_logged=logged,
     )
 
 
 def _highest(cells: DeviceSeries, names: tuple[str, ...]) -> int | None:
     """Return the highest value of the first column that was recorded; a link is slower only while nothing is sent."""
-    name = next((name for name in names if cells.recorded(name)), None)
+    name = next((name for name in names if cells.is_recorded(name)), None)
     return None if name is None else int(np.nanmax(cells.values(name)))
