@@ -5,18 +5,18 @@ from urllib.parse import quote, urlsplit
 
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.tracker import Selection
-from gpureport.importers.trackers.mlflow.entities import RunInfo, RunStore
 from gpureport.importers.trackers.mlflow.local.file_store import FileStore
-from gpureport.importers.trackers.mlflow.local.local_artifacts import relative, said_folder
-from gpureport.importers.trackers.mlflow.local.sqlite import SqliteStore
-from gpureport.importers.trackers.mlflow.locators import opened
-from gpureport.importers.trackers.mlflow.runs import FOLDER, PUBLISHED
-from gpureport.importers.trackers.mlflow.selection import selected
-from gpureport.importers.trackers.mlflow.server.client import ClientStore
-from gpureport.importers.trackers.mlflow.server.rest import RestStore
+from gpureport.importers.trackers.mlflow.local.local_artifacts import parse_folder_uri, resolve_relative_uri
+from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
+from gpureport.importers.trackers.mlflow.locators import open_store
+from gpureport.importers.trackers.mlflow.mlflow_run import ARTIFACT_FOLDER, PUBLISHED_TAGS
+from gpureport.importers.trackers.mlflow.run_selection import select_runs
+from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
+from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
+from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
 from gpureport.publishing import folder_copy
 
-TAG = f"{PUBLISHED}report"
+TAG = f"{PUBLISHED_TAGS}report"
 """Tag that says where among its artifacts a run's report is."""
 _SERVED = "mlflow-artifacts"
 
@@ -33,12 +33,12 @@ def publish_to_mlflow(file: Path, target: str) -> str:
     Raises:
         SourceError: when there is no such store or run, or the file cannot be put there.
     """
-    store, named = opened(target)
+    store, named = open_store(target)
     if named is None:
         raise SourceError(target, "it names no run", "give mlflow:STORE#RUN")
-    (run,), _ = selected(store, named, Selection())
+    (run,), _ = select_runs(store, named, Selection())
     if isinstance(store, SqliteStore | FileStore):
-        return folder_copy.copy_to_folder(file, _artifact_folder(store, run) / FOLDER)
+        return folder_copy.copy_to_folder(file, _artifact_folder(store, run) / ARTIFACT_FOLDER)
     return _send_to_server(store, run, file)
 
 
@@ -47,11 +47,11 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
     known = store.artifact_folder(run)
     if known is not None:
         return known
-    said = said_folder(run.artifact_uri)
+    said = parse_folder_uri(run.artifact_uri)
     # the store may have been moved here from a machine on which that folder was
     if said is not None and any(parent.is_dir() and parent.name for parent in list(said.parents)[:3]):
         return said
-    if isinstance(store, SqliteStore) and (beside := relative(run.artifact_uri, store.path)):
+    if isinstance(store, SqliteStore) and (beside := resolve_relative_uri(run.artifact_uri, store.path)):
         return beside[0]
     if said is None and isinstance(store, SqliteStore):
         where = urlsplit(run.artifact_uri).scheme or "nowhere"
@@ -60,15 +60,19 @@ def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
 
 
 def _send_to_server(store: RunStore, run: RunInfo, file: Path) -> str:
-    name = f"{FOLDER}/{file.name}"
+    name = f"{ARTIFACT_FOLDER}/{file.name}"
     parts = urlsplit(run.artifact_uri)
     if isinstance(store, RestStore) and parts.scheme == _SERVED:
         inside = PurePosixPath(parts.path.lstrip("/")) / name
         store.transport.put(f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}", file.read_bytes())
         store.tag(run, TAG, name)
         return f"{store.where}#{run.id}, {name}"
-    if isinstance(store, RestStore) and (here := said_folder(run.artifact_uri)) is not None and here.parent.is_dir():
-        folder_copy.copy_to_folder(file, here / FOLDER)
+    if (
+        isinstance(store, RestStore)
+        and (here := parse_folder_uri(run.artifact_uri)) is not None
+        and here.parent.is_dir()
+    ):
+        folder_copy.copy_to_folder(file, here / ARTIFACT_FOLDER)
         store.tag(run, TAG, name)
         return f"{store.where}#{run.id}, {name}"
     if not parts.scheme:
@@ -76,6 +80,6 @@ def _send_to_server(store: RunStore, run: RunInfo, file: Path) -> str:
         raise SourceError(store.where, what, "give its database on that machine, or start it with --serve-artifacts")
     # where artifacts lie in a bucket, MLflow's own client knows how to reach it
     client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
-    client.publish(run, file, FOLDER)
+    client.publish(run, file, ARTIFACT_FOLDER)
     client.tag(run, TAG, name)
     return f"{store.where}#{run.id}, {name}"
