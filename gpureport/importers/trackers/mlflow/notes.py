@@ -97,9 +97,10 @@ class RunNotes:
             )
         for node in self.nodes:
             if node.together > 1:
+                where = _format_node(node)
                 yield (
-                    f"{node.together} processes recorded the same names at the same time{_format_node(node)}, each with "
-                    "a clock of its own: their samples were told apart by their steps and are all kept. Give each a node id."
+                    f"{node.together} processes recorded the same names at the same time{where}, each with a clock "
+                    "of its own: their samples were told apart by their steps and are all kept. Give each a node id."
                 )
             elif (node.node or "").rpartition("/")[2].startswith("writer_"):
                 yield f"{node.node} is one of several machines that recorded under the same names; give each a node id."
