@@ -29,6 +29,7 @@ UNITS: dict[str, Unit] = {
     "KiB": Unit("By", 2**10),
     "MiB": Unit("By", 2**20),
     "GiB": Unit("By", 2**30),
+    "TiB": Unit("By", 2**40),
     # old nvidia-smi headers say MB where the driver counts binary megabytes
     "MB": Unit("By", 2**20),
     "KB/s": Unit("By/s", 1000),

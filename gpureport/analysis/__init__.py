@@ -6,81 +6,25 @@ from dataclasses import replace
 from gpureport.analysis import thresholds
 from gpureport.analysis.advice import checklist, step_choice
 from gpureport.analysis.advice.run_facts import Facts, facts
-from gpureport.analysis.detectors.balance.imbalance import Imbalance
-from gpureport.analysis.detectors.health.ecc_error import EccError
-from gpureport.analysis.detectors.health.gpu_lost import GpuLost
-from gpureport.analysis.detectors.health.log_gap import LogGap
-from gpureport.analysis.detectors.health.monitoring_ended import MonitoringEnded
-from gpureport.analysis.detectors.health.pcie_degraded import PcieDegraded
-from gpureport.analysis.detectors.hollow.hollow_util import HollowUtil
-from gpureport.analysis.detectors.idle.idle_gap import IdleGap
-from gpureport.analysis.detectors.idle.startup_idle import StartupIdle
+from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.low_use.low_util_cause_unknown import LowUtilCauseUnknown
-from gpureport.analysis.detectors.low_use.underutilised import Underutilised
-from gpureport.analysis.detectors.low_use.unused_gpu import UnusedGpu
-from gpureport.analysis.detectors.memory import leak_headroom
-from gpureport.analysis.detectors.memory.mem_leak import MemLeak
-from gpureport.analysis.detectors.memory.memory import Memory
-from gpureport.analysis.detectors.memory.zombie_memory import ZombieMemory
-from gpureport.analysis.detectors.sizing.oversized_gpu import OversizedGpu
+from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.detectors.throttling import clock_event_ledger
-from gpureport.analysis.detectors.throttling.clocks_locked import ClocksLocked
-from gpureport.analysis.detectors.throttling.power_limits import PowerLimits
 from gpureport.analysis.detectors.throttling.throttling import Throttling
-from gpureport.analysis.detectors.training.full_precision import FullPrecision
-from gpureport.analysis.detectors.training.no_progress import NoProgress
-from gpureport.analysis.detectors.waiting.cpu_bound import CpuBound
-from gpureport.analysis.detectors.waiting.cpu_bound_single import CpuBoundSingle
-from gpureport.analysis.detectors.waiting.host_memory import HostMemory
-from gpureport.analysis.detectors.waiting.io_bound import IoBound
-from gpureport.analysis.detectors.waiting.transfer_bound import TransferBound
 from gpureport.analysis.engine import answerability, attribution, caveats, root_causes, unevaluated_rules
 from gpureport.analysis.engine.ordering import merged, ordered, unmet
 from gpureport.analysis.job import jobs, observed_time
-from gpureport.analysis.job.phases import activities, job_window, phases_of
-from gpureport.analysis.job.stages import stages_of
+from gpureport.analysis.job.phases import find_activities, find_job_window, split_phases
+from gpureport.analysis.job.stages import summarise_stages
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.series.statistics import statistics_of
-from gpureport.analysis.signals import mixed_devices, partial_use
+from gpureport.analysis.series.statistics import compute_statistics
+from gpureport.analysis.signals import low_use, mixed_devices
 from gpureport.findings import Finding, Interval, NotJudged, Severity
 from gpureport.recording import Recording
-
-RULES: tuple[Rule, ...] = (
-    IdleGap(),
-    StartupIdle(),
-    Throttling(),
-    PowerLimits(),
-    CpuBound(),
-    IoBound(),
-    CpuBoundSingle(),
-    TransferBound(),
-    HostMemory(),
-    Underutilised(),
-    LowUtilCauseUnknown(),
-    Memory(),
-    ClocksLocked(),
-    EccError(),
-    GpuLost(),
-    MemLeak(),
-    MonitoringEnded(),
-    PcieDegraded(),
-    LogGap(),
-    NoProgress(),
-    HollowUtil(),
-    Imbalance(),
-    UnusedGpu(),
-    ZombieMemory(),
-    FullPrecision(),
-    OversizedGpu(),
-)
-"""Every rule; `analyze` runs them in the order their needs ask for."""
-
-_WHOLE_LOG_RULES = (LogGap, MonitoringEnded, GpuLost, ZombieMemory)
-"""Rules on the recorder and the device itself: they look at all samples, those without a job included."""
 
 _MIXED = "its rows may be of several GPUs, and no column tells them apart"
 _ALTERNATING = "rows of two GPUs alternate, as where two machines write one log, and no column tells them apart"
@@ -106,42 +50,48 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
     gpus = {} if mixed else context.gpus()
     low = _low_use(replace(context, found=tuple(findings)), rules)
-    slowed = next((rule.slowed for rule in rules if isinstance(rule, Throttling)), None)
+    slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
     times = (
         attribution.gpu_time(
             context,
             findings,
             device,
-            low=low.get(device, intervals.NONE),
-            slowed=slowed(context.all_cells_of(device), context.whole) if slowed else None,
+            low=low.get(device, intervals.NO_SPANS),
+            slowed=slowed(context.full_series(device), context.whole) if slowed else None,
         )
         for device in gpus
     )
     statistics = tuple(
-        statistics_of(one, context.all_cells_of(name)) for name, one in context.cells.items() if len(one)
+        compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
     )
     missing = merged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
     known = facts(recording.run, statistics, findings, {entry.kind for entry in missing})
-    linked = root_causes.linked(sorted(findings, key=_place), context.whole, [gpu.id for gpu in recording.run.gpus])
+    linked = root_causes.linked(
+        sorted(findings, key=_place), rules, context.whole, [gpu.id for gpu in recording.run.gpus]
+    )
     linked = tuple(sorted(linked, key=_place))
     return Analysis(
         run=recording.run,
-        coverage_ratio=observed_time.coverage(context),
+        coverage_ratio=observed_time.measure_coverage(context),
         jobs=context.jobs,
-        no_job={name: intervals.intervals(spans) for name, spans in context.no_job.items()},
-        phases=phases_of(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
+        no_job={name: intervals.to_intervals(spans) for name, spans in context.no_job.items()},
+        phases=split_phases(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
-        whole_statistics=tuple(statistics_of(context.all_cells_of(name)) for name in context.no_job if name in gpus),
+        whole_statistics=tuple(
+            compute_statistics(context.full_series(name)) for name in context.no_job if name in gpus
+        ),
         gpu_time=tuple(times),
         findings=tuple(_with_advice(finding, known) for finding in linked),
         not_judged=missing,
         limits=caveats.of(context, findings),
-        stages=tuple(stages_of(recording)),
-        throttle_ledger=tuple(clock_event_ledger.entries(gpus.values())),
+        stages=tuple(summarise_stages(recording)),
+        throttle_ledger=tuple(clock_event_ledger.list_throttle_entries(gpus.values())),
         answers=answerability.answers(recording.run, rules, findings, missing),
         checklist=checklist.entries(recording, statistics, known, findings, missing, kinds),
-        pauses=None if recording.run.quality.synthetic_time else observed_time.pauses(context.gpus().values()),
+        pauses=None
+        if recording.run.quality.synthetic_time
+        else observed_time.summarise_pauses(context.gpus().values()),
     )
 
 
@@ -159,14 +109,14 @@ def build_context(recording: Recording) -> Context:
     """Return what rules look at: the time of jobs, and beside it all samples."""
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
-    found = jobs.occupancy(all_cells, whole)
-    active = activities(found.cells)
+    found = jobs.find_occupancy(all_cells, whole)
+    active = find_activities(found.series)
     return Context(
         recording=recording,
-        cells=found.cells,
+        series=found.series,
         active=active,
-        window=job_window(recording.run, active.values()),
-        all_cells=all_cells,
+        window=find_job_window(recording.run, active.values()),
+        all_series=all_cells,
         jobs=found.jobs,
         no_job=found.no_job,
     )
@@ -174,7 +124,9 @@ def build_context(recording: Recording) -> Context:
 
 def _mixed(context: Context) -> dict[str, str]:
     """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
-    return {name: _ALTERNATING for name in context.gpus() if mixed_devices.alternates(context.all_cells_of(name))}
+    return {
+        name: _ALTERNATING for name in context.gpus() if mixed_devices.has_alternating_rows(context.full_series(name))
+    }
 
 
 def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[NotJudged]:
@@ -188,7 +140,7 @@ def _unjudgeable(mixed: Mapping[str, str], rules: Sequence[Rule]) -> Iterator[No
 def _low_use(context: Context, rules: Sequence[Rule]) -> Mapping[str, Spans]:
     """Return the episodes of low use of each GPU as the rule sees them, findings or not."""
     rule = next((rule for rule in rules if isinstance(rule, LowUtilCauseUnknown)), None)
-    return partial_use.find(context, thresholds.limits(rule, partial_use.Limits)).spans if rule else {}
+    return low_use.find_low_use(context, thresholds.limits(rule, low_use.Limits)).spans if rule else {}
 
 
 def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list[NotJudged]]:
@@ -200,13 +152,13 @@ def _judge(context: Context, rules: Sequence[Rule]) -> tuple[list[Finding], list
         if absent:
             continue
         found = tuple(finding for finding in findings if finding.kind in rule.after)
-        seen = context.whole_log if isinstance(rule, _WHOLE_LOG_RULES) else context
+        seen = context.whole_log if rule.whole_log else context
         for said in rule.find(replace(seen, found=found)):
             if isinstance(said, Finding):
                 findings.append(said)
             else:
                 not_judged.append(said)
-    findings, growing = leak_headroom.withdrawn(findings)
+    findings, growing = headroom_of_leaks.withdraw_headroom(findings)
     not_judged.extend(growing)
     answered = {found.kind for found in findings} | {entry.kind for entry in not_judged}
     not_judged.extend(unevaluated_rules.entries(context, rules, answered))

@@ -15,10 +15,10 @@ from gpureport.comparison.steps.compared_figures import BY_METRIC, Kind
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.verdicts.figure_evidence import ABSENT
+from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, fates
-from gpureport.comparison.verdicts.judging import SAME_RECORDING
 from gpureport.comparison.verdicts.repetition_noise import Noise
+from gpureport.report.wording.comparison_reasons import describe_reason, describe_unknown_change
 
 _BASELINE, _CHECKED = "the baseline", "this run"
 
@@ -55,14 +55,12 @@ def _relabel_step(run: SampledRun, label: str) -> SampledRun:
 def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
     """Return the change of a figure: after less before, in points, as a share of before, or in its unit."""
     delta = next(each for each in found.deltas if each.metric == limit.name)
-    if delta.reason == SAME_RECORDING:
+    reason = delta.reason
+    if reason and reason.kind is ReasonKind.SAME_RECORDING:
         return not_observed("the baseline is the very recording that is checked")
     if delta.verdict is Verdict.CANNOT_JUDGE or delta.difference is None:
-        return not_observed(
-            _explain_missing_figure(limit, delta, found)
-            or delta.reason
-            or f"{limit.name} was not recorded on both sides"
-        )
+        why = _explain_missing_figure(limit, delta, found) or describe_reason(reason)
+        return not_observed(why or f"{limit.name} was not recorded on both sides")
     relative = limit.amount.unit == SHARE
     scale = abs(delta.before or 0.0) if relative else 1.0
     if scale == 0.0:
@@ -83,7 +81,7 @@ def observe_change(limit: Limit, found: BaselineComparison) -> ObservedValue:
 def _explain_missing_figure(limit: Limit, delta: Delta, found: BaselineComparison) -> str:
     """Return of which side a figure is not known and what to do about it; empty where both sides have it."""
     sides = [side for side, value in ((_BASELINE, delta.before), (_CHECKED, delta.after)) if value is None]
-    if not sides or delta.reason != ABSENT:
+    if not sides or delta.reason is None or delta.reason.kind is not ReasonKind.NOT_RECORDED:
         return ""
     worked = next(each for each in found.deltas if each.metric == PER_WORK)
     idle = [side for side, value in ((_BASELINE, worked.before), (_CHECKED, worked.after)) if value is None]
@@ -168,4 +166,6 @@ def find_new_fingerprints(found: BaselineComparison) -> frozenset[str]:
 def explain_unknown_novelty(found: BaselineComparison, fingerprints: frozenset[str]) -> str:
     """Return why it cannot be told whether some findings are new; empty where it can."""
     open_ = [e for e in found.fates if e.fate is Fate.CANNOT_TELL and e.after and e.fingerprint in fingerprints]
-    return "; ".join(f"whether {each.kind} is new cannot be told ({each.reason})" for each in open_[:1])
+    return "; ".join(
+        f"whether {each.kind} is new cannot be told ({describe_unknown_change(each)})" for each in open_[:1]
+    )

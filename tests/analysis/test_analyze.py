@@ -1,27 +1,27 @@
 """The whole analysis: order, sorting, what could not be judged, and what sampling cannot show."""
 
 from collections.abc import Iterable
-from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from gpureport.analysis import RULES, analyze
 from gpureport.analysis.engine.ordering import ordered
+from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import Finding, NotJudged, Severity
 from tests.builders import recording, steps, unjudged
 
 
 def _rule(*made: str, needs: tuple[str, ...] = ()) -> Rule:
-    class Silent:
+    class Silent(Rule):
         """A rule that finds nothing."""
 
-        kinds: ClassVar[tuple[str, ...]] = made
-        requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-        after: ClassVar[tuple[str, ...]] = needs
-        wants: ClassVar[tuple[str, ...]] = ()
-        advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ()
+        name = made[0]
+        descriptions = tuple(
+            KindDescription(name=kind, title=kind, recommendations=(), advice_paths=()) for kind in made
+        )
+        after = needs
 
         def find(self, context: Context) -> Iterable[Finding | NotJudged]:
             """Find nothing new."""

@@ -17,7 +17,7 @@ import polars as pl
 
 from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import cells_of
+from gpureport.analysis.series.device_series import build_device_series
 from gpureport.analysis.signals import idle_runs
 from gpureport.findings import Interval
 from tests import builders
@@ -44,7 +44,7 @@ def samples(count: int) -> Floats32:
 
 def ours(values: Floats32) -> int:
     """Return how many stretches the function the rules use finds."""
-    return len(intervals.hysteresis(values, enter=ENTER, leave=LEAVE)[0])  # type: ignore[arg-type]  # of any float
+    return len(intervals.find_hysteresis_runs(values, enter=ENTER, leave=LEAVE)[0])  # type: ignore[arg-type]  # of any float
 
 
 def as_polars(values: Floats32) -> int:
@@ -69,11 +69,11 @@ def whole_rule(values: Floats32) -> Callable[[Floats32], int]:
     device = recording.run.devices[0]
     window = Interval(recording.run.started, recording.run.ended)
     rule = IdleGap()
-    limits = rule._limits(rule.shortest.value)  # noqa: SLF001 - what the rule asks for, and no other
+    limits = rule._build_limits(rule.shortest.value)  # noqa: SLF001 - what the rule asks for, and no other
 
     def search(part: Floats32) -> int:
         del part
-        return len(idle_runs.find(cells_of(recording, device), limits, window))
+        return len(idle_runs.find_idle_runs(build_device_series(recording, device), limits, window))
 
     return search
 

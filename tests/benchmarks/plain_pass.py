@@ -61,11 +61,11 @@ def _breaks(cells: DeviceSeries) -> BoolArray:
 
 def _stretches(cells: DeviceSeries) -> list[Spans]:
     """Return the log gaps of a GPU, and the stretches in which it is idle, draws little power, or is slow."""
-    found, breaks = [intervals.spans(cells.gaps)], _breaks(cells)
+    found, breaks = [intervals.to_spans(cells.gaps)], _breaks(cells)
     for metric, (enter, leave) in _LOW.items():
-        first, stop = intervals.hysteresis(cells.values(metric), enter=enter, leave=leave, breaks=breaks)
+        first, stop = intervals.find_hysteresis_runs(cells.values(metric), enter=enter, leave=leave, breaks=breaks)
         edges = np.column_stack([cells.start[first], cells.end[stop - 1]])
-        found.append(intervals.at_least(edges, _SHORTEST))
+        found.append(intervals.drop_shorter(edges, _SHORTEST))
     return found
 
 
@@ -75,17 +75,17 @@ def _quantiles(cells: DeviceSeries) -> list[list[float]]:
 
 def _quantiles_of(cells: DeviceSeries, metric: str) -> list[float]:
     values, seconds = cells.values(metric), cells.seconds
-    if not cells.whole(metric):
-        rows = np.flatnonzero(cells.known(metric))
+    if not cells.is_complete(metric):
+        rows = np.flatnonzero(cells.known_rows(metric))
         values, seconds = values[rows], seconds[rows]
     # of the statistics the functions that make quantiles, and no more of them
     quantum = statistics._QUANTUM[BY_NAME[metric].unit]  # noqa: SLF001
-    levels = statistics._levels(values, seconds, quantum, (float(values.min()), float(values.max())))  # noqa: SLF001
-    return statistics._quantiles(levels)  # noqa: SLF001
+    levels = statistics._sort_levels(values, seconds, quantum, (float(values.min()), float(values.max())))  # noqa: SLF001
+    return statistics._compute_quantiles(levels)  # noqa: SLF001
 
 
 def _mean(cells: DeviceSeries) -> BatchMeans:
-    return batch_means(cells.values(_UTILISATION)[np.flatnonzero(cells.known(_UTILISATION))])
+    return batch_means(cells.values(_UTILISATION)[np.flatnonzero(cells.known_rows(_UTILISATION))])
 
 
 def measure(entries: Sequence[Entry]) -> list[float]:

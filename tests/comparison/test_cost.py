@@ -10,7 +10,7 @@ from gpureport.comparison.chain.step_groups import groups
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Verdict, steps_of
-from gpureport.comparison.verdicts.figure_evidence import NO_PRICE
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.recording import Device, Work
 from tests.comparison.runs import compared, delta, level, sampled
 from tests.comparison.steps.test_throughput import rates
@@ -49,7 +49,11 @@ def test_cost_is_gpu_time_at_its_price() -> None:
 def test_without_a_price_there_is_no_cost() -> None:
     """One price of two is none, and the reason says so."""
     found = delta(compared(run("a", 100.0, 3.6), run("b", 100.0)), COST_PER_WORK)
-    assert (found.difference, found.verdict, found.reason) == (None, Verdict.CANNOT_JUDGE, NO_PRICE)
+    assert (found.difference, found.verdict, found.reason) == (
+        None,
+        Verdict.CANNOT_JUDGE,
+        Reason(kind=ReasonKind.NO_PRICE),
+    )
 
 
 def test_repetitions_make_a_cheaper_step_better() -> None:

@@ -15,6 +15,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.comparison.verdicts.comparability import Comparability, comparability
 from gpureport.recording import Device, Recording, Source
+from gpureport.report.wording.comparison_reasons import describe_reason
 from tests.comparison.runs import delta, level, sampled
 from tests.importers.trackers.mlflow.test_mapping import read
 from tests.importers.trackers.neptune.reading import recordings
@@ -58,7 +59,7 @@ def test_twenty_seconds_are_no_step(mlflow: list[SampledRun]) -> None:
     for pair in permutations(mlflow, 2):
         found = compare(pair).deltas
         assert {each.verdict for each in found} == {Verdict.CANNOT_JUDGE}
-        assert all(each.reason.startswith(SHORT) for each in found if each.difference is not None)
+        assert all(describe_reason(each.reason).startswith(SHORT) for each in found if each.difference is not None)
         assert all(each.interval is None for each in found)
     chain = compare(mlflow)
     assert not any(link.comparable for link in links(chain))
@@ -93,7 +94,7 @@ def test_a_pair_of_neptune_tells_what_three_minutes_tell(neptune: list[SampledRu
     assert idle.before == pytest.approx(0.237, abs=0.001)
     assert idle.after == pytest.approx(0.079, abs=0.001)
     assert (idle.verdict, idle.interval) == (Verdict.CANNOT_JUDGE, None)
-    assert "holds 3 min: record longer, or repeat each step three times" in idle.reason
+    assert "holds 3 min: record longer, or repeat each step three times" in describe_reason(idle.reason)
     assert comparison.primary == PER_WORK
     assert delta(comparison, PER_WORK).verdict is Verdict.NOT_SHOWN
     (link,) = links(comparison)
@@ -109,8 +110,8 @@ def test_memory_of_a_tracker_is_not_that_of_nvidia_smi(neptune: list[SampledRun]
     for metric in (MEMORY, IDLE):
         found = delta(comparison, metric)
         assert found.verdict is Verdict.CANNOT_JUDGE
-        assert found.reason.startswith("Recorders differ in what they count as memory in use")
-    assert delta(comparison).reason.startswith("One run tells its own scatter from 10 minutes on")
+        assert describe_reason(found.reason).startswith("Recorders differ in what they count as memory in use")
+    assert describe_reason(delta(comparison).reason).startswith("One run tells its own scatter from 10 minutes on")
 
 
 def test_a_run_of_a_tracker_against_itself(mlflow: list[SampledRun], neptune: list[SampledRun]) -> None:

@@ -141,7 +141,7 @@ def test_a_kill_in_the_middle_leaves_no_run(tmp_path: Path) -> None:
     script = (
         "import os, time\nfrom pathlib import Path\n"
         "from gpureport.importers import *\nfrom gpureport.store import Store\n"
-        "(inputs,) = find(Path('gpu.csv'))\nreading = Reading(inputs, Placement(), Labels())\n"
+        "(inputs,) = find(Path('gpu.csv'))\nreading = Reading(inputs, ReadOptions(), Labels())\n"
         "read = reading.batches\n"
         "def slow():\n    yield from read()\n    print('half', flush=True)\n    time.sleep(60)\n"
         "reading.batches = slow\nStore(Path('store')).write(reading, '1')\n"
@@ -162,7 +162,7 @@ def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom gpureport.importers import *\nfrom gpureport.store import Store\n"
         "(inputs,) = find(Path('a/gpu.csv'), [Path('a/host.csv')])\n"
-        "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, Placement(), Labels()), '1')\n"
+        "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, ReadOptions(), Labels()), '1')\n"
     )
     expected = store.read(entry)
     writers = [subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path) for _ in range(2)]

@@ -4,14 +4,15 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.analysis.advice.run_facts import CPU, UTILISATION, Facts
-from gpureport.analysis.detectors.memory import leak_headroom
+from gpureport.analysis.detectors import RULES
+from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised
 
-WAITS = ("cpu_bound", "cpu_bound_single", "io_bound", "transfer_bound")
+WAITS = sorted(kind.name for rule in RULES for kind in rule.descriptions if kind.gpu_time_class == "waiting_for_input")
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
 INPUT, BATCH, THROUGHPUT = "input_pipeline", "batch", "throughput"
 ITEMS = {
@@ -167,7 +168,7 @@ def _batch(run: _Run) -> ChecklistEntry:
         return unknown
     if _LEAK in run.found:
         reason = "memory keeps growing, so its peak does not say what a batch needs"
-        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, leak_headroom.RECORDING)
+        return _entry(BATCH, Practice.CANNOT_JUDGE, reason, headroom_of_leaks.RECORDING)
     peak = run.facts.gpu_memory or 0.0
     if not _roomy(run, peak):
         reason = f"only {phrases.percent(1 - peak)} of the memory was never used: no full step to a larger one"

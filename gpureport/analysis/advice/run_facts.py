@@ -83,7 +83,7 @@ def facts(
     allocation = "mem_prealloc" in kinds or (None if unsure or "mem_prealloc" in unjudged or not room else False)
     used = [one.mean for one in _of(gpus_of, UTILISATION)]
     labels = run.params_and_tags
-    precision = precision_params.said(labels)
+    precision = precision_params.find_precision_param(labels)
     reduced = frozenset(name for finding in findings if finding.kind == _LINK for name in finding.devices)
     return Facts(
         gpus=len(run.gpus),

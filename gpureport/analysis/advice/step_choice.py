@@ -49,7 +49,7 @@ def _rank(step: AdvisedStep, told: Facts) -> int:
 
 
 def _fitting(kind: str, cause: str | None, told: Facts) -> Iterator[AdvisedStep]:
-    for name in steps_by_loss.of_kind(kind, cause):
+    for name in steps_by_loss.steps_for(kind, cause):
         held = {condition.words: condition.holds(told) for condition in STEPS[name].conditions}
         if False not in held.values() and not _is_applied(name, told):
             yield AdvisedStep(name=name, unknown=tuple(words for words, holds in held.items() if holds is None))
@@ -65,7 +65,7 @@ def _settings(kind: str, cause: str | None, told: Facts) -> tuple[str, ...]:
     """Return the params that say of a step of this kind whether it was taken, as they were written."""
     names = (
         name
-        for step in steps_by_loss.of_kind(kind, cause)
+        for step in steps_by_loss.steps_for(kind, cause)
         if (applied_check := STEPS[step].applied_check) is not None and applied_check.is_applied(told) is not None
         for name in applied_check.settings
     )

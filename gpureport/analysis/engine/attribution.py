@@ -13,8 +13,8 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
-from gpureport.analysis.signals import clock_signals, gpu_loss_times, gpus_and_host, partial_use
-from gpureport.analysis.signals.clock_signals import Slowed
+from gpureport.analysis.signals import clock_signals, gpu_loss_times, low_use, waiting_gpus
+from gpureport.analysis.signals.clock_signals import ThrottledTime
 from gpureport.columns import FloatArray, IntArray
 from gpureport.findings import Finding, Interval
 
@@ -56,7 +56,7 @@ class _Ledger:
 
 
 def gpu_time(
-    context: Context, findings: Sequence[Finding], device: str, *, low: Spans, slowed: Slowed | None
+    context: Context, findings: Sequence[Finding], device: str, *, low: Spans, slowed: ThrottledTime | None
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
@@ -78,33 +78,38 @@ def gpu_time(
         low: its episodes of low use.
         slowed: its rows with throttled clocks, None when nobody looked.
     """
-    cells, window = context.all_cells_of(device), context.whole
-    start, end = cells.tiles(window)
+    cells, window = context.full_series(device), context.whole
+    start, end = cells.averaging_windows(window)
     used = np.clip(cells.values(UTILISATION), 0, 1)
     never_used = _unused(findings, device, window)
-    told = cells.known(UTILISATION)
-    left = intervals.of_rows(start, end, told)
-    if not cells.recorded(UTILISATION):
+    told = cells.known_rows(UTILISATION)
+    left = intervals.rows_to_spans(start, end, told)
+    if not cells.is_recorded(UTILISATION):
         # memory that nobody held tells it as well
-        left = intervals.intersection(intervals.of_rows(start, end, ~told), never_used)
+        left = intervals.intersection(intervals.rows_to_spans(start, end, ~told), never_used)
     ledger = _Ledger(left=left)
-    unseen = intervals.difference(intervals.spans([window]), ledger.left)
+    unseen = intervals.difference(intervals.to_spans([window]), ledger.left)
     gone = intervals.total_seconds(intervals.intersection(unseen, _gone(findings, device)))
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
     # the first sample without a job speaks of the time before its stamp, its memory of the moment
-    ledger.take("no_job", context.no_job.get(device, intervals.NONE) - np.array([cells.shift, 0]))
+    ledger.take("no_job", context.no_job.get(device, intervals.NO_SPANS) - np.array([cells.shift, 0]))
     ledger.take("unused", never_used)
-    resting = intervals.of_rows(start, end, used <= ACTIVE.value + _ROUNDING)
+    resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)
-    waits = [(kind, ledger.claim(intervals.of_kinds(findings, device, {kind}))) for kind in gpus_and_host.KINDS]
+    waits = [
+        (kind, ledger.claim(intervals.collect_finding_spans(findings, device, {kind})))
+        for kind in waiting_gpus.WAIT_KINDS
+    ]
     for cause, gaps in _gaps(findings, device):
         ledger.take("idle", gaps, cause)
     hollow = [(ratio, ledger.claim(when)) for ratio, when in _hollow(findings, device)]
-    still = intervals.of_rows(start, end, used <= IDLE_RATIO + _ROUNDING)
+    still = intervals.rows_to_spans(start, end, used <= IDLE_RATIO + _ROUNDING)
     still = intervals.difference(still, context.work)
     uneven = ledger.claim(_below_peers(context, findings, device))
-    low = intervals.union(np.concatenate([low, intervals.of_kinds(findings, device, partial_use.KINDS)]))
+    low = intervals.union(
+        np.concatenate([low, intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)])
+    )
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
     coarse = cells.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
@@ -129,13 +134,13 @@ def gpu_time(
 
 
 def _weighed(weight: FloatArray, start: IntArray, end: IntArray, when: Spans) -> float:
-    return float(np.nansum(weight * intervals.overlap(start, end, when))) if len(when) else 0.0
+    return float(np.nansum(weight * intervals.overlap_seconds(start, end, when))) if len(when) else 0.0
 
 
 def _gone(findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU no longer answered, as the log or its empty rows say; an Xid error alone loses no GPU."""
-    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.GONE]
-    return intervals.of_kinds(lost, device, {"gpu_lost"})
+    lost = [found for found in findings if found.kind == "gpu_lost" and found.cause in gpu_loss_times.FATAL_CAUSES]
+    return intervals.collect_finding_spans(lost, device, {"gpu_lost"})
 
 
 def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans:
@@ -145,13 +150,13 @@ def _unused(findings: Sequence[Finding], device: str, window: Interval) -> Spans
         for found in findings
         if device in found.devices and (found.kind == "unused_gpu" or (found.kind, found.cause) == ("idle_gap", UNUSED))
     ]
-    return intervals.spans(interval for found in named for interval in found.intervals or (window,))
+    return intervals.to_spans(interval for found in named for interval in found.intervals or (window,))
 
 
 def _outside_work(ledger: _Ledger, findings: Sequence[Finding], device: str, resting: Spans) -> None:
     at_work = [found for found in findings if found.cause != NO_WORK]
     for name, kind in (("startup", "startup_idle"), ("tail", "tail_idle")):
-        ledger.take(name, intervals.intersection(resting, intervals.of_kinds(at_work, device, {kind})))
+        ledger.take(name, intervals.intersection(resting, intervals.collect_finding_spans(at_work, device, {kind})))
 
 
 def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans]]:
@@ -159,18 +164,18 @@ def _gaps(findings: Sequence[Finding], device: str) -> Iterator[tuple[str, Spans
     gaps = [found for found in findings if found.kind == "idle_gap"]
     for cause in sorted({found.cause or UNKNOWN for found in gaps}):
         alike = [found for found in gaps if (found.cause or UNKNOWN) == cause]
-        yield cause, intervals.of_kinds(alike, device, {"idle_gap"})
+        yield cause, intervals.collect_finding_spans(alike, device, {"idle_gap"})
 
 
 def _below_peers(context: Context, findings: Sequence[Finding], device: str) -> Spans:
     """Return when a GPU did less than its peers: the one named, or all others of its model where that did more."""
-    parts = [intervals.NONE]
+    parts = [intervals.NO_SPANS]
     for found in findings:
         if found.kind == BELOW_PEERS and found.lost_gpu_seconds is not None:
-            models = {context.cells[name].device.model for name in found.devices}
+            models = {context.series[name].device.model for name in found.devices}
             own, usual = (each.observed for each in found.evidence[:2])
-            if context.cells[device].device.model in models and (device in found.devices) == (own < usual):
-                parts.append(intervals.spans(found.intervals))
+            if context.series[device].device.model in models and (device in found.devices) == (own < usual):
+                parts.append(intervals.to_spans(found.intervals))
     return intervals.union(np.concatenate(parts))
 
 
@@ -180,14 +185,14 @@ def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, S
         if found.kind == "hollow_util" and (not found.devices or device in found.devices):
             held = sum(part.seconds for part in found.intervals) * max(len(found.devices), 1)
             lost = held if found.lost_gpu_seconds is None else found.lost_gpu_seconds
-            yield min(lost / held, 1.0) if held else 1.0, intervals.spans(found.intervals)
+            yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
 
 
-def _clock_loss(cells: DeviceSeries, slowed: Slowed | None) -> FloatArray | None:
+def _clock_loss(cells: DeviceSeries, slowed: ThrottledTime | None) -> FloatArray | None:
     """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
     if slowed is None or not slowed.rows.any():
         return None
-    return clock_signals.lost_ratio(cells, clock_signals.signals(cells), slowed)
+    return clock_signals.compute_lost_ratio(cells, clock_signals.gather_signals(cells), slowed)
 
 
 def _balanced(device: str, window: Interval, ledger: _Ledger) -> GpuTime:

@@ -13,14 +13,9 @@ from gpureport.settings import Section, Settings
 
 
 def families(rules: Sequence[Rule]) -> dict[str, tuple[str, ...]]:
-    """Return the kinds each name stands for: a kind for itself, a module for all kinds it makes."""
+    """Return the kinds each name stands for: a kind for itself, a rule for all kinds it makes."""
     names = {kind: (kind,) for rule in rules for kind in rule.kinds}
-    return names | {module(rule): rule.kinds for rule in rules if module(rule) not in names}
-
-
-def module(rule: Rule) -> str:
-    """Return the name of the module a rule stands in, which is that of its family and of its settings."""
-    return type(rule).__module__.rpartition(".")[2]
+    return names | {rule.name: rule.kinds for rule in rules if rule.name not in names}
 
 
 def _kinds(names: Iterable[str], known: dict[str, tuple[str, ...]], option: str) -> set[str]:
@@ -70,13 +65,13 @@ def narrowed(analysis: Analysis, kinds: set[str]) -> Analysis:
 
 
 def configured(rules: Sequence[Rule], settings: Settings) -> tuple[Rule, ...]:
-    """Return the rules with the thresholds that `[rules.<module>]` of the settings gives, fixed ones left as they are.
+    """Return the rules with the thresholds that `[rules.NAME]` of the settings gives, fixed ones left as they are.
 
     Raises:
         SettingsError: when a rule or threshold is unknown, or a value is no number.
     """
-    settings.section("rules").only({module(rule) for rule in rules})
-    return tuple(_configured(rule, settings.section(f"rules.{module(rule)}")) for rule in rules)
+    settings.section("rules").only({rule.name for rule in rules})
+    return tuple(_configured(rule, settings.section(f"rules.{rule.name}")) for rule in rules)
 
 
 def _configured(rule: Rule, section: Section) -> Rule:
@@ -98,7 +93,7 @@ def _configured(rule: Rule, section: Section) -> Rule:
 def ignored_settings(rules: Sequence[Rule], settings: Settings) -> Iterator[str]:
     """Yield a sentence for each rule of which the settings name thresholds that can no longer be set."""
     for rule in rules:
-        section = settings.section(f"rules.{module(rule)}")
+        section = settings.section(f"rules.{rule.name}")
         names = [name for name in section.values if name in limits(rule) and name not in settable(rule)]
         if names:
             yield (

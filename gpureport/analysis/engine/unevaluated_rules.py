@@ -6,11 +6,6 @@ from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import NotJudged
 
-_WITHOUT_GPUS = ("no_progress",)
-"""Kinds that speak of the training alone."""
-_OF_A_MOMENT = ("power_limited", "mem_headroom", "mem_pressure", "ecc_error", "no_progress")
-"""Kinds that a few readings tell, or whose rules say themselves that they do not."""
-
 
 def entries(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
     """Yield the kinds that rules left without a word because there was nothing to look at.
@@ -24,11 +19,11 @@ def entries(context: Context, rules: Sequence[Rule], answered: Collection[str]) 
     readings = max((len(cells) for cells in gpus.values()), default=0)
     if readings >= certainty.SURE_READINGS:
         return
-    told = _OF_A_MOMENT if gpus else _WITHOUT_GPUS
-    for kind in dict.fromkeys(kind for rule in rules for kind in rule.kinds):
-        if kind in told or kind in answered:
+    for kind in (kind for rule in rules for kind in rule.descriptions):
+        if kind.name in answered or (kind.judges_few_samples if gpus else not kind.needs_gpus):
             continue
         if gpus:
-            yield missing_metrics.too_few(kind, readings)
+            yield missing_metrics.too_few(kind.name, readings)
         else:
-            yield NotJudged(kind=kind, device=None, reason="no GPU was recorded", recording=missing_metrics.GPU_LOG)
+            reason = "no GPU was recorded"
+            yield NotJudged(kind=kind.name, device=None, reason=reason, recording=missing_metrics.GPU_LOG)

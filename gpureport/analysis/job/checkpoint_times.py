@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpureport import columns
-from gpureport.analysis.job.evaluations import evaluations
+from gpureport.analysis.job.evaluations import find_evaluations
 from gpureport.columns import IntArray
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised
@@ -18,7 +18,7 @@ _ROUND = {"epoch", "epochs", "eval", "evaluation", "val", "validation", "valid",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
+class JobEvents:
     """Times at which something happened, in microseconds, rising: `checkpoint` or `epoch`, and what says so."""
 
     cause: str
@@ -26,31 +26,31 @@ class Moments:
     times: IntArray
 
 
-def words(name: str) -> set[str]:
+def split_words(name: str) -> set[str]:
     """Return the words of a name in lower case; digits and camel case part them."""
     return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
-def of(recording: Recording) -> tuple[Moments, ...]:
+def find_job_events(recording: Recording) -> tuple[JobEvents, ...]:
     """Return what a run said of its checkpoints and epochs, checkpoints first."""
-    found = [*_stages(recording), *_metrics(recording), *_evaluations(recording)]
+    found = [*_find_stage_events(recording), *_find_metric_events(recording), *_find_evaluation_events(recording)]
     return tuple(sorted(found, key=lambda each: each.cause != "checkpoint"))
 
 
-def _cause(name: str) -> str | None:
-    said = words(name)
+def _classify_name(name: str) -> str | None:
+    said = split_words(name)
     return "checkpoint" if said & _SAVING else "epoch" if said & _ROUND else None
 
 
-def _stages(recording: Recording) -> Iterator[Moments]:
+def _find_stage_events(recording: Recording) -> Iterator[JobEvents]:
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
-        cause = _cause(name)
+        cause = _classify_name(name)
         if cause is not None:
             begun = sorted(stage.start for stage in recording.run.stages if stage.name == name)
-            yield Moments(cause=cause, source=f"the stage {name}", times=np.array(begun, dtype=np.int64))
+            yield JobEvents(cause=cause, source=f"the stage {name}", times=np.array(begun, dtype=np.int64))
 
 
-def _metrics(recording: Recording) -> Iterator[Moments]:
+def _find_metric_events(recording: Recording) -> Iterator[JobEvents]:
     """Yield metrics on saving, and those that count epochs or say how long one took."""
     column: Any = recording.training.column("name").unify_dictionaries()
     chunks = [chunk for chunk in column.chunks if len(chunk)]
@@ -60,8 +60,10 @@ def _metrics(recording: Recording) -> Iterator[Moments]:
     times = columns.integers(recording.training.column("timestamp"))
     values = columns.floats(recording.training.column("value"))
     for code, name in enumerate(names):
-        counts = words(name) <= {"epoch", "current", "train", "trainer", "training"} and "epoch" in words(name)
-        saving = bool(words(name) & _SAVING)
+        counts = split_words(name) <= {"epoch", "current", "train", "trainer", "training"} and "epoch" in split_words(
+            name
+        )
+        saving = bool(split_words(name) & _SAVING)
         said = recognised(name)
         if not (counts or saving or (said and said.role is Role.EPOCH_TIME)):
             continue
@@ -71,9 +73,9 @@ def _metrics(recording: Recording) -> Iterator[Moments]:
             # of what is written with every step, the moments at which a whole epoch was full
             rows = rows[1:][np.floor(values[rows][1:]) > np.floor(values[rows][:-1])]
         if len(rows):
-            yield Moments(cause="checkpoint" if saving else "epoch", source=name, times=times[rows])
+            yield JobEvents(cause="checkpoint" if saving else "epoch", source=name, times=times[rows])
 
 
-def _evaluations(recording: Recording) -> Iterator[Moments]:
-    for each in evaluations(recording):
-        yield Moments(cause="epoch", source=each.said.name, times=np.unique(each.times))
+def _find_evaluation_events(recording: Recording) -> Iterator[JobEvents]:
+    for each in find_evaluations(recording):
+        yield JobEvents(cause="epoch", source=each.metric.name, times=np.unique(each.times))

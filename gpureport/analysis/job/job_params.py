@@ -100,7 +100,7 @@ def read_params(params: Iterable[tuple[str, str]]) -> JobParams:
     """Return what params and tags say of the set-up; what two of them say differently counts as not said."""
     found: dict[str, list[Setting]] = {}
     for name, value in sorted(params):
-        for field, setting in _settings(name, value):
+        for field, setting in _parse_param(name, value):
             found.setdefault(field, []).append(setting)
     return JobParams(**{field: said[0] for field, said in found.items() if len({one.value for one in said}) == 1})
 
@@ -111,14 +111,14 @@ def has_worker_per_core(said: JobParams) -> bool:
     return said.workers is not None and cores is not None and said.workers.value >= cores.value > 0
 
 
-def _settings(name: str, value: str) -> list[tuple[str, Setting]]:
+def _parse_param(name: str, value: str) -> list[tuple[str, Setting]]:
     """Return the settings that one param tells."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
     field = _FIELD.get(re.split(r"[./:]", words)[-1].lstrip("-").replace("-", "_"))
     if field is None or _OTHER_SCOPES & set(re.findall(r"[a-z0-9]+", words)):
         return []
     told = value.strip().lower()
-    number = _switch(told) if field in _SWITCHES else _count(told)
+    number = _parse_switch(told) if field in _SWITCHES else _parse_count(told)
     if number is None:
         return []
     setting = Setting(text=f"{name}={value}", value=number)
@@ -126,14 +126,14 @@ def _settings(name: str, value: str) -> list[tuple[str, Setting]]:
     return [(field, setting), *([("cuda_graphs", setting)] if whole else [])]
 
 
-def _switch(value: str) -> float | None:
+def _parse_switch(value: str) -> float | None:
     """Return whether something is on; the name of a mode or a backend means on."""
     if value in OFF:
         return 0.0
     return 1.0 if value in ON or re.fullmatch(r"[a-z][a-z_-]+", value) else None
 
 
-def _count(value: str) -> float | None:
+def _parse_count(value: str) -> float | None:
     """Return how many of something; -1 and `auto` leave it to the library."""
     if value in {"-1", "auto", "autotune", "tf.data.autotune"}:
         return float("inf")

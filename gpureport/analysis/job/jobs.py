@@ -9,7 +9,7 @@ from gpureport.analysis.job import phases
 from gpureport.analysis.job.phases import ACTIVE, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.series import intervals, power_at_rest
-from gpureport.analysis.series.device_series import DeviceSeries, series_by_device, without
+from gpureport.analysis.series.device_series import DeviceSeries, remove_stretches, series_by_device
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.thresholds import pragmatic
@@ -38,7 +38,7 @@ WORK_WITH_MEMORY = pragmatic(
 )
 """Utilisation lags by a second, so that the last busy sample of a job can be empty."""
 
-_WINDOWS = 0.4
+_DISPLAY_SHARE = 0.4
 """Where between its floor and the level of work power shows that a GPU only draws windows of a display. Chosen."""
 _LEAST_RISE = 5.0
 """Watts from the floor to the level of work at least, for power to show that. Chosen."""
@@ -54,22 +54,22 @@ class Occupancy:
     Attributes:
         jobs: in the order of time; empty where no GPU worked.
         no_job: when no job held a GPU, by device id; a GPU without such time has none.
-        cells: the samples of each device without that time, keyed by device id.
+        series: the samples of each device without that time, keyed by device id.
     """
 
     jobs: tuple[Job, ...]
     no_job: Mapping[str, Spans]
-    cells: Mapping[str, DeviceSeries]
+    series: Mapping[str, DeviceSeries]
 
 
-def jobs_of(recording: Recording) -> tuple[Job, ...]:
+def find_jobs(recording: Recording) -> tuple[Job, ...]:
     """Return the jobs of a recording in the order of time; a log of rows that several GPUs share has none."""
     if any(device.mixed for device in recording.run.gpus):
         return ()
-    return occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
+    return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
 
 
-def occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
+def find_occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
     A job lasts while memory of any GPU that works is in use. Before the first use of memory nobody knows whether the
@@ -81,55 +81,55 @@ def occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
         whole: from the first to the last sample.
     """
     gpus = {name: one for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
-    active = phases.activities(cells)
-    empty = {name: empty_rows(gpus[name]) for name in active}
-    first_use = min((_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
-    free = {name: _free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
+    active = phases.find_activities(cells)
+    empty = {name: find_empty_rows(gpus[name]) for name in active}
+    first_use = min((_find_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
+    free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
     free = {name: spans for name, spans in free.items() if len(spans)}
-    all_free = _all_free(free, active, whole)
+    all_free = _find_time_without_jobs(free, active, whole)
     if len(all_free):
         # a GPU that never works is without a job where the others are
-        free |= {name: all_free for name, one in gpus.items() if name not in active and not _holds_process(one)}
-    own = {name: without(one, free[name]) if name in free else one for name, one in cells.items()}
-    return Occupancy(jobs=tuple(_jobs(own, all_free, whole)), no_job=free, cells=own)
+        free |= {name: all_free for name, one in gpus.items() if name not in active and not _has_process(one)}
+    own = {name: remove_stretches(one, free[name]) if name in free else one for name, one in cells.items()}
+    return Occupancy(jobs=tuple(_split_jobs(own, all_free, whole)), no_job=free, series=own)
 
 
-def _jobs(cells: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
+def _split_jobs(cells: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
     """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
     number = 0
-    for held in intervals.intervals(intervals.difference(intervals.spans([whole]), all_free)):
-        active = phases.activities(cells, held)
-        window = phases.work_window(held, active.values())
+    for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
+        active = phases.find_activities(cells, held)
+        window = phases.find_work_window(held, active.values())
         if window is not None:
             number += 1
             yield Job(number=number, interval=held, window=window, active=active)
 
 
-def _all_free(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
+def _find_time_without_jobs(free: Mapping[str, Spans], active: Mapping[str, Interval], whole: Interval) -> Spans:
     """Return when none of the GPUs that work at some time has a job; never where none works."""
-    all_free = intervals.spans([whole] if active else [])
+    all_free = intervals.to_spans([whole] if active else [])
     for name in active:
-        all_free = intervals.intersection(all_free, free.get(name, intervals.NONE))
+        all_free = intervals.intersection(all_free, free.get(name, intervals.NO_SPANS))
     return all_free
 
 
-def tells(cells: DeviceSeries) -> bool:
+def records_occupancy(cells: DeviceSeries) -> bool:
     """Return whether a log says of a GPU what could show that no job holds it."""
-    return cells.recorded(_MEMORY) or cells.recorded(_PROCESSES)
+    return cells.is_recorded(_MEMORY) or cells.is_recorded(_PROCESSES)
 
 
-def empty_rows(cells: DeviceSeries) -> BoolArray:
+def find_empty_rows(cells: DeviceSeries) -> BoolArray:
     """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
     used, power = cells.values(UTILISATION), cells.values(_POWER)
     none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
-    for metric, level in ((_MEMORY, _empty_limit), (_PROCESSES, _no_process)):
+    for metric, level in ((_MEMORY, _find_empty_memory_limit), (_PROCESSES, _process_limit)):
         held = cells.values(metric)
         known = ~np.isnan(held)
         if known.any():
             in_use = held > level(held)
             busy = known & (used > ACTIVE.value)
-            working = power_at_rest.working_watts(power, in_use & busy)
-            windows = power < _windows_watts(power, working)
+            working = power_at_rest.estimate_working_watts(power, in_use & busy)
+            windows = power < _estimate_display_watts(power, working)
             busy &= ~windows
             if not busy.any() or in_use[busy].mean() < WORK_WITH_MEMORY.value:
                 return none
@@ -137,36 +137,36 @@ def empty_rows(cells: DeviceSeries) -> BoolArray:
     return none
 
 
-def _empty_limit(used: FloatArray) -> float:
+def _find_empty_memory_limit(used: FloatArray) -> float:
     """Return the memory in use at most of a GPU without a job: next to none, or what a display holds all along."""
     return min(max(EMPTY_MEMORY.value, float(np.nanmin(used)) + DISPLAY_MEMORY.value), PROCESS_MEMORY.value)
 
 
-def _no_process(_: FloatArray) -> float:
+def _process_limit(_: FloatArray) -> float:
     return 0.0
 
 
-def _windows_watts(watts: FloatArray, working: float) -> float:
+def _estimate_display_watts(watts: FloatArray, working: float) -> float:
     """Return the watts below which a GPU only draws windows; none is below where power at work is not known."""
     floor = float(np.nanmin(watts)) if np.isfinite(working) else working
     rise = working - floor
     # a sensor that hardly moves tells nothing
-    return floor + _WINDOWS * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
+    return floor + _DISPLAY_SHARE * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
 
 
-def _holds_process(cells: DeviceSeries) -> bool:
+def _has_process(cells: DeviceSeries) -> bool:
     """Return whether some process holds a GPU that never works."""
     return bool((cells.values(_MEMORY) > PROCESS_MEMORY.value).any())
 
 
-def _first_use(cells: DeviceSeries, empty: BoolArray) -> int:
+def _find_first_use(cells: DeviceSeries, empty: BoolArray) -> int:
     """Return when a GPU is first seen to be in use."""
     return int(cells.start[int(np.argmin(empty))])
 
 
-def _free_stretches(cells: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
+def _find_free_stretches(cells: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
-    first, stop = intervals.runs(empty & (cells.start >= first_use))
+    first, stop = intervals.find_runs(empty & (cells.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
     start, end = cells.start[first], cells.end[stop - 1]
     last = stop == len(cells)

@@ -10,7 +10,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 
 
-def coverage(context: Context) -> float | None:
+def measure_coverage(context: Context) -> float | None:
     """Return the time of the run that samples own, as a share of its time, over all GPUs; hosts where there are none.
 
     None where the run has no length, its log no time stamps, or no device a second sample.
@@ -21,11 +21,11 @@ def coverage(context: Context) -> float | None:
     if whole <= 0 or run.quality.synthetic_time:
         return None
     seen = context.gpus() if run.gpus else context.hosts()
-    owned = fsum(float(context.all_cells_of(name).within.sum()) for name in seen)
+    owned = fsum(float(context.full_series(name).seconds_in_run.sum()) for name in seen)
     return min(owned / whole, 1.0) if owned else None
 
 
-def pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
+def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
     """Return the pauses of some devices; None without any."""
     found = [cells for cells in several if len(cells.pause_rows)]
     if not found:

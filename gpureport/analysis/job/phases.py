@@ -53,7 +53,7 @@ LATE = Threshold(
 """How much later than the first a GPU may begin and still be starting up."""
 
 
-def activity(cells: DeviceSeries, within: Interval | None = None) -> Interval | None:
+def find_activity(cells: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
@@ -65,20 +65,20 @@ def activity(cells: DeviceSeries, within: Interval | None = None) -> Interval | 
         cells: the GPU.
         within: the time that is looked at, all of it where None.
     """
-    known = np.flatnonzero(cells.known(UTILISATION))
+    known = np.flatnonzero(cells.known_rows(UTILISATION))
     if within is not None:
         known = known[(cells.times[known] >= within.start) & (cells.times[known] <= within.end)]
-    times, (active, sure) = cells.times, _active(cells)
+    times, (active, sure) = cells.times, _classify_active(cells)
     if len(known) < len(times):
         times, active, sure = times[known], active[known], sure[known]
     share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
     reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
-    begin = _sustained(times, active, sure, reach, share)
+    begin = _find_sustained(times, active, sure, reach, share)
     # the same from the end on, with time running backwards
-    end = _sustained(-times[::-1], active[::-1], sure[::-1], reach, share)
+    end = _find_sustained(-times[::-1], active[::-1], sure[::-1], reach, share)
     if begin is None or end is None:
         return None
-    first, last = _with_bursts(active, begin, len(times) - 1 - end)
+    first, last = _include_bursts(active, begin, len(times) - 1 - end)
     first, last = known[[first, last]]
     # where power alone shows work, it began or ended within the second whose utilisation is low
     used = cells.values(UTILISATION)
@@ -87,7 +87,7 @@ def activity(cells: DeviceSeries, within: Interval | None = None) -> Interval | 
     return Interval(int(start[first]) - cells.shift, max(int(stop[last]) - cells.shift, int(times[0]) + 1))
 
 
-def _active(cells: DeviceSeries) -> tuple[BoolArray, BoolArray]:
+def _classify_active(cells: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     """Return which samples of a GPU are active, and which of them for certain.
 
     Where utilisation is of a moment far from the next, one that is low at the power of work was taken in a pause. At
@@ -97,13 +97,13 @@ def _active(cells: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
     if cells.interval <= POINT_SAMPLE_SECONDS:
         return active, active
-    power = power_at_rest.relative_power(used, cells.values("gpu_power_watts"), slice(None))
+    power = power_at_rest.scale_power(used, cells.values("gpu_power_watts"), slice(None))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
-    stray = alone & (used < STRAY_KERNEL.value) & (power.height <= power_at_rest.RESTING.value)
-    return active | power.at_work, (active & ~stray) | power.at_work
+    stray = alone & (used < STRAY_KERNEL.value) & (power.level <= power_at_rest.RESTING_LEVEL.value)
+    return active | power.working_samples, (active & ~stray) | power.working_samples
 
 
-def _sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:
+def _find_sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, share: float) -> int | None:
     """Return the first active sample with enough active ones in the time ahead, None where there is none.
 
     Args:
@@ -126,7 +126,7 @@ def _sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: int, 
     return None
 
 
-def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
+def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
     """Return first and last active row of a job, with the bursts after it, and before it where it is made of them.
 
     Args:
@@ -136,29 +136,31 @@ def _with_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:
     """
     share = float(active[first : last + 1].mean()) if last > first else 1.0
     before, after = np.flatnonzero(active[:first][::-1]) + 1, np.flatnonzero(active[last + 1 :]) + 1
-    earlier = _as_dense(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0
-    return first - earlier, last + _as_dense(after, share / 2, 1)
+    earlier = _measure_dense_reach(before, share / 2, _FEW_BURSTS) if share < SHARE.value else 0
+    return first - earlier, last + _measure_dense_reach(after, share / 2, 1)
 
 
-def _as_dense(distances: IntArray, share: float, fewest: int) -> int:
+def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:
     """Return the distance in rows up to which bursts come at least as often as that, 0 where they never do."""
     dense = np.arange(1, len(distances) + 1) >= share * distances
     dense &= len(distances) >= fewest
     return int(distances[dense][-1]) if dense.any() else 0
 
 
-def activities(cells: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
+def find_activities(cells: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
     """Return the activity of each GPU that worked, keyed by device id."""
-    found = {name: activity(one, within) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
+    found = {
+        name: find_activity(one, within) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)
+    }
     return {name: interval for name, interval in found.items() if interval is not None}
 
 
-def job_window(run: Run, active: Collection[Interval]) -> Interval | None:
+def find_job_window(run: Run, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within the run, None when none worked."""
-    return work_window(Interval(run.started, run.ended), active)
+    return find_work_window(Interval(run.started, run.ended), active)
 
 
-def work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
+def find_work_window(whole: Interval, active: Collection[Interval]) -> Interval | None:
     """Return the time from the first to the last activity of any GPU within a time, None when none worked."""
     if not active:
         return None
@@ -167,7 +169,7 @@ def work_window(whole: Interval, active: Collection[Interval]) -> Interval | Non
     return Interval(start, end) if end > start else None
 
 
-def phases_of(run: Run, window: Interval | None) -> tuple[Phase, ...]:
+def split_phases(run: Run, window: Interval | None) -> tuple[Phase, ...]:
     """Return start-up, steady and tail, without those that have no length."""
     window = window or Interval(run.ended, run.ended)
     parts = (

@@ -12,7 +12,7 @@ _FULL = {"32", "fp32", "float32", "float", "full", "32 true", "torch float32", "
 _REDUCED = {"fp8", "fp16", "bf16", "half", "float16", "bfloat16", "float8", "mixed", "16", "amp", "transformer"}
 
 
-def said(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
+def find_precision_param(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
     """Return the param that tells the precision, as `name=value`, and whether it is full precision throughout.
 
     A name tells it when it ends with precision, dtype, amp, fp16, bf16, half or autocast, unless it is of data, of
@@ -23,7 +23,7 @@ def said(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
         words = re.findall(r"[a-z]+[0-9]*", name.lower())
         if not words or words[-1] not in _NAMES or _OTHERS & set(words):
             continue
-        reduced = _reduced(name=words[-1], mixed="mixed" in words, value=value.strip().lower())
+        reduced = _is_reduced(name=words[-1], mixed="mixed" in words, value=value.strip().lower())
         if reduced:
             return f"{name}={value}", False
         if reduced is False and full is None:
@@ -31,7 +31,7 @@ def said(params: Iterable[tuple[str, str]]) -> tuple[str, bool] | None:
     return None if full is None else (full, True)
 
 
-def _reduced(*, name: str, mixed: bool, value: str) -> bool | None:
+def _is_reduced(*, name: str, mixed: bool, value: str) -> bool | None:
     """Return whether a param says less than 32 bits, None where it does not say."""
     words = " ".join(re.findall(r"[a-z0-9]+", value))
     if set(words.split()) & _REDUCED:

@@ -11,37 +11,37 @@ from gpureport import columns
 from gpureport.analysis.results import StageStatistics
 from gpureport.analysis.series import implausible_power
 from gpureport.analysis.series.device_series import DeviceSeries, series_by_device
-from gpureport.analysis.series.statistics import statistics_of
+from gpureport.analysis.series.statistics import compute_statistics
 from gpureport.columns import IntArray
 from gpureport.recording import Recording
 
 _COLUMN = "stage"
 
 
-def stages_of(recording: Recording) -> Iterator[StageStatistics]:
+def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     """Yield the figures of each stage, in the order the stages began.
 
     A row belongs to the stage it was recorded by; of one that was taken up again, the time between is none of it.
     """
     if not recording.run.stages or _COLUMN not in recording.series.column_names:
         return
-    names, codes = _codes(recording)
+    names, codes = _read_stage_codes(recording)
     whole = series_by_device(recording)
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
         own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
-        cells = [_with_doubts_of(one, whole[device]) for device, one in series_by_device(own).items()]
-        yield StageStatistics(stage=name, statistics=tuple(statistics_of(one) for one in cells if len(one)))
+        cells = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
+        yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in cells if len(one)))
 
 
-def _with_doubts_of(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:
+def _inherit_doubts(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:
     """Return the rows of a stage, of which is doubted what is in the whole run."""
     for metric in implausible_power.POWER_METRICS:
-        part.kept(("doubt", metric), lambda metric=metric: whole.doubt(metric))  # type: ignore[misc]  # bound early
+        part.memoize(("doubt", metric), lambda metric=metric: whole.explain_implausibility(metric))  # type: ignore[misc]  # bound early
     return part
 
 
-def _codes(recording: Recording) -> tuple[list[str], IntArray]:
+def _read_stage_codes(recording: Recording) -> tuple[list[str], IntArray]:
     """Return the names of stages, and which of them each row belongs to; -1 for none."""
     chunks: list[Any] = recording.series.column(_COLUMN).unify_dictionaries().chunks
     names = chunks[0].dictionary.to_pylist() if chunks else []

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpureport.analysis.job.checkpoint_times import Moments, words
+from gpureport.analysis.job.checkpoint_times import JobEvents, split_words
 from gpureport.recording import Recording
 from gpureport.training_names import Role, recognised
 
@@ -19,12 +19,12 @@ _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss",
 """Words in the names of what a training run is configured with."""
 
 
-def trains(recording: Recording, said: Sequence[Moments]) -> bool:
+def is_training(recording: Recording, said: Sequence[JobEvents]) -> bool:
     """Return whether params, metrics, stages, checkpoints or epochs say that a job trains."""
     metrics = (recognised(str(name)) for name in recording.training.column("name").unique().to_pylist())
     named = (*(name for name, _ in recording.run.params), *(stage.name for stage in recording.run.stages))
     return (
         bool(said)
         or any(metric is not None and metric.role in _ROLES for metric in metrics)
-        or any(words(name) & _WORDS for name in named)
+        or any(split_words(name) & _WORDS for name in named)
     )

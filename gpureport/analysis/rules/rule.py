@@ -1,10 +1,12 @@
 """What a rule is, and what it may look at."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from gpureport.analysis.results import Job
+from gpureport.analysis.rules.kind_description import KindDescription
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -21,21 +23,21 @@ class Context:
 
     Attributes:
         recording: the recording.
-        cells: the sampled series of each device, on cells, keyed by device id; of GPUs without the time in which no
+        series: the sampled series of each device, on cells, keyed by device id; of GPUs without the time in which no
             job held them.
         active: from first to last sustained activity of each GPU that worked, keyed by device id.
         window: from the first to the last sustained activity of any GPU; None when none ran.
-        all_cells: the series of each device with all of its samples.
+        all_series: the series of each device with all of its samples.
         jobs: the jobs of the log, in the order of time.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         found: findings of the kinds named in the rule's `after`.
     """
 
     recording: Recording
-    cells: Mapping[str, DeviceSeries]
+    series: Mapping[str, DeviceSeries]
     active: Mapping[str, Interval]
     window: Interval | None
-    all_cells: Mapping[str, DeviceSeries] = field(default_factory=dict)
+    all_series: Mapping[str, DeviceSeries] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, Spans] = field(default_factory=dict)
     found: tuple[Finding, ...] = ()
@@ -59,54 +61,64 @@ class Context:
     def work(self) -> Spans:
         """From the first to the last sustained activity of any GPU in each job."""
         windows = [job.window for job in self.jobs] or ([self.window] if self.window else [])
-        return intervals.spans(windows)
+        return intervals.to_spans(windows)
 
     @property
     def whole_log(self) -> "Context":
         """The same with all samples of every device, those without a job included."""
-        return replace(self, cells=self.all_cells or self.cells)
+        return replace(self, series=self.all_series or self.series)
 
-    def all_cells_of(self, device: str) -> DeviceSeries:
+    def full_series(self, device: str) -> DeviceSeries:
         """Return the cells of a device with all of its samples."""
-        return self.all_cells.get(device, self.cells[device])
+        return self.all_series.get(device, self.series[device])
 
     def gpus(self) -> dict[str, DeviceSeries]:
         """Return the cells of each GPU that has samples, keyed by device id."""
-        return {name: one for name, one in self.cells.items() if one.device.scope is Scope.GPU and len(one)}
+        return {name: one for name, one in self.series.items() if one.device.scope is Scope.GPU and len(one)}
 
     def hosts(self) -> dict[str, DeviceSeries]:
         """Return the cells of each host that has samples, keyed by device id."""
-        return {name: one for name, one in self.cells.items() if one.device.scope is Scope.HOST and len(one)}
+        return {name: one for name, one in self.series.items() if one.device.scope is Scope.HOST and len(one)}
 
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
-        return any(one.recorded(metric) for one in self.cells.values())
+        return any(one.is_recorded(metric) for one in self.series.values())
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         """Return earlier findings of a kind, of one device when given."""
         return tuple(f for f in self.found if f.kind == kind and (device is None or device in f.devices))
 
 
-class Rule(Protocol):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule(ABC):
     """One way to lose GPU time, or a family of ways that share a computation.
 
     The class docstring states the condition in words. Settings are fields of the dataclass that implements it,
     each a `Threshold`.
 
     Attributes:
-        kinds: names of the findings it makes; the first is the module's name unless it is a family.
-        requires: for each kind, metrics of which at least one of every group must be recorded.
+        name: what `--select` and `[rules.NAME]` of the settings call it; that of its kind, unless it makes several.
+        descriptions: the kinds of findings it makes.
+        requires: metrics of which at least one of every group must be recorded.
         after: kinds whose findings it needs.
         wants: further metrics it looks at, which some of its answers or their certainty rest on.
-        advice: for each kind, every recommendation it may give.
+        recording: what to record besides metrics, in words; empty where metrics are all it needs.
+        whole_log: whether it looks at all samples, those outside jobs included.
     """
 
-    kinds: ClassVar[tuple[str, ...]]
-    requires: ClassVar[tuple[tuple[str, ...], ...]]
-    after: ClassVar[tuple[str, ...]]
-    wants: ClassVar[tuple[str, ...]]
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]]
+    name: ClassVar[str]
+    descriptions: ClassVar[tuple[KindDescription, ...]]
+    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    after: ClassVar[tuple[str, ...]] = ()
+    wants: ClassVar[tuple[str, ...]] = ()
+    recording: ClassVar[str] = ""
+    whole_log: ClassVar[bool] = False
 
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of the kinds it makes."""
+        return tuple(kind.name for kind in self.descriptions)
+
+    @abstractmethod
     def find(self, context: Context) -> Iterable[Finding | NotJudged]:
         """Yield findings, and what could not be judged."""
-        ...

@@ -37,7 +37,7 @@ class Grid:
     count: int
     removed: Spans
 
-    def places(self, times: IntArray) -> IntArray:
+    def find_bins(self, times: IntArray) -> IntArray:
         """Return the bin each time lies in; a time in a removed stretch lies where that was."""
         left = times
         if len(self.removed):
@@ -47,84 +47,84 @@ class Grid:
             left = times - before[index] + np.maximum(inside, 0)
         return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
 
-    def rows(self, start: int, end: int) -> slice:
+    def find_bin_slice(self, start: int, end: int) -> slice:
         """Return the bins of a stretch of time, at least one."""
-        first, stop = self.places(np.array([start, end], dtype=np.int64)).tolist()
+        first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
-    def edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
+    def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
         """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
         before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
         return np.asarray(times + before[passed], dtype=np.int64)
 
-    def mean(self, cells: DeviceSeries, metric: str) -> FloatArray:
+    def average_metric(self, cells: DeviceSeries, metric: str) -> FloatArray:
         """Return the mean of a device's values in each bin over time, NaN in bins without any; not to be written to.
 
         A value is placed at the middle of the time it covers, not at its stamp.
         """
-        return cells.kept(("mean", metric, self._key), lambda: self.average(cells, cells.values(metric)))
+        return cells.memoize(("mean", metric, self._key), lambda: self.average_values(cells, cells.values(metric)))
 
-    def average(self, cells: DeviceSeries, values: FloatArray) -> FloatArray:
+    def average_values(self, cells: DeviceSeries, values: FloatArray) -> FloatArray:
         """Return the mean in each bin of a value for each row of a device, as `mean` does for a metric."""
-        rows, places, seconds = cells.kept(("places", self._key), lambda: self._placed(cells))
+        rows, places, seconds = cells.memoize(("places", self._key), lambda: self._place_rows(cells))
         values = values[rows]
         known = ~np.isnan(values)
         if known.all():
-            covered = cells.kept(("covered", self._key), lambda: self._sums(places, seconds))
+            covered = cells.memoize(("covered", self._key), lambda: self._sum_per_bin(places, seconds))
         else:
             places, seconds, values = places[known], seconds[known], values[known]
-            covered = self._sums(places, seconds)
+            covered = self._sum_per_bin(places, seconds)
         with np.errstate(invalid="ignore"):
-            return np.asarray(self._sums(places, values * seconds) / covered, dtype=np.float64)
+            return np.asarray(self._sum_per_bin(places, values * seconds) / covered, dtype=np.float64)
 
     @property
     def _key(self) -> tuple[int, float, int, bytes]:
         """What tells a grid from others."""
         return self.start, self.width, self.count, self.removed.tobytes()
 
-    def _placed(self, cells: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
+    def _place_rows(self, cells: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
         """Return the rows of a device that lie in bins, which bin each lies in, and its weight: time, if any has."""
-        places = self.places(cells.times - cells.shift)
+        places = self.find_bins(cells.times - cells.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
         seconds = cells.seconds if cells.seconds.sum() > 0 else np.ones(len(cells))
         return rows, places[rows], seconds[rows]
 
-    def _sums(self, places: IntArray, weights: FloatArray) -> FloatArray:
+    def _sum_per_bin(self, places: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(places, weights=weights, minlength=self.count), dtype=np.float64)
 
-    def mask(self, first: IntArray, stop: IntArray) -> BoolArray:
+    def mark_runs(self, first: IntArray, stop: IntArray) -> BoolArray:
         """Return which bins lie in runs given by first and past-the-end bin."""
         steps = np.zeros(self.count + 1, dtype=np.int64)
         np.add.at(steps, first, 1)
         np.add.at(steps, stop, -1)
         return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
 
-    def spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
+    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
         """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`.
 
         Time that has no bins is in none of them: nobody knows what happened then.
         """
-        first, stop = intervals.runs(mask)
-        edges = np.column_stack([self.edges(first, "right"), self.edges(stop, "left")])
-        long = intervals.at_least(intervals.union(edges, within=round(within * 1e6)), shortest)
+        first, stop = intervals.find_runs(mask)
+        edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
+        long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
         return intervals.difference(long, self.removed)
 
 
-def grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
+def build_grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
     """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
     width = max(1.0, *(one.interval for one in cells))
-    holes = intervals.spans([window])
+    holes = intervals.to_spans([window])
     for one in cells:
-        holes = intervals.intersection(holes, intervals.spans(_silences(one, window)))
+        holes = intervals.intersection(holes, intervals.to_spans(_find_unsampled_stretches(one, window)))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]
     seconds = window.seconds - intervals.total_seconds(removed)
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def _silences(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
+def _find_unsampled_stretches(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
     """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
     if not len(cells):
         yield window
@@ -134,7 +134,7 @@ def _silences(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
     yield Interval(int(cells.times[-1]), window.end)
 
 
-def middle(series: list[FloatArray]) -> FloatArray:
+def median_over_devices(series: list[FloatArray]) -> FloatArray:
     """Return the median over devices in each bin, NaN where none has a value."""
     ordered = np.sort(np.stack(series), axis=0)
     known = (~np.isnan(ordered)).sum(axis=0)
@@ -152,30 +152,34 @@ def rolling_mean(values: FloatArray | BoolArray, length: int) -> FloatArray:
         length: bins.
     """
     if values.dtype == np.bool_:
-        return np.asarray(_around(_counted(values), length) / _number(len(values), length), dtype=np.float64)
+        return np.asarray(
+            _window_sums(_count_cumulatively(values), length) / _window_sizes(len(values), length), dtype=np.float64
+        )
     known = ~np.isnan(values)
     if not known.any():
         return np.full(len(values), np.nan)
     if known.all():
-        return np.asarray(_around(np.cumsum(values), length) / _number(len(values), length), dtype=np.float64)
-    number = _around(_counted(known), length)
-    sums = _around(np.cumsum(np.where(known, values, 0.0)), length)
+        return np.asarray(
+            _window_sums(np.cumsum(values), length) / _window_sizes(len(values), length), dtype=np.float64
+        )
+    number = _window_sums(_count_cumulatively(known), length)
+    sums = _window_sums(np.cumsum(np.where(known, values, 0.0)), length)
     return np.where(number > 0, sums / np.maximum(number, 1), np.nan)
 
 
-def _counted(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _count_cumulatively(truths: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return how many are true up to each; whole numbers are counted many times faster than floats are added."""
     return np.cumsum(truths, dtype=np.int32)
 
 
 @lru_cache(8)
-def _number(count: int, length: int) -> IntArray:
+def _window_sizes(count: int, length: int) -> IntArray:
     """Return how many bins lie around each of so many, for GPUs that share them."""
     first = np.arange(count) - length // 2
     return np.minimum(first + length, count) - np.maximum(first, 0)
 
 
-def _around(sums: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+def _window_sums(sums: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
     """Return the sum over `length` values centred on each, from the sums up to each."""
     if len(sums) == 0:
         return sums

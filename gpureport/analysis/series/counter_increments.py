@@ -10,14 +10,14 @@ from gpureport.analysis.series import implausible_power, intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import BoolArray, FloatArray, IntArray
 
-_LATE = 1.0
+_READ_DELAY_SECONDS = 1.0
 """Seconds by which a counter may run ahead of the stamp of its row: it is read after, and refreshed in between."""
-MOST_WATTS = implausible_power.HIGHEST_POWER.value
+HIGHEST_WATTS = implausible_power.HIGHEST_POWER.value
 """No board takes more power, so that an energy counter cannot rise faster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rises:
+class CounterIncrements:
     """What counters rose by in each step between two rows that hold all of them.
 
     A counter that falls was started anew: what it holds then is counted, and what it held since the row before is not
@@ -44,7 +44,7 @@ class Rises:
         """Length of each step."""
         return np.diff(self.times) / 1e6
 
-    def reading(self) -> CounterReading:
+    def to_reading(self) -> CounterReading:
         """Return the figures of a single counter."""
         (amounts,) = self.amounts
         return CounterReading(
@@ -56,7 +56,7 @@ class Rises:
         )
 
 
-def rises(cells: DeviceSeries, metrics: Sequence[str], most: float) -> Rises | None:
+def measure_increments(cells: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
     """Return the rises of counters of one GPU, None with fewer than two rows that hold all of them.
 
     Args:
@@ -72,19 +72,19 @@ def rises(cells: DeviceSeries, metrics: Sequence[str], most: float) -> Rises | N
     change = np.diff(held, axis=1)
     fell = change < 0
     rise = np.where(fell, held[:, 1:], change)
-    possible = rise <= most * (np.diff(times) / 1e6 + _LATE)
-    gaps = intervals.spans(cells.gaps)
-    return Rises(
+    possible = rise <= most * (np.diff(times) / 1e6 + _READ_DELAY_SECONDS)
+    gaps = intervals.to_spans(cells.gaps)
+    return CounterIncrements(
         rows=rows,
         times=times,
         amounts=np.where(possible, rise, 0.0),
         restarts=int(fell.sum()),
         impossible=int((~possible & ~fell).sum()),
-        in_gap=intervals.overlap(times[:-1], times[1:], gaps) > 0,
+        in_gap=intervals.overlap_seconds(times[:-1], times[1:], gaps) > 0,
     )
 
 
-def reading(cells: DeviceSeries, metric: str, most: float) -> CounterReading | None:
+def read_counter(cells: DeviceSeries, metric: str, most: float) -> CounterReading | None:
     """Return what one counter rose by over the recording, None where it was not read twice."""
-    found = rises(cells, [metric], most) if cells.recorded(metric) else None
-    return None if found is None else found.reading()
+    found = measure_increments(cells, [metric], most) if cells.is_recorded(metric) else None
+    return None if found is None else found.to_reading()

@@ -20,7 +20,7 @@ FEWEST_READINGS = pragmatic(20.0, "readings", "an integer of watts can stand for
 UTILISATION_SWING = pragmatic(0.5, "1", "from a waiting GPU to one at work, which draws several times as much")
 """By how much utilisation must rise or fall meanwhile, in the mean over AVERAGING_TIME."""
 AVERAGING_TIME = pragmatic(10.0, "s", "a stray kernel is shorter, and both readings average over a second at most")
-_TIMES = 3
+_FEWEST_AVERAGES = 3
 """How often either level is met at least."""
 TEMPERATURE_CHANGE = pragmatic(3.0, "Cel", "a degree or two is rounding, or the room")
 """By how much temperature must change meanwhile."""
@@ -31,7 +31,7 @@ POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
 """What is doubted."""
 
 
-def doubt(cells: "DeviceSeries", power: FloatArray) -> str:
+def explain_implausible_power(cells: "DeviceSeries", power: FloatArray) -> str:
     """Return what is wrong with the power of a GPU, in words that follow `The power of GPU 0`; empty where nothing is.
 
     Args:
@@ -42,11 +42,11 @@ def doubt(cells: "DeviceSeries", power: FloatArray) -> str:
     if not known.any():
         return ""
     low, high = float(power[known].min()), float(power[known].max())
-    if low == high and _load_changes(cells, known):
+    if low == high and _is_load_changing(cells, known):
         return f"stays at {low:.4g} W to the last digit while utilisation and temperature change"
     weights = cells.seconds[known]
     mean = float(np.average(power[known], weights=weights)) if weights.sum() > 0 else float(power[known].mean())
-    limit = _limit(cells)
+    limit = _find_highest_limit(cells)
     if mean > HIGHEST_POWER.value:
         return f"averages {mean:,.0f} W, more than any board draws"
     if limit is not None and mean > ABOVE_LIMIT.value * limit:
@@ -54,7 +54,7 @@ def doubt(cells: "DeviceSeries", power: FloatArray) -> str:
     return ""
 
 
-def _load_changes(cells: "DeviceSeries", known: BoolArray) -> bool:
+def _is_load_changing(cells: "DeviceSeries", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
     seconds = cells.seconds
     if known.sum() < FEWEST_READINGS.value or float(seconds[known].sum()) < UNCHANGED_TIME.value:
@@ -63,20 +63,22 @@ def _load_changes(cells: "DeviceSeries", known: BoolArray) -> bool:
     degrees = degrees[~np.isnan(degrees)]
     if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
         return False
-    rows = np.flatnonzero(known & cells.known(_UTILISATION))
-    levels = _levels(cells.times[rows], cells.values(_UTILISATION)[rows])
-    return len(levels) >= 2 * _TIMES and bool(levels[-_TIMES] - levels[_TIMES - 1] >= UTILISATION_SWING.value)
+    rows = np.flatnonzero(known & cells.known_rows(_UTILISATION))
+    levels = _sort_averages(cells.times[rows], cells.values(_UTILISATION)[rows])
+    return len(levels) >= 2 * _FEWEST_AVERAGES and bool(
+        levels[-_FEWEST_AVERAGES] - levels[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING.value
+    )
 
 
-def _levels(times: IntArray, values: FloatArray) -> FloatArray:
+def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
     """Return the means over AVERAGING_TIME, rising."""
     _, bins = np.unique((times - times[:1]) // round(AVERAGING_TIME.value * 1e6), return_inverse=True)
     return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
 
 
-def _limit(cells: "DeviceSeries") -> float | None:
+def _find_highest_limit(cells: "DeviceSeries") -> float | None:
     """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
     device = cells.device
-    logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.recorded(name)]
+    logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.is_recorded(name)]
     stated = (device.power_limit_watts, device.power_limit_default_watts)
     return max([*logged, *(value for value in stated if value is not None)], default=None)

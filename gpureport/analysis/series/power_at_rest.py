@@ -17,7 +17,7 @@ _SPAN = 1.0
 _FULL = 0.9
 """Quantile of the power beside high samples that is full work. Chosen, not measured: single peaks are not."""
 
-RESTING = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
+RESTING_LEVEL = pragmatic(0.10, "1", "of the span from rest to work; the noise of a power sensor stays below it")
 """Height up to which power is that of rest."""
 
 
@@ -26,16 +26,16 @@ class RelativePower:
     """Power of one GPU beside its utilisation samples.
 
     Attributes:
-        height: one value a sample, 0 at rest and 1 at work; NaN where it, or either of them, is not known.
+        level: one value a sample, 0 at rest and 1 at work; NaN where it, or either of them, is not known.
         watts: the same in watts, NaN where it is not known.
-        working: watts above which a GPU worked in the mean; infinite where that is not known.
+        working_watts: watts above which a GPU worked in the mean; infinite where that is not known.
     """
 
-    height: FloatArray
+    level: FloatArray
     watts: FloatArray
-    working: float
+    working_watts: float
 
-    def works(self, begin: int, past: int) -> bool:
+    def is_working(self, begin: int, past: int) -> bool:
         """Whether rows [begin, past) draw the power of work in the mean, whatever utilisation says.
 
         Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none
@@ -43,20 +43,20 @@ class RelativePower:
         """
         known = self.watts[begin:past]
         known = known[~np.isnan(known)]
-        return bool(len(known) and known.mean() > self.working)
+        return bool(len(known) and known.mean() > self.working_watts)
 
-    def highest(self, begin: int, past: int) -> float | None:
+    def highest_level(self, begin: int, past: int) -> float | None:
         """Return the highest height of rows [begin, past), None where it or that of the rows beside is not known."""
-        around = self.height[max(begin - 1, 0) : past + 1]
-        return None if np.isnan(around).any() else float(self.height[begin:past].max())
+        around = self.level[max(begin - 1, 0) : past + 1]
+        return None if np.isnan(around).any() else float(self.level[begin:past].max())
 
     @property
-    def at_work(self) -> BoolArray:
+    def working_samples(self) -> BoolArray:
         """Which samples draw the power of work rather than that of rest."""
-        return np.asarray(self.height > _HIGH, dtype=np.bool_)
+        return np.asarray(self.level > _HIGH, dtype=np.bool_)
 
 
-def relative_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
+def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
     """Return the power beside utilisation samples.
 
     At rest is the lowest of the job. At work is what nine of ten beside high samples stay below: readings of a moment
@@ -71,16 +71,16 @@ def relative_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) 
     work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
-        return RelativePower(height=unknown, watts=watts, working=float("inf"))
+        return RelativePower(level=unknown, watts=watts, working_watts=float("inf"))
     full, rest = float(np.quantile(work, _FULL)), float(within.min(initial=np.inf))
     return RelativePower(
-        height=(watts - rest) / (full - rest) if rest < full else unknown,
+        level=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
-        working=working_watts(watts, (used > _ACTIVE) & known),
+        working_watts=estimate_working_watts(watts, (used > _ACTIVE) & known),
     )
 
 
-def working_watts(watts: FloatArray, work: BoolArray) -> float:
+def estimate_working_watts(watts: FloatArray, work: BoolArray) -> float:
     """Return the watts above which a GPU works: half-way from the lowest to the median at work.
 
     It is infinite where power at work is not known.

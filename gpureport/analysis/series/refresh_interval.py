@@ -58,7 +58,7 @@ class Refresh:
         return None if self.rows < 2 else 1 - self.changes / (self.rows - 1)  # noqa: PLR2004 - one has none before
 
 
-def measure(
+def measure_refresh(
     metric: Metric, times: IntArray, values: FloatArray, interval: float, known: BoolArray | None = None
 ) -> Refresh:
     """Return how often one metric of one device was read anew.
@@ -77,27 +77,32 @@ def measure(
     held = values[rows]
     moved = held[1:] != held[:-1]
     seconds = None
-    if metric.kind is MetricKind.GAUGE and metric.scope is Scope.GPU and metric.unit in _SENSED and _fine(interval):
-        seconds = period(np.diff(times[rows][np.flatnonzero(moved) + 1]) / 1e6, interval)
+    if (
+        metric.kind is MetricKind.GAUGE
+        and metric.scope is Scope.GPU
+        and metric.unit in _SENSED
+        and _is_sampled_finely(interval)
+    ):
+        seconds = find_refresh_period(np.diff(times[rows][np.flatnonzero(moved) + 1]) / 1e6, interval)
     return Refresh(rows=len(held), changes=int(np.count_nonzero(moved)), seconds=seconds)
 
 
-def _fine(interval: float) -> bool:
+def _is_sampled_finely(interval: float) -> bool:
     """Whether samples so many seconds apart can show any period."""
     return RESOLVED.value * interval <= LONGEST.value * (1 + _JITTER)
 
 
-def period(apart: FloatArray, interval: float) -> float | None:
+def find_refresh_period(apart: FloatArray, interval: float) -> float | None:
     """Return the regular spacing of changes, None when there is none or sampling is too slow to show it.
 
     Args:
         apart: seconds from each change to the next.
         interval: seconds between samples.
     """
-    if not _fine(interval):
+    if not _is_sampled_finely(interval):
         return None
     longest = LONGEST.value * (1 + _JITTER)
-    found = _commonest(np.sort(apart[(apart > 0) & (apart <= longest)]))
+    found = _find_commonest_spacings(np.sort(apart[(apart > 0) & (apart <= longest)]))
     if len(found) < FEWEST.value:
         return None
     seconds = float(np.median(found))
@@ -112,7 +117,7 @@ def period(apart: FloatArray, interval: float) -> float | None:
     return float(near[regular & (near < 1.5 * seconds)].mean())
 
 
-def _commonest(apart: FloatArray) -> FloatArray:
+def _find_commonest_spacings(apart: FloatArray) -> FloatArray:
     """Return the lowest cluster of sorted spacings that holds at least half as many as the largest does."""
     if len(apart) == 0:
         return apart
@@ -123,7 +128,7 @@ def _commonest(apart: FloatArray) -> FloatArray:
     return apart[first : int(stop[first])]
 
 
-def together(metric: str) -> set[str]:
+def find_metrics_read_together(metric: str) -> set[str]:
     """Return the metrics the driver reads anew in the same moment, itself included.
 
     NVML gives both utilisations of one sample period; one that never changes has the period of the other.
@@ -131,7 +136,7 @@ def together(metric: str) -> set[str]:
     return _AVERAGED if metric in _AVERAGED else {metric}
 
 
-def documented(metric: str, model: str | None) -> float | None:
+def look_up_documented_period(metric: str, model: str | None) -> float | None:
     """Return the shortest time a value of a metric speaks of by the documents, None where they say nothing.
 
     Args:
@@ -145,7 +150,7 @@ def documented(metric: str, model: str | None) -> float | None:
     return window.value if window else SHORTEST.value
 
 
-def readings(seconds: FloatArray, period: float | None) -> FloatArray:
+def count_readings_per_row(seconds: FloatArray, period: float | None) -> FloatArray:
     """Return for how many readings each row counts: one, or its share of a refresh period where that is longer.
 
     Args:

@@ -28,14 +28,14 @@ _BLOCK = 16_384
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Levels:
+class _TimeAtLevels:
     """Distinct values in rising order, each with the time spent at it."""
 
     values: FloatArray
     seconds: FloatArray
 
 
-def _levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple[float, float]) -> _Levels:
+def _sort_levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple[float, float]) -> _TimeAtLevels:
     """Sort by counting where the values lie on the grid logs are written in, by comparison otherwise.
 
     Args:
@@ -49,17 +49,17 @@ def _levels(values: FloatArray, seconds: FloatArray, quantum: float, ends: tuple
         values, seconds = values[:1], seconds.sum(keepdims=True)
     low = np.rint(least / quantum)
     if np.rint(most / quantum) - low < _MOST_LEVELS:
-        places = _places(values, quantum, low)
+        places = _place_on_grid(values, quantum, low)
         if places is not None:
             weights = np.bincount(places, weights=seconds)
-            return _Levels(
+            return _TimeAtLevels(
                 values=(np.arange(len(weights)) + low) * quantum, seconds=np.asarray(weights, dtype=np.float64)
             )
     order = np.argsort(values)
-    return _Levels(values=values[order], seconds=seconds[order])
+    return _TimeAtLevels(values=values[order], seconds=seconds[order])
 
 
-def _places(values: FloatArray, quantum: float, low: float) -> IntArray | None:
+def _place_on_grid(values: FloatArray, quantum: float, low: float) -> IntArray | None:
     """Return the steps from the lowest of a grid to each value, None where the values do not lie on it.
 
     Rows are taken in blocks that the cache of the processor holds.
@@ -76,38 +76,38 @@ def _places(values: FloatArray, quantum: float, low: float) -> IntArray | None:
     return places
 
 
-def _quantiles(levels: _Levels) -> list[float]:
+def _compute_quantiles(levels: _TimeAtLevels) -> list[float]:
     """Return the lowest values not exceeded for at least 5, 50 and 95 % of the time."""
     passed = np.cumsum(levels.seconds)
     places = np.searchsorted(passed, np.array(_QUANTILES) * passed[-1] * (1 - 1e-12))
     return [float(levels.values[place]) for place in np.minimum(places, len(passed) - 1)]
 
 
-def summarise(cells: DeviceSeries, metric: Metric) -> MetricSummary | None:
+def summarise_metric(cells: DeviceSeries, metric: Metric) -> MetricSummary | None:
     """Return the summary of one metric, None where it holds no value.
 
     A state is summarised as a ratio: its mean is the share of time it was on.
     """
-    if not cells.recorded(metric.name):
+    if not cells.is_recorded(metric.name):
         return None
     values, seconds = cells.values(metric.name), cells.seconds
     refresh = cells.refresh(metric.name)
-    if cells.whole(metric.name):
-        effective = cells.readings(metric.name, slice(None))
+    if cells.is_complete(metric.name):
+        effective = cells.count_readings(metric.name, slice(None))
     else:
-        rows = np.flatnonzero(cells.known(metric.name))
-        effective = cells.readings(metric.name, rows)
+        rows = np.flatnonzero(cells.known_rows(metric.name))
+        effective = cells.count_readings(metric.name, rows)
         values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
     ends = values[:1] if columns.alike(values) else values
     least, most = float(ends.min()), float(ends.max())
     # most bits are never set
     whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
-    if cells.series.schema.field(metric.name).type == pa.bool_():
-        levels = _Levels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
+    if cells.table.schema.field(metric.name).type == pa.bool_():
+        levels = _TimeAtLevels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
-        levels = _levels(values, weights, _QUANTUM[metric.unit], (least, most))
-    p5, p50, p95 = _quantiles(levels)
+        levels = _sort_levels(values, weights, _QUANTUM[metric.unit], (least, most))
+    p5, p50, p95 = _compute_quantiles(levels)
     limits = BELOW if metric.name == "gpu_utilization_ratio" else ()
     return MetricSummary(
         metric=metric.name,
@@ -128,8 +128,8 @@ def summarise(cells: DeviceSeries, metric: Metric) -> MetricSummary | None:
     )
 
 
-def _idle_seconds(cells: DeviceSeries) -> float | None:
-    if not cells.recorded("gpu_utilization_ratio"):
+def _measure_idle_seconds(cells: DeviceSeries) -> float | None:
+    if not cells.is_recorded("gpu_utilization_ratio"):
         return None
     idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
     return float(cells.seconds[np.flatnonzero(idle)].sum())
@@ -138,7 +138,7 @@ def _idle_seconds(cells: DeviceSeries) -> float | None:
 def memory_peak(cells: DeviceSeries) -> int | None:
     """Return the highest memory in use in bytes, None when it was not recorded."""
     used = cells.values("gpu_memory_used_bytes")
-    return int(np.nanmax(used)) if cells.recorded("gpu_memory_used_bytes") else None
+    return int(np.nanmax(used)) if cells.is_recorded("gpu_memory_used_bytes") else None
 
 
 def memory_total(cells: DeviceSeries) -> int | None:
@@ -146,7 +146,7 @@ def memory_total(cells: DeviceSeries) -> int | None:
     if cells.device.memory_total_bytes is not None:
         return cells.device.memory_total_bytes
     total = cells.values("gpu_memory_total_bytes")
-    return int(np.nanmax(total)) if cells.recorded("gpu_memory_total_bytes") else None
+    return int(np.nanmax(total)) if cells.is_recorded("gpu_memory_total_bytes") else None
 
 
 def memory_reserved(cells: DeviceSeries) -> int:
@@ -157,12 +157,12 @@ def memory_reserved(cells: DeviceSeries) -> int:
     kept = cells.device.memory_reserved_bytes
     if kept is None:
         reserved = cells.values("gpu_memory_reserved_bytes")
-        kept = int(np.nanmax(reserved)) if cells.recorded("gpu_memory_reserved_bytes") else 0
+        kept = int(np.nanmax(reserved)) if cells.is_recorded("gpu_memory_reserved_bytes") else 0
     total = memory_total(cells)
     return kept if total is None or kept < total else 0
 
 
-def statistics_of(cells: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
+def compute_statistics(cells: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
     """Return the figures of one device; counters are left out, since their level means nothing.
 
     The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory
@@ -172,26 +172,26 @@ def statistics_of(cells: DeviceSeries, sampled: DeviceSeries | None = None) -> D
         cells: the samples of jobs.
         sampled: all of its samples where there are others, over which the driver's counter of energy is read.
     """
-    metrics = (BY_NAME[name] for name in cells.series.column_names if name in BY_NAME)
+    metrics = (BY_NAME[name] for name in cells.table.column_names if name in BY_NAME)
     summaries = (
-        summarise(cells, metric)
+        summarise_metric(cells, metric)
         for metric in metrics
         if metric.kind is not MetricKind.COUNTER and metric.name != "clock_event_unknown_bits"
     )
     peak, total = memory_peak(cells), memory_total(cells)
-    drawn = energy.integral(cells)
+    drawn = energy.integrate_power(cells)
     return DeviceStatistics(
         device=cells.device.id,
         metrics=tuple(summary for summary in summaries if summary is not None),
-        idle_seconds=_idle_seconds(cells),
+        idle_seconds=_measure_idle_seconds(cells),
         memory_peak_bytes=peak,
         memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
         energy_joules=drawn.joules if drawn else None,
         energy_seconds=drawn.seconds if drawn else None,
         energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
         observed_seconds=float(cells.seconds.sum()),
-        energy_counter=counter_increments.reading(
-            sampled or cells, "gpu_energy_joules_total", counter_increments.MOST_WATTS
+        energy_counter=counter_increments.read_counter(
+            sampled or cells, "gpu_energy_joules_total", counter_increments.HIGHEST_WATTS
         ),
-        power_doubt=cells.doubt("gpu_power_watts"),
+        power_doubt=cells.explain_implausibility("gpu_power_watts"),
     )

@@ -17,7 +17,7 @@ _LEAST = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class CountedTime:
     """Counted time of one GPU, a stretch for each step between readings in which a counter rose.
 
     A stretch is as long as what was counted where one end of its step is known to be held, and the whole step where
@@ -28,8 +28,8 @@ class Held:
         end: its end.
         seconds: what was counted in it.
         gap_seconds: what was counted across log gaps.
-        at: rows at which the clock was held, by their bit or since all the time beside them was counted.
-        beside: rows next to a step in which a counter rose.
+        held_rows: rows at which the clock was held, by their bit or since all the time beside them was counted.
+        adjacent_rows: rows next to a step in which a counter rose.
         restarts: how often a counter started anew.
     """
 
@@ -37,8 +37,8 @@ class Held:
     end: IntArray
     seconds: FloatArray
     gap_seconds: float
-    at: BoolArray
-    beside: BoolArray
+    held_rows: BoolArray
+    adjacent_rows: BoolArray
     restarts: int
 
     @property
@@ -47,16 +47,16 @@ class Held:
         return intervals.union(np.column_stack([self.start, self.end]))
 
     @property
-    def total(self) -> float:
+    def total_seconds(self) -> float:
         """All that was counted, in seconds."""
         return float(self.seconds.sum()) + self.gap_seconds
 
-    def within(self, stretches: Spans) -> float:
+    def measure_seconds_within(self, stretches: Spans) -> float:
         """Return the seconds counted in some stretches of time."""
         width = np.maximum(self.end - self.start, 1) / 1e6
-        return float((self.seconds * intervals.overlap(self.start, self.end, stretches) / width).sum())
+        return float((self.seconds * intervals.overlap_seconds(self.start, self.end, stretches) / width).sum())
 
-    def share(self, cells: DeviceSeries, stretches: Spans) -> FloatArray:
+    def compute_row_shares(self, cells: DeviceSeries, stretches: Spans) -> FloatArray:
         """Return the share of each row's cell that was counted in some stretches of time."""
         kept = intervals.contains(stretches, (self.start + self.end) // 2)
         if not kept.any():
@@ -68,19 +68,19 @@ class Held:
         return np.clip(inside / np.maximum(cells.seconds, 1e-6), 0, 1)
 
 
-def total_name(reason: str) -> str:
+def counter_name(reason: str) -> str:
     """Return the counter of a clock event reason."""
     return f"clock_event_{reason}_seconds_total"
 
 
-def held(cells: DeviceSeries, *reasons: str) -> Held | None:
+def measure_counted_time(cells: DeviceSeries, *reasons: str) -> CountedTime | None:
     """Return the time counted for clock event reasons, None where no counter of theirs was read twice.
 
     Where several counters rise in one step, it is the largest of these rises, since they may have run at once.
     """
-    names = [total_name(reason) for reason in reasons if total_name(reason) in BY_NAME]
-    names = [name for name in names if cells.recorded(name)]
-    found = counter_increments.rises(cells, names, 1.0) if names else None
+    names = [counter_name(reason) for reason in reasons if counter_name(reason) in BY_NAME]
+    names = [name for name in names if cells.is_recorded(name)]
+    found = counter_increments.measure_increments(cells, names, 1.0) if names else None
     if found is None:
         return None
     bits = np.zeros(len(cells), dtype=np.bool_)
@@ -92,20 +92,20 @@ def held(cells: DeviceSeries, *reasons: str) -> Held | None:
     for steps, marked in ((rose & (seconds >= _FULL * found.seconds), at), (rose, beside)):
         marked[:-1] |= steps
         marked[1:] |= steps
-    start, end = _placed(found.times, seconds, at)
+    start, end = _place_counted_time(found.times, seconds, at)
     kept = rose & ~found.in_gap
-    return Held(
+    return CountedTime(
         start=start[kept],
         end=end[kept],
         seconds=seconds[kept],
         gap_seconds=float(seconds[found.in_gap].sum()),
-        at=_rows(found.rows[at], len(cells)) | bits,
-        beside=_rows(found.rows[beside], len(cells)),
+        held_rows=_mark_rows(found.rows[at], len(cells)) | bits,
+        adjacent_rows=_mark_rows(found.rows[beside], len(cells)),
         restarts=found.restarts,
     )
 
 
-def _placed(times: IntArray, seconds: FloatArray, at: BoolArray) -> tuple[IntArray, IntArray]:
+def _place_counted_time(times: IntArray, seconds: FloatArray, at: BoolArray) -> tuple[IntArray, IntArray]:
     """Return where in each step the counted time lies: at the end that is held, over all of it else."""
     since, until = times[:-1], times[1:]
     length = np.minimum(np.round(seconds * 1e6).astype(np.int64), until - since)
@@ -114,7 +114,7 @@ def _placed(times: IntArray, seconds: FloatArray, at: BoolArray) -> tuple[IntArr
     return start, end
 
 
-def _rows(rows: IntArray, length: int) -> BoolArray:
+def _mark_rows(rows: IntArray, length: int) -> BoolArray:
     marked = np.zeros(length, dtype=np.bool_)
     marked[rows] = True
     return marked

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gpureport.analysis.rules.kind_description import RootCause, When
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.columns import IntArray
 from gpureport.quality import LogEvent
 
-ANSWERS = (
+LIVENESS_METRICS = (
     "gpu_utilization_ratio",
     "gpu_temperature_celsius",
     "gpu_power_watts",
@@ -19,8 +20,11 @@ ANSWERS = (
     "gpu_sm_clock_hertz",
 )
 """Metrics a GPU that answers has a value of."""
-GONE = ("lost", "no answer")
+FATAL_CAUSES = ("lost", "no answer")
 """Causes of gpu_lost that end what a GPU can do: it was said to be lost, or its rows stay empty; an Xid need not be."""
+
+LOST_BEFORE = RootCause(kind="gpu_lost", causes=FATAL_CAUSES, needs_place=True, when=When.SINCE)
+"""Root of what follows when a GPU is lost."""
 
 XID = "gpu_xid_code"
 _XID = re.compile(r"\bXid\b(?: *\((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]+)\))?[: ]+(?P<code>\d{1,3})\b")
@@ -28,7 +32,7 @@ _BUS = re.compile(r"\b(?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class LossEvent:
     """Something that happened to a GPU.
 
     Attributes:
@@ -42,48 +46,48 @@ class Loss:
     code: int | None
 
 
-def answering(cells: DeviceSeries) -> IntArray:
+def find_answer_times(cells: DeviceSeries) -> IntArray:
     """Return the times at which a GPU answered with any value; not to be written to."""
 
     def find() -> IntArray:
         known = np.zeros(len(cells), dtype=np.bool_)
-        for metric in ANSWERS:
+        for metric in LIVENESS_METRICS:
             known |= ~np.isnan(cells.values(metric))
         return cells.times[known]
 
-    return cells.kept("answering", find)
+    return cells.memoize("answering", find)
 
 
-def told(context: Context) -> Iterator[Loss]:
+def find_loss_events(context: Context) -> Iterator[LossEvent]:
     """Yield what the log and the driver's counter of Xid errors say, in the order of time."""
-    yield from sorted([*_messages(context), *_codes(context)], key=lambda loss: loss.at)
+    yield from sorted([*_find_logged_events(context), *_find_xid_changes(context)], key=lambda loss: loss.at)
 
 
-def _messages(context: Context) -> Iterator[Loss]:
+def _find_logged_events(context: Context) -> Iterator[LossEvent]:
     for event in context.recording.run.quality.log_events:
         code = _XID.search(event.text)
         if event.at is None or (event.kind != "gpu_lost" and code is None):
             continue
         number = int(code["code"]) if code else None
-        yield Loss(device=_device(context, event), at=event.at, code=number)
+        yield LossEvent(device=_find_device(context, event), at=event.at, code=number)
 
 
-def _device(context: Context, event: LogEvent) -> str | None:
+def _find_device(context: Context, event: LogEvent) -> str | None:
     """Return which GPU an event means: the one it names, the one at the address it names, or the only one."""
     if event.device is not None:
         return event.device
-    addresses = {_short(match[0]) for match in _BUS.finditer(event.text)}
+    addresses = {_normalise_address(match[0]) for match in _BUS.finditer(event.text)}
     named = [
         name
         for name, cells in context.gpus().items()
-        if cells.device.bus_id and _short(cells.device.bus_id) in addresses
+        if cells.device.bus_id and _normalise_address(cells.device.bus_id) in addresses
     ]
     everybody = list(context.gpus())
     chosen = named or (everybody if len(everybody) == 1 else [])
     return chosen[0] if len(chosen) == 1 else None
 
 
-def _short(address: str) -> str:
+def _normalise_address(address: str) -> str:
     """Return a PCI address by domain, bus and device alone: `0:3b:00`, the domain 0 where none is named."""
     if ":" not in address:
         return ""
@@ -92,11 +96,11 @@ def _short(address: str) -> str:
     return f"{int(domain, 16):x}:{parts[-2]}:{parts[-1]}"
 
 
-def _codes(context: Context) -> Iterator[Loss]:
+def _find_xid_changes(context: Context) -> Iterator[LossEvent]:
     """Yield where the number of the last Xid error changes; the one it begins with is of an earlier job."""
     for device, cells in context.gpus().items():
         rows = np.flatnonzero(~np.isnan(cells.values(XID)))
         codes = cells.values(XID)[rows].astype(np.int64)
         for place in np.flatnonzero((codes[1:] != codes[:-1]) & (codes[1:] != 0)).tolist():
             code, at = int(codes[place + 1]), int(cells.times[rows[place + 1]])
-            yield Loss(device=device, at=at, code=code)
+            yield LossEvent(device=device, at=at, code=code)

@@ -13,8 +13,8 @@ from gpureport import columns, gpus
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.series import power_at_rest, refresh_interval
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import hysteresis
-from gpureport.analysis.signals.sampling_chance import Chance, Doubt, beat_readings
+from gpureport.analysis.series.intervals import find_hysteresis_runs
+from gpureport.analysis.signals.low_run_chance import LowRunChance, LowRunDoubt, find_longest_beat_run
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
@@ -75,7 +75,7 @@ class IdleRun:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
+class _KnownSamples:
     """The samples with a value, which of them begin a segment, and which lie in the job window."""
 
     rows: IntArray
@@ -85,11 +85,11 @@ class _Known:
     job: BoolArray
 
 
-def _known(cells: DeviceSeries, limits: Limits, window: Interval) -> _Known:
+def _collect_known_samples(cells: DeviceSeries, limits: Limits, window: Interval) -> _KnownSamples:
     values = cells.values(UTILISATION)
     rows, times = np.arange(len(values)), cells.times
-    if not cells.whole(UTILISATION):
-        rows = np.flatnonzero(cells.known(UTILISATION))
+    if not cells.is_complete(UTILISATION):
+        rows = np.flatnonzero(cells.known_rows(UTILISATION))
         times, values = times[rows], values[rows]
     longest = limits.null_seconds + cells.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
@@ -101,11 +101,11 @@ def _known(cells: DeviceSeries, limits: Limits, window: Interval) -> _Known:
     if cells.interval > POINT_SAMPLE_SECONDS:
         # a run that began before the job must prove itself within it, by samples few enough as they are
         breaks[1:] |= np.diff(job.astype(np.int8)) > 0
-    return _Known(rows=rows, times=times, values=values, breaks=breaks, job=job)
+    return _KnownSamples(rows=rows, times=times, values=values, breaks=breaks, job=job)
 
 
-def _bridged(
-    known: _Known, first: IntArray, stop: IntArray, cells: DeviceSeries, limits: Limits
+def _bridge_short_work(
+    known: _KnownSamples, first: IntArray, stop: IntArray, cells: DeviceSeries, limits: Limits
 ) -> tuple[IntArray, IntArray]:
     """Join runs parted by a moment of little work, such as one stray kernel."""
     interval = cells.interval
@@ -128,7 +128,7 @@ def _bridged(
     return first[np.append(True, apart)], stop[np.append(apart, True)]
 
 
-def _edge(known: _Known, inside: int, outside: int, level: float, interval: float) -> int:
+def _interpolate_edge(known: _KnownSamples, inside: int, outside: int, level: float, interval: float) -> int:
     """Return when utilisation crossed `level` between a run's end sample and its busy neighbour.
 
     Args:
@@ -154,43 +154,45 @@ def _edge(known: _Known, inside: int, outside: int, level: float, interval: floa
     return int(known.times[inside] + share * (known.times[outside] - known.times[inside]))
 
 
-def _edges(known: _Known, cells: DeviceSeries, first: int, stop: int, level: float) -> tuple[int, int]:
+def _find_edges(known: _KnownSamples, cells: DeviceSeries, first: int, stop: int, level: float) -> tuple[int, int]:
     if first == 0 or known.breaks[first]:
         start = int(cells.start[known.rows[first]])
     else:
-        start = _edge(known, first, first - 1, level, cells.interval)
+        start = _interpolate_edge(known, first, first - 1, level, cells.interval)
     if stop == len(known.rows) or known.breaks[stop]:
         end = int(cells.end[known.rows[stop - 1]])
     else:
-        end = _edge(known, stop - 1, stop, level, cells.interval)
+        end = _interpolate_edge(known, stop - 1, stop, level, cells.interval)
     return start - cells.shift, end - cells.shift
 
 
-def window_seconds(cells: DeviceSeries) -> float:
+def measure_averaging_window(cells: DeviceSeries) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
-    documented = refresh_interval.documented(UTILISATION, cells.device.model) or 0.0
-    return max(documented, cells.measured(UTILISATION) or 0.0)
+    documented = refresh_interval.look_up_documented_period(UTILISATION, cells.device.model) or 0.0
+    return max(documented, cells.measured_refresh_period(UTILISATION) or 0.0)
 
 
-def _doubt(cells: DeviceSeries, known: _Known, first: IntArray, stop: IntArray, limits: Limits) -> Doubt:
+def _build_doubt(
+    cells: DeviceSeries, known: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
+) -> LowRunDoubt:
     model, coarse = gpus.find(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
-    return Doubt(
-        chance=Chance(
+    return LowRunDoubt(
+        chance=LowRunChance(
             low=known.values <= limits.still,
             job=known.job,
             first=first,
             stop=stop,
-            level=limits.chance,
+            significance=limits.chance,
             neighbours=limits.neighbours,
         ),
-        power=power_at_rest.relative_power(known.values, cells.values("gpu_power_watts")[known.rows], known.job),
+        power=power_at_rest.scale_power(known.values, cells.values("gpu_power_watts")[known.rows], known.job),
         resting=limits.resting,
         decisive=not coarse and model is not None and model.power_window == "1 s",
         fewest=2 if coarse else 1,
     )
 
 
-def find(cells: DeviceSeries, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
+def find_idle_runs(cells: DeviceSeries, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     """Return the idle runs of one GPU over the whole recording, start-up and tail included.
 
     Args:
@@ -198,29 +200,29 @@ def find(cells: DeviceSeries, limits: Limits, window: Interval) -> tuple[IdleRun
         limits: what makes a run idle.
         window: the job window, whose samples chance is judged by.
     """
-    known = _known(cells, limits, window)
+    known = _collect_known_samples(cells, limits, window)
     if len(known.rows) == 0:
         return ()
-    raw = hysteresis(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
-    first, stop = _bridged(known, *raw, cells, limits)
+    raw = find_hysteresis_runs(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
+    first, stop = _bridge_short_work(known, *raw, cells, limits)
     if len(first) == 0:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
     level = columns.median(active) / 2 if len(active) else _ACTIVE
-    covered = window_seconds(cells) / cells.interval
-    doubt = _doubt(cells, known, first, stop, limits) if covered < 1 else None
+    covered = measure_averaging_window(cells) / cells.interval
+    doubt = _build_doubt(cells, known, first, stop, limits) if covered < 1 else None
     reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
     fine = cells.interval <= POINT_SAMPLE_SECONDS
-    beating = beat_readings(known.values, doubt.chance, covered) if doubt and fine else 0
+    beating = find_longest_beat_run(known.values, doubt.chance, covered) if doubt and fine else 0
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
-        start, end = _edges(known, cells, begin, past, level)
-        samples = cells.readings(UTILISATION, known.rows[begin:past])
+        start, end = _find_edges(known, cells, begin, past, level)
+        samples = cells.count_readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
         needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)
-        if not doubtful and (past - begin >= beating or (doubt and doubt.confirms(highest_power))):
+        if not doubtful and (past - begin >= beating or (doubt and doubt.is_resting(highest_power))):
             mean = float(known.values[begin:past].mean())
             found.append(
                 IdleRun(start=start, end=end, samples=samples, needed=needed, mean=mean, highest_power=highest_power)

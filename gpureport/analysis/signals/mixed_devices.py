@@ -20,14 +20,16 @@ ROWS = pragmatic(30.0, "rows", "no cache is emptied and filled again as often in
 """Rows in a row that must jump to and fro."""
 
 
-def alternates(cells: DeviceSeries) -> bool:
+def has_alternating_rows(cells: DeviceSeries) -> bool:
     """Return whether rows come from two GPUs in turn: two machines or recorders wrote one log."""
-    return any(_alternates(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.recorded(name))
+    return any(
+        _jumps_to_and_fro(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.is_recorded(name)
+    )
 
 
-def _alternates(values: FloatArray, least: float) -> bool:
+def _jumps_to_and_fro(values: FloatArray, least: float) -> bool:
     known = values[~np.isnan(values)]
     jump = np.abs(known[1:-1] - known[:-2])
     back = np.abs(known[2:] - known[:-2])
-    first, stop = intervals.runs((jump >= least) & (back <= RETURN_SHARE * jump))
+    first, stop = intervals.find_runs((jump >= least) & (back <= RETURN_SHARE * jump))
     return bool((stop - first >= ROWS.value).any())

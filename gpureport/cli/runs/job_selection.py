@@ -53,11 +53,11 @@ def recordings(recording: "Recording", job: int | None) -> "Iterator[Recording]"
 
 def _windows(recording: "Recording", job: int) -> "list[Window]":
     """Return when the jobs are that are wanted."""
-    from gpureport.analysis.job.jobs import jobs_of  # noqa: PLC0415 - loads numpy and pyarrow
+    from gpureport.analysis.job.jobs import find_jobs  # noqa: PLC0415 - loads numpy and pyarrow
     from gpureport.report.sections.head.jobs import job_list  # noqa: PLC0415 - as above
 
     run = recording.run
-    found = jobs_of(recording)
+    found = find_jobs(recording)
     if not found:
         raise SettingsError("--job", f"{run.name} holds no job: no GPU worked", "leave --job out")
     wanted = [each for each in found if job in {EACH, each.number}]

@@ -146,7 +146,11 @@ def _doubtful(steps: Sequence[Step], bytes_each: float) -> str:
     """Return why peak memory does not tell what a batch takes; empty where it does."""
     if any(run.preallocated for step in steps for run in step.runs):
         return _ADVANCE
-    told = {precision_params.said(analysis.run.params_and_tags) for step in steps for analysis in step.analyses}
+    told = {
+        precision_params.find_precision_param(analysis.run.params_and_tags)
+        for step in steps
+        for analysis in step.analyses
+    }
     if len({precision and precision[1] for precision in told}) > 1:
         return _PRECISION
     return _FLAT if bytes_each <= 0 else ""

@@ -104,7 +104,6 @@ def _delta(entry: _Entry, trial: Trial, primary: str) -> Delta:
         detectable_difference=None if contrast is None else contrast.detectable,
         verdict=judgement.verdict,
         reason=judgement.reason,
-        general_reason=found.general if judgement.reason == found.reason else "",
         window="steady" if found.steady else "whole",
         whole=found.whole,
         primary=found.figure.metric == primary,

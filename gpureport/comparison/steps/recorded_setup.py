@@ -56,16 +56,27 @@ def run_ids(step: Step) -> Value:
     return _joined(analysis.run.id for analysis in step.analyses)
 
 
-def power_reading(step: Step) -> Value:
-    """Return the fields power was read from; the one that figures rest on with the window it averages over."""
-    return _joined(_power(analysis) for analysis in step.analyses)
+def power_fields(step: Step) -> Value:
+    """Return the fields power was read from, the averaged one with its windows."""
+    return _joined(" and ".join(map(_power_field, _power(analysis))) or None for analysis in step.analyses)
 
 
-def _power(analysis: Analysis) -> str | None:
+def power_readings(step: Step) -> set[tuple[str, tuple[str, ...]]] | None:
+    """Return field and averaging windows of the readings that figures rest on; None where a run has none."""
+    each = [_power(analysis) for analysis in step.analyses]
+    return {readings[0] for readings in each} if all(each) else None
+
+
+def _power(analysis: Analysis) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the fields of power that a run holds with the windows they average over, the averaged one first."""
     recorded = {summary.metric for device in analysis.statistics for summary in device.metrics}
-    windows = ", ".join(sorted({gpu.power_window for gpu in analysis.run.gpus}))
-    averaged, instant = (BY_NAME[name].recorded_by if name in recorded else "" for name in _POWER)
-    return " and ".join(filter(None, (f"{averaged} ({windows})" if averaged else "", instant))) or None
+    windows = tuple(sorted({gpu.power_window for gpu in analysis.run.gpus}))
+    return [(BY_NAME[name].recorded_by, windows if name == _POWER[0] else ()) for name in _POWER if name in recorded]
+
+
+def _power_field(reading: tuple[str, tuple[str, ...]]) -> str:
+    field, windows = reading
+    return f"{field} ({', '.join(windows)})" if windows else field
 
 
 def interval(step: Step) -> Value:

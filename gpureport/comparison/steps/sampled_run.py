@@ -10,7 +10,7 @@ from gpureport import columns
 from gpureport.analysis.detectors.memory.memory import Memory
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of, without
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series, remove_stretches
 from gpureport.columns import FloatArray
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate, mean_estimate
 from gpureport.comparison.steps.final_metrics import TrainingFigure, training_figures
@@ -146,8 +146,8 @@ def sampled_run(
 
 def _of_jobs(recording: Recording, analysis: Analysis, gpu: Device) -> DeviceSeries:
     """Return the cells of a GPU without the time in which no job held it."""
-    cells, free = cells_of(recording, gpu), analysis.no_job.get(gpu.id, ())
-    return without(cells, intervals.spans(free)) if free else cells
+    cells, free = build_device_series(recording, gpu), analysis.no_job.get(gpu.id, ())
+    return remove_stretches(cells, intervals.to_spans(free)) if free else cells
 
 
 def _price(analysis: Analysis) -> float | None:
@@ -160,14 +160,14 @@ def _price(analysis: Analysis) -> float | None:
 def _preallocated(cells: "Sequence[DeviceSeries]") -> bool | None:
     """Return whether memory of any GPU was taken in advance, None where that cannot be told of one of them."""
     rule = Memory()
-    found = {rule.preallocated(one) for one in cells}
+    found = {rule.is_preallocated(one) for one in cells}
     return True if True in found else None if None in found or not found else False
 
 
 def _start_celsius(cells: "Sequence[DeviceSeries]") -> float | None:
     first = []
     for one in cells:
-        rows = one.series.slice(0, _FIRST_ROWS)
+        rows = one.table.slice(0, _FIRST_ROWS)
         values = columns.floats(rows.column(_CELSIUS)) if _CELSIUS in rows.column_names else np.zeros(0)
         first += [float(value) for value in values[~np.isnan(values)][:1]]
     return fsum(first) / len(first) if first else None

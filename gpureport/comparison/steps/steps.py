@@ -8,6 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.remaining_loss import Remaining
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
+from gpureport.comparison.steps.verdict_reason import Reason
 
 
 class Verdict(StrEnum):
@@ -100,7 +101,7 @@ class Delta:
         basis: `within-run` or `replicates`, what the interval was told from; None without one.
         detectable_difference: size of a difference that such recordings show four times in five.
         verdict: what may be said about the difference.
-        reason: why no more than that may be said; empty where nothing is held back.
+        reason: why no more than that may be said; None where nothing is held back.
         window: `steady`, or `whole` where the values are of whole recordings.
         whole: the same figure over whole recordings.
         primary: whether it is the figure that the chain is judged by.
@@ -108,7 +109,6 @@ class Delta:
         needed: what would narrow the interval to two points, or two per cent; None where runs do so already.
         unseen_gap_seconds: where a run shows no gap, the time in which there is less than one with a probability of
             95 %; the interval does not allow for gaps that are rarer.
-        general_reason: the reason without the run it was said of; empty where it names none.
     """
 
     metric: str
@@ -124,14 +124,13 @@ class Delta:
     basis: str | None
     detectable_difference: float | None
     verdict: Verdict
-    reason: str
+    reason: Reason | None
     window: str
     whole: Plain
     primary: bool
     runs: tuple[int, int]
     needed: Needed | None
     unseen_gap_seconds: float | None
-    general_reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

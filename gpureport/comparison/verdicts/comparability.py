@@ -31,10 +31,6 @@ WARM_SECONDS = 600.0
 """Length from which a recording is mostly of a GPU that has warmed up."""
 
 _NO_WINDOW = "unknown"
-_NO_ZONE = (
-    "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
-    "No figure depends on it."
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,8 +44,8 @@ class Comparability:
         unit: base unit of a number, empty for text.
         before: its value in the earlier step; None when not recorded.
         after: its value in the later step; None when not recorded.
-        comparable: whether it lets the steps be compared; None when that cannot be told.
-        note: what follows from it; empty when nothing does.
+        agree: whether the values are alike; None when that cannot be told.
+        comparable: whether they let the steps be compared, as unlike ones may; None when that cannot be told.
         touches: figures that must not be compared where it is false.
     """
 
@@ -59,19 +55,19 @@ class Comparability:
     unit: str
     before: Value
     after: Value
+    agree: bool | None
     comparable: bool | None
-    note: str
     touches: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Property:
-    """How one check reads a step, when two values agree, what to say when they do not, and which figures that bars."""
+    """How one check reads a step, when two values or steps agree, and which figures it bars when they do not."""
 
     check: str
     read: Callable[[Step], Value]
-    agree: Callable[[Value, Value], bool | None]
-    note: str
+    agree: Callable[[Value, Value], bool | None] | None = None
+    agree_in_steps: Callable[[Step, Step], bool | None] | None = None
     unit: str = ""
     touches: tuple[str, ...] = ()
 
@@ -83,15 +79,11 @@ def comparability(base: Step, step: Step) -> tuple[Comparability, ...]:
 
 def _checked(base: Step, step: Step, each: _Property) -> Comparability:
     before, after = each.read(base), each.read(step)
-    comparable = each.agree(before, after)
-    note = "" if comparable else each.note
-    if comparable is None:
-        note = f"Whether they agree cannot be told from what was recorded. If they do not: {each.note}"
+    agree = each.agree_in_steps(base, step) if each.agree_in_steps else each.agree and each.agree(before, after)
+    comparable = agree
     if each.check == "start_temperature" and comparable is False:
         # both have been at their working temperature for most of a longer recording
         comparable = min(recorded_setup.shortest(base), recorded_setup.shortest(step)) >= WARM_SECONDS
-    if each.check == "timezone" and None in {before, after}:
-        note = each.note
     if each.check == "duration" and base.work_unit is not None and base.work_unit == step.work_unit:
         # the same work in less time is what a change is for, and figures per unit of work allow for it
         comparable = True
@@ -102,16 +94,15 @@ def _checked(base: Step, step: Step, each: _Property) -> Comparability:
         unit=each.unit,
         before=before,
         after=after,
+        agree=agree,
         comparable=comparable,
-        note=note,
         touches=each.touches,
     )
 
 
-def barrier(checks: Sequence[Comparability], metric: str) -> str:
-    """Return why a figure must not be compared, by the first check that fails and bears on it; empty when none does."""
-    failed = (check.note for check in checks if check.comparable is False and metric in check.touches)
-    return next(failed, "")
+def barrier(checks: Sequence[Comparability], metric: str) -> Comparability | None:
+    """Return the first check that fails and forbids comparing a figure; None where none does."""
+    return next((check for check in checks if check.comparable is False and metric in check.touches), None)
 
 
 def same_runs(base: Step, step: Step) -> bool:
@@ -124,17 +115,19 @@ def _same(before: Value, after: Value) -> bool | None:
     return None if before is None or after is None else before == after
 
 
-def _differ(before: Value, after: Value) -> bool | None:
-    return not set(str(before).split(", ")) & set(str(after).split(", "))
+def _no_run_in_both(base: Step, step: Step) -> bool:
+    before, after = ({analysis.run.id for analysis in side.analyses} for side in (base, step))
+    return before.isdisjoint(after)
 
 
-def _same_power(before: Value, after: Value) -> bool | None:
-    """Tell whether the reading that figures rest on is the same; a window nobody knows tells nothing."""
+def _same_power(base: Step, step: Step) -> bool | None:
+    """Return whether figures of power rest on the same reading; an unknown averaging window leaves that open."""
+    before, after = recorded_setup.power_readings(base), recorded_setup.power_readings(step)
     if before is None or after is None:
         return None
-    one, other = (str(value).partition(" and ")[0] for value in (before, after))
-    fields = {value.partition(" (")[0] for value in (one, other)}
-    return None if len(fields) == 1 and _NO_WINDOW in one + other else one == other
+    both = before | after
+    unknown = any(_NO_WINDOW in windows for _, windows in both)
+    return None if unknown and len({field for field, _ in both}) == 1 else before == after
 
 
 def _work_given(before: Value, after: Value) -> bool | None:
@@ -182,7 +175,6 @@ _PROPERTIES = (
         check="observed_time",
         read=recorded_setup.observed,
         agree=_long_enough,
-        note="Less than a minute was recorded, which is too short to set figures against each other.",
         unit="s",
         touches=_ALL,
     ),
@@ -190,66 +182,54 @@ _PROPERTIES = (
         check="gpu_models",
         read=recorded_setup.models,
         agree=_same,
-        note="GPUs of other models differ in speed, power and memory, which hides what the change did; work done and "
-        "what it took can still be compared.",
         touches=tuple(metric for metric in _ALL if metric not in _WORKS),
     ),
     _Property(
         check="gpu_count",
         read=recorded_setup.gpu_count,
         agree=_same,
-        note="GPU-hours and energy count all GPUs, so they differ by the number of GPUs alone.",
         touches=("gpu_seconds", ENERGY),
     ),
     _Property(
         check="gpu_memory",
         read=recorded_setup.memory_totals,
         agree=_same,
-        note="GPUs with another amount of memory are filled to another level.",
         touches=(MEMORY,),
     ),
     _Property(
         check="source_kind",
         read=recorded_setup.source_kinds,
         agree=_same,
-        note="Recorders differ in what they count as memory in use, and trackers average what nvidia-smi reads at one "
-        "moment, which hides idle time.",
         touches=(MEMORY, IDLE),
     ),
     _Property(
         check="sampling_interval",
         read=recorded_setup.interval,
         agree=_within(SAMPLING),
-        note="The finer log sees pauses that the coarser one misses, so findings differ by that alone; figures are "
-        "made from the finer one thinned to the interval of the coarser.",
         unit="s",
     ),
     _Property(
         check="power_reading",
-        read=recorded_setup.power_reading,
-        agree=_same_power,
-        note="Power was not measured in the same way, so neither power nor energy should be compared.",
+        read=recorded_setup.power_fields,
+        agree_in_steps=_same_power,
         touches=_POWERS,
     ),
     _Property(
         check="power_limit",
         read=recorded_setup.power_limits,
         agree=_same,
-        note="Another power limit changes power and clocks by itself.",
         touches=(*_POWERS, *_CLOCKS),
     ),
     _Property(
         check="driver",
         read=recorded_setup.drivers,
         agree=_same,
-        note="Another driver can change clocks, and what it counts as memory in use.",
         touches=(*_CLOCKS, MEMORY),
     ),
     _Property(
         check="duration",
         read=recorded_setup.duration,
         agree=_within(LENGTH),
-        note="Start-up and end weigh more in the shorter run, so figures of whole recordings differ in part by that.",
         unit="s",
         touches=("gpu_seconds", ENERGY),
     ),
@@ -257,7 +237,6 @@ _PROPERTIES = (
         check="coverage",
         read=recorded_setup.coverage,
         agree=_covered,
-        note="Too much of the time was not sampled for a total to mean anything.",
         unit="1",
         touches=(ENERGY,),
     ),
@@ -265,8 +244,6 @@ _PROPERTIES = (
         check="start_temperature",
         read=recorded_setup.start_temperature,
         agree=_started_alike,
-        note="A GPU that starts cooler runs at higher clocks and lower power until it is warm, which short recordings "
-        "consist of.",
         unit="Cel",
         touches=(POWER, *_CLOCKS),
     ),
@@ -274,14 +251,12 @@ _PROPERTIES = (
         check="work_unit",
         read=recorded_setup.work_unit,
         agree=_work_given,
-        note="Work is not counted in one unit on both sides, so GPU-hours and energy are not for the same work.",
         touches=_WORKS,
     ),
     _Property(
         check="different_runs",
         read=recorded_setup.run_ids,
-        agree=_differ,
-        note="The same recording stands on both sides.",
+        agree_in_steps=_no_run_in_both,
     ),
-    _Property(check="timezone", read=recorded_setup.timezone, agree=_known, note=_NO_ZONE),
+    _Property(check="timezone", read=recorded_setup.timezone, agree=_known),
 )

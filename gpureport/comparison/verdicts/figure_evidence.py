@@ -8,15 +8,10 @@ from gpureport.comparison.statistics.contrasts import Contrast
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.step_figures import measures
 from gpureport.comparison.steps.steps import Plain, Step
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 
-ABSENT = "It was not recorded in one of the two steps, or in both."
-NO_PRICE = "The price of a GPU-hour is not known for both steps."
-OTHER_WORK = "The two steps count their work in different units."
-ZERO = "It is 0 in one of the runs, and a ratio to 0 says nothing."
-SINGLE_FIGURE = (
-    "It is one figure a run, so one run on each side says nothing about scatter: only what lies beyond what repeating "
-    "a run commonly changes is told."
-)
+_SURE_WITHOUT_FIGURES = {ReasonKind.OTHER_WORK_UNIT, ReasonKind.NO_PRICE}
+"""Reasons that hold although a figure is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +24,7 @@ class Evidence:
         after: value in the later step.
         steady: whether the values are of what had settled, not of whole recordings.
         contrast: the difference and how sure it is; None where that cannot be told.
-        reason: why it cannot; empty where it can.
-        general: the reason without the run it was said of; empty where it names none.
+        reason: why it cannot; None where it can.
         whole: the figure over whole recordings.
         figures: one value a run on each side, where the run is the unit.
         seconds: shortest steady time of a run, where the interval rests on what lies within runs.
@@ -43,11 +37,10 @@ class Evidence:
     after: float | None
     steady: bool
     contrast: Contrast | None
-    reason: str
+    reason: Reason | None
     whole: Plain
     figures: tuple[tuple[float, ...], tuple[float, ...]] = ((), ())
     seconds: float | None = None
-    general: str = ""
     lone: bool = False
     unseen: float | None = None
 
@@ -62,9 +55,10 @@ def whole_of(base: Step, step: Step, figure: Figure) -> Plain:
     return Plain(before=base.value(figure.metric), after=step.value(figure.metric))
 
 
-def told(base: Step, step: Step, figure: Figure, reason: str) -> Evidence:
-    """Return whole recordings side by side."""
-    whole = replace(whole_of(base, step, figure), comparable=reason != OTHER_WORK)
+def told(base: Step, step: Step, figure: Figure, reason: Reason | ReasonKind) -> Evidence:
+    """Return whole recordings side by side, with the reason why nothing more is known of their difference."""
+    reason = reason if isinstance(reason, Reason) else Reason(kind=reason)
+    whole = replace(whole_of(base, step, figure), comparable=reason.kind is not ReasonKind.OTHER_WORK_UNIT)
     missing = whole.before is None or whole.after is None
     return Evidence(
         figure=figure,
@@ -72,7 +66,7 @@ def told(base: Step, step: Step, figure: Figure, reason: str) -> Evidence:
         after=whole.after,
         steady=False,
         contrast=None,
-        reason=ABSENT if missing and reason not in {OTHER_WORK, NO_PRICE} else reason,
+        reason=Reason(kind=ReasonKind.NOT_RECORDED) if missing and reason.kind not in _SURE_WITHOUT_FIGURES else reason,
         whole=whole,
     )
 

@@ -11,8 +11,6 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.findings import AdvisedStep, Finding, Severity
 
 _SEVERITIES = list(Severity)
-_SHORT = "less than a minute of it was recorded"
-_UNJUDGED = "the kind could not be judged there"
 
 
 class Fate(StrEnum):
@@ -22,6 +20,13 @@ class Fate(StrEnum):
     PERSISTING = "persisting"
     RESOLVED = "resolved"
     CANNOT_TELL = "cannot_tell"
+
+
+class Unknown(StrEnum):
+    """Why a step cannot say that a finding is absent there."""
+
+    TOO_SHORT = "too_short"
+    NOT_JUDGED = "not_judged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,7 @@ class FindingFate:
         fingerprint: of the finding in the later step, of the earlier one where it is only there.
         before: what the earlier step holds; None when nothing.
         after: what the later step holds; None when nothing.
-        reason: why its fate cannot be told; empty when it can.
+        unknown: why the step without it does not tell; None when it does.
         judged: of the step without it, how many runs could be judged, and how many it has; None where both have it, or
             its fate cannot be told.
         root: fingerprint of the finding it follows from, in the step that `fingerprint` is of; None where of none.
@@ -71,7 +76,7 @@ class FindingFate:
     fingerprint: str
     before: Side | None
     after: Side | None
-    reason: str
+    unknown: Unknown | None
     judged: tuple[int, int] | None = None
     root: str | None = None
     steps: tuple[AdvisedStep, ...] = ()
@@ -116,24 +121,24 @@ def _fate(
     base: Step, step: Step, before: Sequence[tuple[int, Finding]] | None, after: Sequence[tuple[int, Finding]] | None
 ) -> FindingFate:
     finding = (after or before or [])[0][1]
-    reason, judged = "", None
+    unknown, judged = None, None
     if not before or not after:
         other = step if before else base
         count = sum(can_tell(analysis, finding) for analysis in other.analyses)
-        reason = "" if count else _why_not_told(other)
+        unknown = None if count else _why_unknown(other)
         judged = (count, len(other.analyses)) if count else None
     fate = Fate.PERSISTING if before and after else Fate.RESOLVED if before else Fate.NEW
     return FindingFate(
         base=base.label,
         step=step.label,
-        fate=Fate.CANNOT_TELL if reason else fate,
+        fate=Fate.CANNOT_TELL if unknown else fate,
         kind=finding.kind,
         cause=finding.cause,
         devices=finding.devices,
         fingerprint=finding.fingerprint,
         before=_side(base, before),
         after=_side(step, after),
-        reason=reason,
+        unknown=unknown,
         judged=judged,
         root=finding.root,
         steps=finding.steps,
@@ -148,9 +153,8 @@ def can_tell(analysis: Analysis, finding: Finding) -> bool:
     return not any(entry.device is None or not finding.devices or entry.device in finding.devices for entry in gaps)
 
 
-def _why_not_told(other: Step) -> str:
-    """Return why no run of a step can say that a finding is absent there."""
-    return f"{other.label}: {_SHORT if observed_seconds(other.analyses) < SHORTEST_SECONDS else _UNJUDGED}"
+def _why_unknown(other: Step) -> Unknown:
+    return Unknown.TOO_SHORT if observed_seconds(other.analyses) < SHORTEST_SECONDS else Unknown.NOT_JUDGED
 
 
 def _side(step: Step, group: Sequence[tuple[int, Finding]] | None) -> Side | None:

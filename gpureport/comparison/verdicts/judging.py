@@ -7,22 +7,18 @@ from gpureport.comparison.statistics.contrasts import LEVEL, Basis, runs_needed,
 from gpureport.comparison.steps.compared_figures import IDLE, POINTS, UTILISATION
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, PER_WORK
 from gpureport.comparison.steps.steps import Needed, Verdict
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability, barrier
 from gpureport.comparison.verdicts.figure_evidence import Evidence
 from gpureport.comparison.verdicts.repetition_noise import Noise
 
-SAME_RECORDING = "The same recording stands on both sides."
-ALLOWED = "It would be one comparison's difference, but not one of {count}: with so many, some differ by chance."
-WITHIN_MARGIN = "It is no larger than what repeating a run {source}."
-NOT_CONFIRMED = "A step of one run has no repetition that confirms it."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What may be said of a difference, and why no more."""
+    """What may be said of a difference, and why no more; None where nothing is held back."""
 
     verdict: Verdict
-    reason: str
+    reason: Reason | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +68,11 @@ def obstacle(checks: Sequence[Comparability], metric: str, *, same: bool) -> Jud
         same: whether the same recordings stand on both sides.
     """
     if same:
-        return Judgement(verdict=Verdict.NOT_SHOWN, reason=SAME_RECORDING)
-    note = barrier(checks, metric)
-    return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=note) if note else None
+        return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=ReasonKind.SAME_RECORDING))
+    failed = barrier(checks, metric)
+    if failed is None:
+        return None
+    return Judgement(verdict=Verdict.CANNOT_JUDGE, reason=Reason(kind=ReasonKind.NOT_COMPARABLE, check=failed.check))
 
 
 def judged(evidence: Evidence, trial: Trial) -> Judgement:
@@ -84,12 +82,13 @@ def judged(evidence: Evidence, trial: Trial) -> Judgement:
         return _without_interval(evidence, trial.noise)
     if not contrast.excludes_zero(trial.level):
         chance = trial.family > 1 and contrast.excludes_zero()
-        return Judgement(verdict=Verdict.NOT_SHOWN, reason=ALLOWED.format(count=trial.family) if chance else "")
+        many = Reason(kind=ReasonKind.MANY_COMPARISONS, amount=trial.family) if chance else None
+        return Judgement(verdict=Verdict.NOT_SHOWN, reason=many)
     if contrast.basis is Basis.WITHIN_RUN or min(map(len, evidence.figures)) == 1:
         return _pair(evidence, trial.noise)
     better = evidence.figure.better * contrast.difference
     verdict = Verdict.BETTER if better > 0 else Verdict.WORSE if better < 0 else Verdict.DIFFERS
-    return Judgement(verdict=verdict, reason="")
+    return Judgement(verdict=verdict)
 
 
 def _without_interval(evidence: Evidence, noise: Noise | None) -> Judgement:
@@ -102,14 +101,14 @@ def _without_interval(evidence: Evidence, noise: Noise | None) -> Judgement:
 def _pair(evidence: Evidence, noise: Noise | None) -> Judgement:
     """Judge a run without repetition: it differs in this pair where it does by more than repeating commonly changes."""
     before, after = evidence.before or 0.0, evidence.after or 0.0
-    margin, source = evidence.figure.margin(before), "commonly changes"
+    margin, noise_kind = evidence.figure.margin(before), ReasonKind.WITHIN_USUAL_NOISE
     # a price does not scatter, so cost scatters as GPU time does
     metric = PER_WORK if evidence.figure.metric == COST_PER_WORK else evidence.figure.metric
     if noise is not None and (measured := noise.margin(metric, before)) is not None:
-        margin, source = measured, "of this store changed"
+        margin, noise_kind = measured, ReasonKind.WITHIN_STORE_NOISE
     if abs(after - before) <= margin:
-        return Judgement(verdict=Verdict.NOT_SHOWN, reason=WITHIN_MARGIN.format(source=source))
-    return Judgement(verdict=Verdict.PAIR, reason=NOT_CONFIRMED)
+        return Judgement(verdict=Verdict.NOT_SHOWN, reason=Reason(kind=noise_kind))
+    return Judgement(verdict=Verdict.PAIR, reason=Reason(kind=ReasonKind.NOT_REPEATED))
 
 
 def needed(evidence: Evidence) -> Needed | None:

@@ -5,13 +5,13 @@ from math import inf, isfinite, log
 
 import numpy as np
 
-from gpureport.analysis.rules import phrases
 from gpureport.comparison.statistics.batch_means import FEWEST, BatchMeans, batch_means
 from gpureport.comparison.statistics.contrasts import LEVEL, Contrast, within_runs
 from gpureport.comparison.statistics.mean_estimate import MeanEstimate
 from gpureport.comparison.steps.compared_figures import POWER, Figure
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.per_work import per_work
 
 SHORTEST_SECONDS = 600.0
@@ -23,26 +23,6 @@ FEWEST_BINS = 120
 _SMALLEST_BATCH = 5
 """Samples of the shortest batch."""
 
-_REPEAT = "record longer, or repeat each step three times"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TooShort:
-    """Why a run tells nothing of its own scatter: what takes how much, and how much of it the run holds."""
-
-    least: str
-    run: str
-    held: str
-
-    @property
-    def general(self) -> str:
-        """Without the run, so that several pairs share it."""
-        return f"One run tells its own scatter from {self.least} on: {_REPEAT}."
-
-    def __str__(self) -> str:
-        """Return the sentence."""
-        return f"One run tells its own scatter from {self.least} on, and {self.run} holds {self.held}: {_REPEAT}."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Within:
@@ -50,15 +30,13 @@ class Within:
 
     Attributes:
         contrast: None where nothing can be told.
-        reason: why nothing can; empty where something can.
-        general: the reason without the run it was said of; empty where it names none.
+        reason: why nothing can; None where something can.
         unseen: seconds of the shorter run without any gap; None where both have some. A gap that came once in a third
             of them or more often would have been seen, with a probability of 95 %.
     """
 
     contrast: Contrast | None
-    reason: str
-    general: str = ""
+    reason: Reason | None = None
     unseen: float | None = None
 
 
@@ -70,16 +48,16 @@ def mean(before: SampledRun, after: SampledRun, figure: Figure, interval: float)
         seconds = series.recorded_seconds(figure.metric) if series else 0.0
         width = series.width if series else 1.0
         if short := _too_short(run, seconds, width):
-            return _refused(short)
+            return Within(contrast=None, reason=short)
     estimates = [run.estimate(figure.metric, interval, figure.finest) for run in runs]
     if any(estimate.between.degrees < 1 for estimate in estimates):
-        return Within(contrast=None, reason=f"Too little is left between gaps for {FEWEST} batches: {_REPEAT}.")
+        return Within(contrast=None, reason=Reason(kind=ReasonKind.FEW_BATCHES, least=FEWEST))
     quiet = [
         run.steady_seconds(figure.metric, interval)
         for run, estimate in zip(runs, estimates, strict=True)
         if estimate.seen == 0
     ]
-    return Within(contrast=within_runs(*estimates), reason="", unseen=min(quiet, default=None))
+    return Within(contrast=within_runs(*estimates), unseen=min(quiet, default=None))
 
 
 def work(before: SampledRun, after: SampledRun, figure: Figure) -> Within:
@@ -87,9 +65,9 @@ def work(before: SampledRun, after: SampledRun, figure: Figure) -> Within:
     estimates = []
     for run in (before, after):
         if short := _short_of_work(run):
-            return _refused(short)
+            return Within(contrast=None, reason=short)
         estimates.append(_log_estimate(run, figure.metric))
-    return Within(contrast=within_runs(*estimates), reason="")
+    return Within(contrast=within_runs(*estimates))
 
 
 def alone(run: SampledRun, metric: str) -> tuple[float, float] | None:
@@ -100,26 +78,24 @@ def alone(run: SampledRun, metric: str) -> tuple[float, float] | None:
     return (low, high) if isfinite(low) and isfinite(high) else None
 
 
-def _refused(short: TooShort) -> Within:
-    return Within(contrast=None, reason=str(short), general=short.general)
-
-
-def _short_of_work(run: SampledRun) -> TooShort | None:
+def _short_of_work(run: SampledRun) -> Reason | None:
     """Return why throughput is too short a series to say anything about its scatter; None when it is not."""
     width = run.throughput.width if run.throughput else 1.0
     seconds = 0.0 if run.rates is None else run.recorded_rate_seconds
-    return _too_short(run, seconds, width, "points of its throughput")
+    return _too_short(run, seconds, width, ReasonKind.FEW_RATES)
 
 
-def _too_short(run: SampledRun, seconds: float, width: float, what: str = "samples") -> TooShort | None:
+def _too_short(
+    run: SampledRun, seconds: float, width: float, few: ReasonKind = ReasonKind.FEW_SAMPLES
+) -> Reason | None:
     """Return why a run is too short to say anything about its own scatter; None when it is not."""
     name, bins = run.analysis.run.name, round(seconds / width)
     if seconds < SHORTEST_SECONDS - width / 2:
         # cells reach past the first and the last sample, the recording does not
         seconds = min(seconds, (run.analysis.run.ended - run.analysis.run.started) / 1e6)
-        return TooShort(least="10 minutes", run=name, held=phrases.duration(seconds))
+        return Reason(kind=ReasonKind.SHORT_RUN, run=name, amount=seconds, least=SHORTEST_SECONDS)
     if bins < max(FEWEST_BINS, FEWEST * _SMALLEST_BATCH):
-        return TooShort(least=f"{FEWEST_BINS} {what}", run=name, held=str(bins))
+        return Reason(kind=few, run=name, amount=bins, least=FEWEST_BINS)
     return None
 
 

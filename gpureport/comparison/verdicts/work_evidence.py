@@ -7,13 +7,9 @@ from gpureport.comparison.statistics.contrasts import Contrast, between_runs
 from gpureport.comparison.steps.compared_figures import Figure
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts import single_run_interval
 from gpureport.comparison.verdicts.figure_evidence import (
-    ABSENT,
-    NO_PRICE,
-    OTHER_WORK,
-    SINGLE_FIGURE,
-    ZERO,
     Evidence,
     average,
     each_run,
@@ -30,19 +26,19 @@ def of_work(base: Step, step: Step, figure: Figure) -> Evidence:
     """Return a figure per unit of work, compared as a ratio."""
     runs = (*base.runs, *step.runs)
     if None in {base.work_unit, step.work_unit}:
-        return told(base, step, figure, ABSENT)
+        return told(base, step, figure, ReasonKind.NOT_RECORDED)
     if base.work_unit != step.work_unit:
-        return told(base, step, figure, OTHER_WORK)
+        return told(base, step, figure, ReasonKind.OTHER_WORK_UNIT)
     if figure.metric == COST_PER_WORK and None in {run.gpu_hour_price for run in runs}:
-        return told(base, step, figure, NO_PRICE)
+        return told(base, step, figure, ReasonKind.NO_PRICE)
     if all(run.rates is not None for run in runs):
         return _by_rates(base, step, figure)
     sides = [each_run(side, figure.metric) for side in (base, step)]
     if None in sides[0] or None in sides[1]:
-        return told(base, step, figure, ABSENT)
+        return told(base, step, figure, ReasonKind.NOT_RECORDED)
     known = [[value for value in side if value] for side in sides]
     whole = [len(side) for side in known] == [len(side) for side in sides]
-    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, ZERO)
+    return _ratio(base, step, figure, known, steady=False) if whole else told(base, step, figure, ReasonKind.ZERO)
 
 
 def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
@@ -51,7 +47,7 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
     sides = [[per_work(run, figure.metric) for run in side.runs] for side in (base, step)]
     known = [[value for value in side if value is not None and value > 0] for side in sides]
     if [len(side) for side in known] != [len(side) for side in sides]:
-        return told(base, step, figure, ABSENT)
+        return told(base, step, figure, ReasonKind.NOT_RECORDED)
     if len(runs) > 2:  # noqa: PLR2004 - one on each side
         return _ratio(base, step, figure, known, steady=True)
     found = single_run_interval.work(base.runs[0], step.runs[0], figure)
@@ -63,7 +59,6 @@ def _by_rates(base: Step, step: Step, figure: Figure) -> Evidence:
         steady=True,
         contrast=found.contrast and _as_amounts(found.contrast, before),
         reason=found.reason,
-        general=found.general,
         whole=whole_of(base, step, figure),
         seconds=min(run.rate_seconds for run in runs),
         lone=found.contrast is None,
@@ -81,7 +76,7 @@ def _ratio(base: Step, step: Step, figure: Figure, sides: Sequence[Sequence[floa
         after=after,
         steady=steady,
         contrast=contrast and _as_amounts(contrast, before),
-        reason="" if contrast else SINGLE_FIGURE,
+        reason=None if contrast else Reason(kind=ReasonKind.SINGLE_FIGURE),
         whole=whole_of(base, step, figure),
         figures=(tuple(sides[0]), tuple(sides[1])) if contrast else ((), ()),
         lone=contrast is None,

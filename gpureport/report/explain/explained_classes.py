@@ -1,23 +1,16 @@
 """What `gpureport explain` says of a class of GPU time."""
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
-from gpureport.analysis.signals.gpus_and_host import KINDS as WAITING
 from gpureport.report.model.parts import Explanation, Fact, Section
 from gpureport.report.wording import terms
 
 _TERMS = {"low_use": "Low use"}
 """Definitions that are not called what their class is."""
 
-KINDS: dict[str, tuple[str, ...]] = {
-    "hollow": ("hollow_util",),
-    "throttled": ("thermal_throttle", "hw_throttle", "power_cap"),
-    "waiting_for_input": tuple(WAITING),
-    "low_use": ("low_util_cause_unknown", "underutilised", "imbalance"),
-    "idle": ("idle_gap",),
-    "unused": ("unused_gpu",),
-    "startup": ("startup_idle",),
-    "tail": ("tail_idle",),
-    "gpu_lost": ("gpu_lost",),
+KINDS = {
+    key: kinds
+    for key in GPU_TIME_CLASSES
+    if (kinds := tuple(name for name, kind in terms.DESCRIPTIONS.items() if kind.gpu_time_class == key))
 }
 """Kinds of findings whose time a class holds."""
 

@@ -3,8 +3,7 @@
 import inspect
 from collections.abc import Iterator, Sequence
 
-from gpureport.analysis.detectors.training.no_progress import NoProgress
-from gpureport.analysis.engine.selection import limits, module, settable
+from gpureport.analysis.engine.selection import limits, settable
 from gpureport.analysis.rules.rule import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
@@ -57,7 +56,7 @@ def first_page(name: str, kinds: Sequence[str], rule: Rule) -> Explanation:
 
 def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
     """Return what the first page leaves out, and how to read it."""
-    texts = sum(len(said) for kind, said in rule.advice if kind in kinds)
+    texts = sum(len(kind.recommendations) for kind in rule.descriptions if kind.name in kinds)
     parts = [
         "the condition in full",
         display.plural(len(limits(rule)), "limit"),
@@ -91,7 +90,7 @@ def _limits(rule: Rule) -> Iterator[Section]:
     )
     if facts:
         which = "one" if settable(rule) == limits(rule) else " or ".join(settable(rule))
-        where = f"To change {which}, name it in gpureport.toml under [rules.{module(rule)}], in base units."
+        where = f"To change {which}, name it in gpureport.toml under [rules.{rule.name}], in base units."
         yield Section(title="Limits it judges by", facts=facts, paragraphs=(where,))
 
 
@@ -112,14 +111,15 @@ def _needs(rule: Rule) -> Iterator[Fact]:
             wanted.setdefault(BY_NAME[name].recorded_by, []).append(name)
     for field, names in wanted.items():
         yield Fact(name="Also uses", text=f"{field} ({', '.join(names)})")
-    if isinstance(rule, NoProgress):
-        yield Fact(name="Needs", text=NoProgress.recording)
+    if rule.recording:
+        yield Fact(name="Needs", text=rule.recording)
     elif not rule.requires and not rule.wants:
         yield Fact(name="Needs", text="nothing but time stamps")
 
 
 def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:
     several = len(kinds) > 1
-    for kind, texts in rule.advice:
-        if kind in kinds:
-            yield from (Fact(name=kind if several else "", text=display.sentence(text)) for text in texts)
+    for kind in rule.descriptions:
+        if kind.name in kinds:
+            name = kind.name if several else ""
+            yield from (Fact(name=name, text=display.sentence(text)) for text in kind.recommendations)

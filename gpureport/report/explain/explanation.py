@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from difflib import get_close_matches
 
-from gpureport.analysis.engine.selection import families, module
+from gpureport.analysis.engine.selection import families
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.analysis.rules.rule import Rule
 from gpureport.errors import SettingsError
@@ -121,7 +121,7 @@ def _either(names: list[str]) -> str:
 
 def _index(rules: Sequence[Rule]) -> Explanation:
     kinds = [Fact(name=kind, text=terms.kind(kind)) for rule in rules for kind in rule.kinds]
-    groups = [Fact(name=module(rule), text=", ".join(rule.kinds)) for rule in rules if module(rule) not in rule.kinds]
+    groups = [Fact(name=rule.name, text=", ".join(rule.kinds)) for rule in rules if rule.name not in rule.kinds]
     classes = [Fact(name=key, text=title) for key, title in terms.CLASSES.items()]
     width = max(len(metric.name) for metric in METRICS)
     metrics = [f"  {metric.name:{width}}  {metric.recorded_by}" for metric in METRICS]

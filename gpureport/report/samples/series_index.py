@@ -76,7 +76,7 @@ def of_device(info: Run, name: str, device: PackedSeries, packed: Packed, bucket
     cells = device.cells
     unit = packed.unit / 1e6
     # a stretch inside another comes before it
-    slow = () if bucket else reversed([_slow(each, info.started, unit) for each in cells.pace.slow])
+    slow = () if bucket else reversed([_slow(each, info.started, unit) for each in cells.sampling_rate.slow])
     return {
         "name": display.squeeze(device_name(cells.device), _LABEL),
         "node": cells.device.node,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray, IntArray
 from gpureport.recording import Device
 from gpureport.report.charts.plotted import Plotted
@@ -62,8 +62,8 @@ def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: 
         metrics: what the run shows; the device need not have all of it.
         bucket: seconds of a bucket; 0 is every sample.
     """
-    cells = cells_of(run.recording, device)
-    mine = [number for number, metric in enumerate(metrics) if cells.recorded(metric.metric)]
+    cells = build_device_series(run.recording, device)
+    mine = [number for number, metric in enumerate(metrics) if cells.is_recorded(metric.metric)]
     values = [cells.values(metrics[number].metric) for number in mine]
     if not bucket:
         return PackedSeries(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))

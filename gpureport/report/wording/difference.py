@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from math import isfinite
 
 from gpureport.comparison.steps.steps import Delta, Verdict
-from gpureport.comparison.verdicts.judging import NOT_CONFIRMED, SAME_RECORDING
+from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
+from gpureport.report.wording.comparison_reasons import describe_reason
 
 SETTLED = " once settled"
 """What a title ends with where the figure leaves out start-up and what had not settled; without it, it is of all."""
@@ -93,10 +94,11 @@ def sentence(delta: Delta, shown: Shown) -> str:
     sure = _sure(delta, shown)
     if delta.verdict is Verdict.CANNOT_JUDGE:
         values = "" if delta.difference is None else f" It went from {before} to {after}."
-        why = display.sentence(delta.reason)
+        why = display.sentence(describe_reason(delta.reason))
         return f"{start}whether {noun} changed cannot be judged.{values} {why}".rstrip()
     if delta.verdict is Verdict.NOT_SHOWN:
-        same = f" {delta.reason}" if delta.reason == SAME_RECORDING else ""
+        same_recording = delta.reason is not None and delta.reason.kind is ReasonKind.SAME_RECORDING
+        same = f" {describe_reason(delta.reason)}" if same_recording else ""
         return f"{start}no difference is shown in {noun}: {before} and {after}{sure}.{same}"
     words = (
         "differs in this pair, not confirmed by repetition" if delta.verdict is Verdict.PAIR else delta.verdict.value
@@ -116,20 +118,8 @@ def _sure(delta: Delta, shown: Shown) -> str:
     return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
 
 
-def held_back(delta: Delta) -> str:
-    """Return why no more than the verdict is said, without a run's name; empty where nothing is held back."""
-    reason = delta.general_reason or delta.reason
-    return "not confirmed by repetition" if reason == NOT_CONFIRMED else display.sentence(reason)
-
-
-def verdict(delta: Delta, shown: Shown) -> str:
-    """Return the verdict on a figure, why it says no more, and what would make it surer."""
-    return " ".join([f"{delta.verdict.value.capitalize()}.", *_further(delta, shown)])
-
-
-def _further(delta: Delta, shown: Shown) -> Iterator[str]:
-    if delta.reason and delta.reason != NOT_CONFIRMED:
-        yield display.sentence(delta.reason)
+def describe_precision(delta: Delta, shown: Shown) -> Iterator[str]:
+    """Yield what such recordings can show of a figure, and what would make the verdict surer."""
     detectable = delta.detectable_difference
     if detectable is None or not isfinite(detectable):
         return

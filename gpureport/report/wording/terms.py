@@ -2,52 +2,17 @@
 
 import re
 
-from gpureport.analysis.engine.attribution import FAR_SECONDS
+from gpureport.analysis.detectors import RULES
+from gpureport.analysis.engine import attribution
 from gpureport.metrics import BY_NAME, METRICS
 
-KINDS = {
-    "idle_gap": "Idle gaps",
-    "startup_idle": "Idle at start-up",
-    "tail_idle": "Idle after the work ended",
-    "thermal_throttle": "Clock reduced by heat",
-    "hw_throttle": "Clock reduced by the hardware",
-    "power_cap": "Clock held by the power limit",
-    "power_limited": "Power limit set below the board's default",
-    "clocks_locked": "Clocks locked",
-    "cpu_bound": "Waiting for the CPU",
-    "cpu_bound_single": "Waiting for one CPU core",
-    "io_bound": "Waiting for storage",
-    "transfer_bound": "Waiting for copies to the GPU",
-    "underutilised": "Low GPU utilisation",
-    "low_util_cause_unknown": "Low GPU utilisation, cause unknown",
-    "hollow_util": "High utilisation, little work",
-    "full_precision": "Full precision",
-    "mem_headroom": "Unused GPU memory",
-    "mem_pressure": "GPU memory nearly full",
-    "mem_prealloc": "GPU memory preallocated",
-    "mem_leak": "GPU memory keeps growing",
-    "workers_headroom": "Room for more loader workers",
-    "host_memory_pressure": "Host memory nearly full",
-    "imbalance": "GPUs work unevenly",
-    "unused_gpu": "Unused GPU",
-    "zombie_memory": "Memory held after the work ended",
-    "oversized_gpu": "GPU larger than needed",
-    "periodic_stall": "Periodic stall",
-    "pcie_degraded": "PCIe link below its width or speed",
-    "ecc_error": "Memory errors",
-    "gpu_lost": "GPU lost",
-    "log_gap": "Gap in the log",
-    "monitoring_ended": "Monitoring ended early",
-    "no_progress": "No progress of the validation metric",
-}
+DESCRIPTIONS = {kind.name: kind for rule in RULES for kind in rule.descriptions}
+"""What the rule of each kind says of it."""
+
+KINDS = {name: kind.title for name, kind in DESCRIPTIONS.items()}
 """Title of each kind."""
 
-CAUSES = {
-    "no work": "No sustained work",
-    "no job": "Log goes on after the last job",
-    "unused": "GPU never used",
-    "xid": "Xid errors of the driver",
-}
+CAUSES = {cause: title for kind in DESCRIPTIONS.values() for cause, title in kind.cause_titles}
 """Title of causes that say more than their kind."""
 
 CLASSES = {
@@ -70,19 +35,14 @@ CLASSES = {
 LOST_CLASSES = ("hollow", "low_use", "throttled", "waiting_for_input", "idle", "unused", "startup", "tail", "gpu_lost")
 """Classes of GPU time that are lost."""
 
-TIME_CAUSES = {
-    "cpu_bound": "for the CPU",
-    "cpu_bound_single": "for one CPU core",
-    "io_bound": "for storage",
-    "transfer_bound": "for copies",
-    "unknown": "cause unknown",
-    "outside gaps": "at rest outside the job",
-    "imbalance": "behind its peers",
+TIME_CAUSES = {name: kind.gpu_time_part for name, kind in DESCRIPTIONS.items() if kind.gpu_time_part} | {
+    attribution.UNKNOWN: "cause unknown",
+    attribution.OUTSIDE: "at rest outside the job",
 }
 """What a part of a class of GPU time is called; a cause without an entry is its own name."""
 
-THROTTLING = ("thermal_throttle", "hw_throttle")
-"""Kinds that always lose GPU time: where none is given it is not known, rather than none."""
+ALWAYS_LOSING = {name for name, kind in DESCRIPTIONS.items() if kind.always_loses_time}
+"""Kinds that always lose GPU time: where no amount is given it is unknown, rather than none."""
 
 _COLUMNS = {
     "gpu_utilization_ratio": "GPU utilisation",
@@ -99,6 +59,7 @@ _COLUMNS = {
     "cpu_iowait_ratio": "CPU waiting for I/O",
     "host_memory_used_bytes": "host memory used",
 }
+_FAR_MINUTES = attribution.FAR_SECONDS / 60
 _FIELDS = [metric.recorded_by for metric in METRICS]
 _RECORDED = {metric.recorded_by: metric.name for metric in METRICS if _FIELDS.count(metric.recorded_by) == 1}
 _SUFFIXES = (
@@ -198,7 +159,7 @@ DEFINITIONS = (
     _term(
         "Low use",
         "The unused share of stretches that were found to be used too little, for no cause that was recorded.",
-        f"Samples over {FAR_SECONDS / 60:g} min apart do not tell short pauses from long ones: theirs counts too.",
+        f"Samples over {_FAR_MINUTES:g} min apart do not tell short pauses from long ones: theirs counts too.",
     ),
     _term("Lost to throttling", "The part of time with a reduced clock by which the work took longer."),
     _term("Waiting for input", "Time in which the GPU waited for the CPU, for storage or for copies."),

@@ -148,7 +148,7 @@ def test_memory_in_use_without_work_is_no_job() -> None:
 def test_jobs_of_a_recording_are_those_of_its_analysis() -> None:
     """Whoever wants one of them need not judge the whole log."""
     log = _log((_WORK, 600), (_EMPTY, 7200), (_WORK, 600))
-    assert jobs.jobs_of(log) == analyze(log).jobs
+    assert jobs.find_jobs(log) == analyze(log).jobs
 
 
 def test_an_end_without_utilisation_is_no_rest() -> None:

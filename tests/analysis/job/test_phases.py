@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.analysis import analyze
-from gpureport.analysis.job.phases import activity
-from gpureport.analysis.series.device_series import cells_of
+from gpureport.analysis.job.phases import find_activity
+from gpureport.analysis.series.device_series import build_device_series
 from gpureport.recording import Recording
 from tests.builders import START, recording, steps
 
@@ -57,7 +57,7 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
     What is active after the last such sample belongs to the job as long as it comes half as often as within.
     """
     run = recording(util=use)
-    cells = cells_of(run, run.run.devices[0])
+    cells = build_device_series(run, run.run.devices[0])
     known = [(second, value > 12) for second, value in enumerate(use) if not np.isnan(value)]
     ahead = [[one for at, one in known if second <= at <= second + 3] for second, _ in known]
     behind = [[one for at, one in known if second - 3 <= at <= second] for second, _ in known]
@@ -65,7 +65,7 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
         [at for (at, one), near in zip(known, beside, strict=True) if one and sum(near) >= 0.6 * max(len(near), 2)]
         for beside in (ahead, behind)
     )
-    found = activity(cells)
+    found = find_activity(cells)
     assert (found is None) == (not begun or not ended)
     if found is not None:
         assert found.start == cells.start[begun[0]] - cells.shift

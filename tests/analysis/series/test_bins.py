@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpureport.analysis import analyze
-from gpureport.analysis.series.bins import grid, rolling_mean
+from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
@@ -28,11 +28,11 @@ def test_a_pause_of_days_costs_no_bins() -> None:
     """An hour of the pause keeps its bins, the rest has none, and every row still has the bin of its time."""
     run = recording(util=steps((50, 1800)), times=paused())
     cells = list(series_by_device(run).values())
-    bins = grid(Interval(run.run.started, run.run.ended), cells)
+    bins = build_grid(Interval(run.run.started, run.run.ended), cells)
     assert bins.count < 2 * 3600
-    places = bins.places(cells[0].times)
+    places = bins.find_bins(cells[0].times)
     assert np.diff(places).max() <= 3601
-    starts, ends = bins.edges(places, "right"), bins.edges(places + 1, "left")
+    starts, ends = bins.find_bin_edges(places, "right"), bins.find_bin_edges(places + 1, "left")
     assert (np.abs(starts - cells[0].times) <= 1_000_000).all()
     assert (np.abs(ends - cells[0].times) <= 1_000_000).all()
 
@@ -65,10 +65,10 @@ def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
     run = recording(util=[10, 20, np.nan, 40, 50, 60, np.nan, 80], times=[0, 1, 1.5, 2, 3, 4, 5, 6])
     (cells,) = series_by_device(run).values()
     begin = run.run.started
-    bins = grid(Interval(begin + 500_000, begin + 4_500_000), [cells])
-    places = bins.places(cells.times - cells.shift).tolist()
+    bins = build_grid(Interval(begin + 500_000, begin + 4_500_000), [cells])
+    places = bins.find_bins(cells.times - cells.shift).tolist()
     values, seconds = cells.values("gpu_utilization_ratio"), cells.seconds
-    for number, mean in enumerate(bins.mean(cells, "gpu_utilization_ratio").tolist()):
+    for number, mean in enumerate(bins.average_metric(cells, "gpu_utilization_ratio").tolist()):
         rows = [row for row, place in enumerate(places) if place == number and not np.isnan(values[row])]
         weighed = (
             sum(values[row] * seconds[row] for row in rows) / sum(seconds[row] for row in rows) if rows else np.nan
@@ -81,9 +81,16 @@ def test_bins_of_one_metric_are_made_once_for_each_grid() -> None:
     run = recording(util=steps((50, 60)))
     (cells,) = series_by_device(run).values()
     whole = Interval(run.run.started, run.run.ended)
-    first = grid(whole, [cells]).mean(cells, "gpu_utilization_ratio")
-    assert grid(whole, [cells]).mean(cells, "gpu_utilization_ratio") is first
-    assert len(grid(Interval(whole.start, whole.end - 30_000_000), [cells]).mean(cells, "gpu_utilization_ratio")) == 29
+    first = build_grid(whole, [cells]).average_metric(cells, "gpu_utilization_ratio")
+    assert build_grid(whole, [cells]).average_metric(cells, "gpu_utilization_ratio") is first
+    assert (
+        len(
+            build_grid(Interval(whole.start, whole.end - 30_000_000), [cells]).average_metric(
+                cells, "gpu_utilization_ratio"
+            )
+        )
+        == 29
+    )
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0.0
 
@@ -103,7 +110,7 @@ def test_years_that_no_device_speaks_for_cost_no_bins(alone: float) -> None:
     """Also where one GPU has a single sample, before or after them, and so no gap that holds them."""
     run = with_a_lone_sample(np.concatenate([[0.0, 1.0], np.arange(298.0) + 20 * 365 * DAY]), alone)
     cells = list(series_by_device(run).values())
-    bins = grid(Interval(run.run.started, run.run.ended), cells)
+    bins = build_grid(Interval(run.run.started, run.run.ended), cells)
     assert bins.count < 3600 + 400
-    assert bins.places(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
+    assert bins.find_bins(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
     assert analyze(run).gpu_time

@@ -36,7 +36,7 @@ def test_a_slower_stretch_is_no_row_of_gaps() -> None:
     """Where a log goes on at 10 s, its samples own the way to their neighbours; a real gap there stays one."""
     times = [*range(100), *range(100, 210, 10), 500, *range(510, 630, 10), *range(630, 900)]
     cells = series_by_device(recording(util=steps((50, len(times))), times=times))["gpu:0"]
-    assert (cells.interval, [each.interval for each in cells.pace.slow]) == (1.0, [10.0])
+    assert (cells.interval, [each.interval for each in cells.sampling_rate.slow]) == (1.0, [10.0])
     assert cells.gaps == (Interval(at(200), at(500)),)
     assert cells.seconds[100:103].tolist() == [5.5, 10.0, 10.0]
     assert float(cells.seconds.sum()) == 900 - 300 + 10
@@ -46,7 +46,7 @@ def test_a_log_may_end_in_a_slower_stretch() -> None:
     """Its last sample owns half of the longer interval."""
     times = [*range(300), *range(300, 450, 10)]
     cells = series_by_device(recording(util=steps((50, len(times))), times=times))["gpu:0"]
-    assert (cells.interval, cells.pace.denser) == (1.0, None)
+    assert (cells.interval, cells.sampling_rate.denser) == (1.0, None)
     assert cells.seconds[[0, -1]].tolist() == [1.0, 10.0]
 
 
@@ -68,7 +68,7 @@ def test_null_is_nan_and_an_absent_column_is_all_nan() -> None:
     cells = series_by_device(recording(util=[50, np.nan, 70]))["gpu:0"]
     assert np.isnan(cells.values("gpu_utilization_ratio")).tolist() == [False, True, False]
     assert np.isnan(cells.values("gpu_power_watts")).all()
-    assert not cells.recorded("gpu_power_watts")
+    assert not cells.is_recorded("gpu_power_watts")
 
 
 def test_gap_limit_has_a_floor_below_two_seconds() -> None:
@@ -79,7 +79,7 @@ def test_gap_limit_has_a_floor_below_two_seconds() -> None:
 def test_rows_are_chosen_by_stamp() -> None:
     """Rows from start up to, not including, end."""
     cells = series_by_device(recording(util=steps((50, 10))))["gpu:0"]
-    assert cells.rows(START, at(3)) == slice(0, 3)
+    assert cells.rows_between(START, at(3)) == slice(0, 3)
 
 
 def test_what_is_made_of_a_device_is_made_once() -> None:
@@ -91,10 +91,10 @@ def test_what_is_made_of_a_device_is_made_once() -> None:
         made.append(1)
         return cells.times + 1
 
-    first = cells.kept("later", make)
-    assert cells.kept("later", make) is first
+    first = cells.memoize("later", make)
+    assert cells.memoize("later", make) is first
     assert made == [1]
-    assert cells.kept("much later", lambda: cells.times + 2) is not first
+    assert cells.memoize("much later", lambda: cells.times + 2) is not first
     with pytest.raises(ValueError, match="read-only"):
         first[0] = 0
 

@@ -25,14 +25,14 @@ def _disjoint(stretches: Spans) -> bool:
 
 
 _pairs = st.tuples(st.integers(0, _HORIZON), st.integers(0, _HORIZON)).map(lambda pair: Interval(min(pair), max(pair)))
-_spans = st.lists(_pairs, max_size=8).map(intervals.spans)
+_spans = st.lists(_pairs, max_size=8).map(intervals.to_spans)
 _values = st.lists(st.sampled_from([0.0, 0.04, 0.1, 0.5, float("nan")]), max_size=40).map(np.array)
 
 
 @given(st.lists(_pairs, max_size=8))
 def test_union_is_sorted_disjoint_and_covers_the_same_time(parts: list[Interval]) -> None:
     """A union holds each moment that any part holds, once."""
-    united = intervals.spans(parts)
+    united = intervals.to_spans(parts)
     raw = np.array([(part.start, part.end) for part in parts], dtype=np.int64).reshape(-1, 2)
     assert _disjoint(united)
     assert _mask(united).tolist() == _mask(raw).tolist()
@@ -60,8 +60,8 @@ def test_joining_closes_the_holes_that_are_narrow_enough(stretches: Spans, withi
 def test_overlap_of_cells_adds_up_to_the_intersection(stretches: Spans, edges: list[int]) -> None:
     """Cells that tile a stretch are covered, together, for as long as the stretch is."""
     cuts = np.array(edges, dtype=np.int64)
-    covered = intervals.overlap(cuts[:-1], cuts[1:], stretches)
-    whole = intervals.intersection(stretches, intervals.spans([Interval(edges[0], edges[-1])]))
+    covered = intervals.overlap_seconds(cuts[:-1], cuts[1:], stretches)
+    whole = intervals.intersection(stretches, intervals.to_spans([Interval(edges[0], edges[-1])]))
     assert np.isclose(covered.sum(), intervals.total_seconds(whole))
 
 
@@ -71,7 +71,7 @@ def test_overlap_is_the_same_of_cells_in_any_order(stretches: Spans, starts: lis
     begin = np.array(starts, dtype=np.int64)
     for cells in (begin, np.sort(begin)):
         expected = [_mask(stretches)[start : start + 3].sum() / 1e6 for start in cells]
-        assert intervals.overlap(cells, cells + 3, stretches).tolist() == pytest.approx(expected)
+        assert intervals.overlap_seconds(cells, cells + 3, stretches).tolist() == pytest.approx(expected)
 
 
 @given(_values, st.integers(0, 40))
@@ -80,9 +80,9 @@ def test_hysteresis_is_the_same_on_a_recording_in_two_parts(values: FloatArray, 
     cut = min(cut, len(values))
     breaks = np.zeros(len(values), dtype=np.bool_)
     breaks[cut : cut + 1] = True
-    first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12, breaks=breaks)
-    left = intervals.hysteresis(values[:cut], enter=0.05, leave=0.12)
-    right = intervals.hysteresis(values[cut:], enter=0.05, leave=0.12)
+    first, stop = intervals.find_hysteresis_runs(values, enter=0.05, leave=0.12, breaks=breaks)
+    left = intervals.find_hysteresis_runs(values[:cut], enter=0.05, leave=0.12)
+    right = intervals.find_hysteresis_runs(values[cut:], enter=0.05, leave=0.12)
     assert first.tolist() == [*left[0].tolist(), *(right[0] + cut).tolist()]
     assert stop.tolist() == [*left[1].tolist(), *(right[1] + cut).tolist()]
 
@@ -90,7 +90,7 @@ def test_hysteresis_is_the_same_on_a_recording_in_two_parts(values: FloatArray, 
 def test_hysteresis_needs_one_low_value_and_keeps_its_state_over_nulls() -> None:
     """A run goes on at middling values and nulls, but does not consist of them."""
     values = np.array([0.9, 0.1, 0.04, np.nan, 0.1, 0.9, 0.1, np.nan, 0.9])
-    first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12)
+    first, stop = intervals.find_hysteresis_runs(values, enter=0.05, leave=0.12)
     assert (first.tolist(), stop.tolist()) == ([1], [5])
 
 
@@ -100,8 +100,8 @@ def test_hysteresis_finds_the_same_row_by_row(values: FloatArray, breaks: list[b
     cut = np.array((breaks + [False] * len(values))[: len(values)], dtype=np.bool_)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(intervals, "_BLOCK", block)
-        first, stop = intervals.hysteresis(values, enter=0.05, leave=0.12, breaks=cut)
-        all_first, all_stop = intervals.runs(values <= 0.05, cut)
+        first, stop = intervals.find_hysteresis_runs(values, enter=0.05, leave=0.12, breaks=cut)
+        all_first, all_stop = intervals.find_runs(values <= 0.05, cut)
     assert list(zip(first.tolist(), stop.tolist(), strict=True)) == _walked(values, cut)
     low = np.where(values <= 0.05, values, 1.0)
     assert list(zip(all_first.tolist(), all_stop.tolist(), strict=True)) == _walked(low, cut)
@@ -129,7 +129,7 @@ def test_cells_in_order_cover_what_their_union_covers(widths: list[tuple[int, in
     ends = np.cumsum(width + hole)
     starts = ends - width
     expected = intervals.union(np.column_stack([starts[rows], ends[rows]]))
-    assert intervals.of_rows(starts, ends, rows).tolist() == expected.tolist()
+    assert intervals.rows_to_spans(starts, ends, rows).tolist() == expected.tolist()
 
 
 @given(
@@ -141,5 +141,5 @@ def test_overlap_is_the_same_cell_by_cell(stretches: Spans, widths: list[tuple[i
     width, hole = (np.array(each, dtype=np.int64) for each in zip(*widths, strict=True))
     ends = np.cumsum(width + hole)
     starts = ends - width
-    single = [float(intervals.overlap(starts[[row]], ends[[row]], stretches)[0]) for row in range(len(widths))]
-    assert intervals.overlap(starts, ends, stretches).tolist() == single
+    single = [float(intervals.overlap_seconds(starts[[row]], ends[[row]], stretches)[0]) for row in range(len(widths))]
+    assert intervals.overlap_seconds(starts, ends, stretches).tolist() == single

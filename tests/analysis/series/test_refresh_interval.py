@@ -73,7 +73,7 @@ def test_a_regular_job_is_no_refresh() -> None:
 def test_values_that_move_at_any_time_have_no_period() -> None:
     """Exponential spacings hold no common one."""
     apart = np.random.default_rng(3).exponential(0.15, 2000)
-    assert refresh_interval.period(apart, 0.007) is None
+    assert refresh_interval.find_refresh_period(apart, 0.007) is None
 
 
 def test_a_constant_series_counts_what_the_documents_allow() -> None:

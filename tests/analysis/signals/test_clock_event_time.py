@@ -8,9 +8,9 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.counter_increments import reading
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of
-from gpureport.analysis.signals.clock_event_time import Held, held
+from gpureport.analysis.series.counter_increments import read_counter
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
+from gpureport.analysis.signals.clock_event_time import CountedTime, measure_counted_time
 from gpureport.findings import Confidence, Finding, Severity
 from gpureport.recording import Recording
 from tests.builders import START, found, recording, spans, steps
@@ -28,12 +28,12 @@ def counted(rises: dict[int, float], rows: int, start: float = 1000.0) -> npt.ND
 
 def cells(run: Recording) -> DeviceSeries:
     """Return the samples of the first GPU."""
-    return cells_of(run, run.run.gpus[0])
+    return build_device_series(run, run.run.gpus[0])
 
 
-def thermal(run: Recording) -> Held:
+def thermal(run: Recording) -> CountedTime:
     """Return what was counted for heat."""
-    said = held(cells(run), "sw_thermal_slowdown", "hw_thermal_slowdown")
+    said = measure_counted_time(cells(run), "sw_thermal_slowdown", "hw_thermal_slowdown")
     assert said is not None
     return said
 
@@ -44,7 +44,7 @@ def finding(run: Recording, kind: str = "thermal_throttle") -> Finding:
     return only
 
 
-def seconds(of: Held) -> list[tuple[float, float]]:
+def seconds(of: CountedTime) -> list[tuple[float, float]]:
     """Return the stretches in seconds of the recording."""
     return [((int(start) - START) / 1e6, (int(end) - START) / 1e6) for start, end in of.spans]
 
@@ -116,14 +116,14 @@ def test_a_fall_to_more_than_the_time_gone_by_is_not_counted() -> None:
     """A counter that falls from 900 s to 500 s within 5 s counted no 500 s in them."""
     counter = np.concatenate([np.full(50, 900.0), np.full(50, 500.0)])
     said = thermal(recording(**_BUSY, every=5, sw_thermal_slowdown_seconds_total=counter))
-    assert (said.total, said.restarts) == (0, 1)
+    assert (said.total_seconds, said.restarts) == (0, 1)
 
 
 def test_a_rise_no_clock_can_show_is_left_out() -> None:
     """An hour within a second is no time; a second more or less is when the counter was read."""
     counter = counted({20: 3600.0, 30: 1.5}, 60)
     said = thermal(recording(**_BUSY, sw_thermal_slowdown_seconds_total=counter))
-    assert said.total == pytest.approx(1.5)
+    assert said.total_seconds == pytest.approx(1.5)
 
 
 def test_cells_without_a_value_cost_nothing() -> None:
@@ -131,14 +131,14 @@ def test_cells_without_a_value_cost_nothing() -> None:
     counter = counted({21: 0.5, 22: 0.7}, 60)
     counter[21] = np.nan
     said = thermal(recording(**_BUSY, sw_thermal_slowdown_seconds_total=counter))
-    assert said.total == pytest.approx(1.2)
+    assert said.total_seconds == pytest.approx(1.2)
 
 
 def test_two_counters_of_one_step_are_not_added() -> None:
     """They may have run at once: the larger is sure."""
     one, other = counted({20: 0.8}, 60), counted({20: 0.6}, 60)
     run = recording(**_BUSY, sw_thermal_slowdown_seconds_total=one, hw_thermal_slowdown_seconds_total=other)
-    assert thermal(run).total == pytest.approx(0.8)
+    assert thermal(run).total_seconds == pytest.approx(0.8)
 
 
 def test_a_log_gap_is_no_episode_but_its_seconds_are_said() -> None:
@@ -203,7 +203,7 @@ def test_a_counter_read_once_says_nothing() -> None:
     counter = np.full(60, np.nan)
     counter[5] = 77.0
     one = cells(recording(**_BUSY, energy=counter))
-    assert reading(one, "gpu_energy_joules_total", 2000.0) is None
+    assert read_counter(one, "gpu_energy_joules_total", 2000.0) is None
 
 
 @pytest.mark.parametrize("every", [1, 5, 30])

@@ -12,7 +12,7 @@ _CHANCE = np.random.default_rng(7)
 
 
 def _alternates(**series: FloatArray) -> bool:
-    return mixed_devices.alternates(series_by_device(recording(**series))["gpu:0"])  # type: ignore[arg-type]  # series by name
+    return mixed_devices.has_alternating_rows(series_by_device(recording(**series))["gpu:0"])  # type: ignore[arg-type]  # series by name
 
 
 @pytest.mark.parametrize("metric", ["memory", "temperature"])

@@ -39,7 +39,7 @@ def test_every_kind_is_explained(kind: str, rule: Rule) -> None:
     assert missing == []
     needed = {name for group in (*rule.requires, rule.wants) for name in group}
     assert [name for name in needed if name not in text] == []
-    (advice,) = (texts for each, texts in rule.advice if each == kind)
+    (advice,) = (one.recommendations for one in rule.descriptions if one.name == kind)
     assert advice
     assert [said for said in advice if " ".join(said.split()) not in text] == []
 
@@ -48,7 +48,7 @@ def test_every_kind_is_explained(kind: str, rule: Rule) -> None:
 def test_a_kind_comes_with_its_steps(kind: str) -> None:
     """Every step of every cause, each once, with what to do, when, at what risk, and how to check it."""
     text = words(explain(kind, RULES))
-    for path in steps_by_loss.causes(kind):
+    for path in steps_by_loss.PATHS[kind]:
         assert not path.causes or f"cause {' or '.join(path.causes)}" in text
         for name in path.steps:
             step = STEPS[name]
@@ -57,18 +57,13 @@ def test_a_kind_comes_with_its_steps(kind: str) -> None:
             assert text.count(said[0]) == 1
 
 
-def test_advice_is_told_for_every_kind() -> None:
-    """A rule advises on the kinds it makes, and on no other."""
-    assert [[kind for kind, _ in rule.advice] for rule in RULES] == [list(rule.kinds) for rule in RULES]
-
-
 def test_findings_recommend_what_explain_tells(gpureport: Program, tmp_path: Path) -> None:
     """What a finding recommends is among the advice of its kind."""
     import json  # noqa: PLC0415 - only here
 
     del tmp_path
     samples = Path(__file__).parents[3] / "sample_logs"
-    told = {kind: set(texts) for rule in RULES for kind, texts in rule.advice}
+    told = {kind.name: set(kind.recommendations) for rule in RULES for kind in rule.descriptions}
     strange = set()
     for folder in sorted(samples.iterdir()):
         document = json.loads(gpureport("analyze", str(folder), "--format", "json").out)
@@ -130,7 +125,7 @@ def test_the_recording_commands_are_understood_by_the_importer() -> None:
 
 def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     """No rule looks at a metric that it neither requires nor uses by its own account."""
-    from gpureport.analysis.job.phases import activities, job_window  # noqa: PLC0415 - as above
+    from gpureport.analysis.job.phases import find_activities, find_job_window  # noqa: PLC0415 - as above
     from gpureport.analysis.rules.rule import Context  # noqa: PLC0415 - as above
     from gpureport.analysis.series import device_series  # noqa: PLC0415 - patched here only
     from tests import builders  # noqa: PLC0415 - as above
@@ -146,12 +141,12 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
         util=[50.0] * 300, memory=[30.0] * 300, temperature=[80.0] * 300, power=[200.0] * 300, cpu=[90.0] * 300
     )
     by_device = device_series.series_by_device(recording)
-    active = activities(by_device)
-    window = job_window(recording.run, active.values())
-    context = Context(recording=recording, cells=by_device, active=active, window=window)
+    active = find_activities(by_device)
+    window = find_job_window(recording.run, active.values())
+    context = Context(recording=recording, series=by_device, active=active, window=window)
     for one in by_device.values():
         # whether power can be right is told by temperature as well, whichever rule asks first
-        one.doubt("gpu_power_watts")
+        one.explain_implausibility("gpu_power_watts")
     monkeypatch.setattr(device_series.DeviceSeries, "values", spied)
     # the last one refreshes with the utilisation of the GPU and stands in where that never changes
     stand_ins = {"gpu_graphics_clock_hertz", "gpu_power_limit_requested_watts", "gpu_memory_controller_ratio"}
@@ -255,7 +250,7 @@ def test_a_kind_fits_on_a_screen(gpureport: Program, name: str) -> None:
     assert len(short.splitlines()) <= 36
     said = " ".join(short.split())
     kinds = families(RULES)[name]
-    titles = {STEPS[step].title for kind in kinds for path in steps_by_loss.causes(kind) for step in path.steps}
+    titles = {STEPS[step].title for kind in kinds for path in steps_by_loss.PATHS[kind] for step in path.steps}
     assert [title for title in titles if title not in said] == []
     assert f"gpureport explain {name} --detail full" in said
 

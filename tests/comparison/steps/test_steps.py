@@ -8,7 +8,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.step_figures import PER_WORK, observed_seconds, recorded_seconds
 from gpureport.comparison.steps.steps import Verdict
-from gpureport.comparison.verdicts.figure_evidence import ABSENT, OTHER_WORK
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.recording import Work
 from tests.report import examples
 
@@ -69,7 +69,8 @@ def test_what_was_not_recorded_has_no_difference() -> None:
     absent = examples.analysis(examples.run("b"), statistics_of=(examples.statistics("gpu:0", idle=None),))
     deltas = compare(examples.sampled(analysis("a"), absent)).deltas
     delta = next(d for d in deltas if d.metric == "idle_ratio")
-    assert (delta.after, delta.difference, delta.verdict, delta.reason) == (None, None, Verdict.CANNOT_JUDGE, ABSENT)
+    assert (delta.after, delta.difference, delta.verdict) == (None, None, Verdict.CANNOT_JUDGE)
+    assert delta.reason == Reason(kind=ReasonKind.NOT_RECORDED)
 
 
 def test_work_in_different_units_is_not_compared() -> None:
@@ -77,7 +78,7 @@ def test_work_in_different_units_is_not_compared() -> None:
     first, second = Work(amount=10, unit="steps"), Work(amount=10, unit="tokens")
     comparison = compare(examples.sampled(analysis("a", work=first), analysis("b", work=second)))
     delta = next(delta for delta in comparison.deltas if delta.metric == PER_WORK)
-    assert (delta.difference, delta.reason) == (None, OTHER_WORK)
+    assert (delta.difference, delta.reason) == (None, Reason(kind=ReasonKind.OTHER_WORK_UNIT))
 
 
 def test_observed_time_is_within_the_run() -> None:

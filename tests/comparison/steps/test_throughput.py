@@ -11,7 +11,7 @@ from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import ENERGY_PER_WORK, PER_WORK, WORK_RATE
 from gpureport.comparison.steps.steps import Verdict, steps_of
 from gpureport.comparison.steps.throughput import named, throughput
-from gpureport.comparison.verdicts.figure_evidence import ZERO
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.training_quality import trained
 from gpureport.findings import Severity
 from gpureport.recording import Work
@@ -298,7 +298,7 @@ def test_a_run_that_took_no_energy_makes_no_ratio() -> None:
     work = Work(amount=100.0, unit="steps")
     runs = [sampled(name, step=name[0], work=work, util=level(90), power=watts) for name, watts in _WATTS]
     found = delta(compared(*runs), ENERGY_PER_WORK)
-    assert (found.verdict, found.reason) == (Verdict.CANNOT_JUDGE, ZERO)
+    assert (found.verdict, found.reason) == (Verdict.CANNOT_JUDGE, Reason(kind=ReasonKind.ZERO))
 
 
 _WATTS = (("a1", 0.0), ("a2", 300.0), ("b1", 300.0))

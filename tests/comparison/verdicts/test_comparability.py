@@ -9,6 +9,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import links
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.recording import Device, Run, Work
+from gpureport.report.wording.comparison_reasons import describe_check
 from tests.report import examples
 
 H100 = Device(
@@ -65,8 +66,8 @@ def test_what_differs_is_doubtful_and_what_is_missing_is_unknown(check: str, oth
     differs, missing = (checks(base, analysis("b", device=device))[check] for device in (other, silent))
     assert (differs.comparable, missing.comparable) == (False, None)
     assert missing.after is None
-    assert differs.note
-    assert "cannot be told" in missing.note
+    assert describe_check(differs)
+    assert "cannot be told" in describe_check(missing)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +102,7 @@ def test_the_same_work_in_less_time_is_no_doubt() -> None:
     work = Work(amount=5, unit="steps")
     runs = (examples.run(str(seconds), seconds=seconds, work=work) for seconds in (1300, 600))
     check = checks(*(analysis(run.name, run) for run in runs))["duration"]
-    assert (check.comparable, check.note[:16]) == (True, "Start-up and end")
+    assert (check.comparable, describe_check(check)[:16]) == (True, "Start-up and end")
 
 
 def test_less_than_a_minute_is_too_short() -> None:
@@ -125,7 +126,7 @@ def test_an_unknown_zone_is_said_and_doubted_by_nobody() -> None:
     """Two unknown zones are not equal ones; no figure depends on the time of day."""
     zone = checks(analysis("a"), analysis("b", examples.run("b", timezone="UTC")))["timezone"]
     assert (zone.before, zone.after, zone.comparable) == (None, "UTC", None)
-    assert zone.note == (
+    assert describe_check(zone) == (
         "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
         "No figure depends on it."
     )

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.chain.step_comparison import compare
-from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, fates
+from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, Unknown, fates
 from gpureport.findings import Finding, NotJudged
 from gpureport.report import build
 from gpureport.report.sections.comparison import comparison_view
+from gpureport.report.wording.comparison_reasons import describe_unknown_change
 from tests.report import examples
 
 GAP = examples.idle_gap("gpu:0", 100, 120)
@@ -56,9 +57,9 @@ def test_what_was_not_judged_is_neither_resolved_nor_new() -> None:
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
     resolved = fates_of(analysis("a", GAP), analysis("b", missing=missing))
     new = fates_of(analysis("a", missing=missing), analysis("b", GAP))
-    assert [(entry.fate, entry.reason[:2]) for entry in (*resolved, *new)] == [
-        (Fate.CANNOT_TELL, "b:"),
-        (Fate.CANNOT_TELL, "a:"),
+    assert [(entry.fate, describe_unknown_change(entry)) for entry in (*resolved, *new)] == [
+        (Fate.CANNOT_TELL, "b: the kind could not be judged there"),
+        (Fate.CANNOT_TELL, "a: the kind could not be judged there"),
     ]
 
 
@@ -72,7 +73,7 @@ def test_a_short_step_cannot_tell() -> None:
     """Less than a minute shows too little for a finding to be gone."""
     (entry,) = fates_of(analysis("a", GAP), analysis("b", seconds=50))
     assert (entry.fate, entry.after) == (Fate.CANNOT_TELL, None)
-    assert "less than a minute" in entry.reason
+    assert entry.unknown is Unknown.TOO_SHORT
 
 
 def test_replicates_are_counted_and_their_loss_averaged() -> None:
@@ -87,7 +88,7 @@ def test_repetitions_that_could_be_judged_tell_and_are_counted() -> None:
     missing = (replace(examples.NOT_JUDGED[0], kind="idle_gap", device=None),)
     runs = [analysis("a", GAP), *(analysis(name, step="s") for name in "bc"), analysis("d", step="s", missing=missing)]
     (entry,) = fates_of(*runs)
-    assert (entry.fate, entry.reason, entry.judged) == (Fate.RESOLVED, "", (2, 3))
+    assert (entry.fate, entry.unknown, entry.judged) == (Fate.RESOLVED, None, (2, 3))
     view = comparison_view.build([(examples.recording(each.run), each) for each in runs])
     (line,) = (fact.text for link in view.links for fact in link.findings)
     assert line.endswith("; only 2 of 3 runs of s could be judged")

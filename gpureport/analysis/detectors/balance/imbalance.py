@@ -8,11 +8,13 @@ import numpy as np
 
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
+from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -39,7 +41,7 @@ _ERRORS = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imbalance:
+class Imbalance(Rule):
     """The mean utilisation of one GPU differs by over 20 points from the median of its peers, which agree within 12.
 
     Or all are above 80 % and its mean power differs by over 25 % from the median of its peers, which agree within
@@ -50,13 +52,28 @@ class Imbalance:
     by design, so it is said that they differ.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = (
-        *("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPUs work unevenly",
+            recommendations=tuple(_ADVICE.values()),
+            advice_paths=(AdvicePath(steps=("balance_ranks", "find_hung_rank", "cooling")),),
+            follows_from=(
+                gpu_loss_times.LOST_BEFORE,
+                RootCause(kind="unused_gpu", when=When.EVER),
+                RootCause(kind="hollow_util", causes=("hang",), on_any_device=True),
+                RootCause(kind="thermal_throttle"),
+                RootCause(kind="hw_throttle"),
+                RootCause(kind="power_limited"),
+            ),
+            gpu_time_class="low_use",
+            gpu_time_part="behind its peers",
+        ),
     )
-    wants: ClassVar[tuple[str, ...]] = (_POWER,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(_ADVICE.values())),)
+    requires = ((UTILISATION,),)
+    after = (*("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),)
+    wants = (_POWER,)
 
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
     agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
@@ -74,33 +91,33 @@ class Imbalance:
         """Yield at most one finding for each GPU and signal, with all its episodes."""
         if context.window is None:
             return
-        for peers in _alike(context):
-            bins = grid(context.window, list(peers.values()))
+        for peers in _group_by_model(context):
+            bins = build_grid(context.window, list(peers.values()))
             length = max(round(self.over.value / bins.width), round(self.rows.value))
             needed = max(self.shortest.value, self.stretches.value * length * bins.width)
             if context.whole.seconds < needed:
                 yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
                 continue
-            yield from self._among(context, peers, bins, length, needed)
+            yield from self._judge_peers(context, peers, bins, length, needed)
 
-    def _among(
+    def _judge_peers(
         self, context: Context, peers: dict[str, DeviceSeries], bins: Grid, length: int, needed: float
     ) -> Iterator[Finding]:
         numbers = np.arange(bins.count)
-        starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
-        held = {name: intervals.of_kinds(context.found, name, self.after) for name in peers}
-        aside = {name: intervals.overlap(starts, ends, spans) > 0 for name, spans in held.items()}
-        used = _means(bins, peers, UTILISATION, aside, length)
-        uneven = _uneven(used, self.differs.value, self.agree.value, relative=False)
-        yield from self._named(context, peers, bins, uneven, needed, "utilisation")
-        power = _means(bins, peers, _POWER, aside, length)
+        starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
+        held = {name: intervals.collect_finding_spans(context.found, name, self.after) for name in peers}
+        aside = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in held.items()}
+        used = _compute_rolling_means(bins, peers, UTILISATION, aside, length)
+        uneven = _find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
+        yield from self._judge_signal(context, peers, bins, uneven, needed, "utilisation")
+        power = _compute_rolling_means(bins, peers, _POWER, aside, length)
         full = np.all([series >= self.busy.value for series in used.values()], axis=0)
         even = ~np.any(list(uneven.values()), axis=0)
-        odd = _uneven(power, self.power_differs.value, self.power_agree.value, relative=True)
+        odd = _find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
         loads = {name: rows & full & even for name, rows in odd.items()}
-        yield from self._named(context, peers, bins, loads, needed, "power")
+        yield from self._judge_signal(context, peers, bins, loads, needed, "power")
 
-    def _named(  # noqa: PLR0913, PLR0917 - what a finding is made of
+    def _judge_signal(  # noqa: PLR0913, PLR0917 - what a finding is made of
         self,
         context: Context,
         peers: dict[str, DeviceSeries],
@@ -111,22 +128,27 @@ class Imbalance:
     ) -> Iterator[Finding]:
         for name, rows in odd.items():
             coarse = bins.width > POINT_SAMPLE_SECONDS
-            held = bins.spans(rows, needed if coarse else self.over.value, needed)
+            held = bins.mask_to_spans(rows, needed if coarse else self.over.value, needed)
             held = intervals.intersection(held, context.work)
             if coarse and signal == "utilisation":
-                sure = [_certain(peers, name, held[row : row + 1], self.differs.value) for row in range(len(held))]
+                sure = [
+                    _is_surely_different(peers, name, held[row : row + 1], self.differs.value)
+                    for row in range(len(held))
+                ]
                 held = held[np.array(sure, dtype=np.bool_)]
-            held = self._on_longer_side(peers, name, held, signal)
+            held = self._keep_longer_side(peers, name, held, signal)
             if len(held):
-                yield from self._finding(peers, name, held, signal)
+                yield from self._build_finding(peers, name, held, signal)
 
-    def _on_longer_side(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Spans:
+    def _keep_longer_side(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Spans:
         """Return the stretches over which the means differ, on the side on which the GPU is for longer.
 
         A GPU that is ahead for as long as it is behind does the same work in all.
         """
         metric, limit = (UTILISATION, self.differs) if signal == "utilisation" else (_POWER, self.power_differs)
-        differences = np.array([_difference(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))])
+        differences = np.array(
+            [_compute_difference(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))]
+        )
         far = spans[np.abs(differences) >= limit.value]
         above = differences[np.abs(differences) >= limit.value] > 0
         longer: Spans = far[
@@ -134,33 +156,35 @@ class Imbalance:
         ]
         return longer
 
-    def _finding(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
+    def _build_finding(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
         metric = UTILISATION if signal == "utilisation" else _POWER
-        own, others = _peer_means(peers, name, metric, spans)
+        own, others = _average_peers(peers, name, metric, spans)
         if np.isnan(own) or not others:
             # means over half a minute reach into stretches in which a GPU has no value of its own
             return
         usual = float(np.median(list(others.values())))
         seconds = intervals.total_seconds(spans)
         compared = [peers[each] for each in (name, *others)]
-        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in compared)
+        readings = min(one.count_readings(metric, intervals.contains(spans, one.times)) for one in compared)
         sure = len(compared) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
         yield Finding(
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
             devices=(name,),
-            intervals=intervals.intervals(spans),
-            evidence=tuple(self._evidence(own, usual, seconds, signal, metric)),
-            lost_gpu_seconds=_lost(own, list(others.values()), seconds) if signal == "utilisation" else None,
+            intervals=intervals.to_intervals(spans),
+            evidence=tuple(self._build_evidence(own, usual, seconds, signal, metric)),
+            lost_gpu_seconds=_compute_lost_seconds(own, list(others.values()), seconds)
+            if signal == "utilisation"
+            else None,
             cause=signal,
             samples=readings,
             ruled_out=("idle gaps, throttling and hollow work, left out for the GPU they befell", "a GPU never used"),
-            summary=_summary(name, tuple(others), own, usual, seconds, signal),
+            summary=_describe_difference(name, tuple(others), own, usual, seconds, signal),
             recommendation=_ADVICE[signal],
         )
 
-    def _evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
+    def _build_evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
         unit = "1" if signal == "utilisation" else "W"
         yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
         yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
@@ -183,7 +207,7 @@ class Imbalance:
         )
 
 
-def _alike(context: Context) -> Iterator[dict[str, DeviceSeries]]:
+def _group_by_model(context: Context) -> Iterator[dict[str, DeviceSeries]]:
     """Yield the GPUs that worked, those of one model together, where there are several."""
     models: dict[str | None, dict[str, DeviceSeries]] = {}
     for name, cells in context.gpus().items():
@@ -192,15 +216,17 @@ def _alike(context: Context) -> Iterator[dict[str, DeviceSeries]]:
     yield from (peers for peers in models.values() if len(peers) >= _PAIR)
 
 
-def _means(
+def _compute_rolling_means(
     bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, aside: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
-    means = {name: np.where(aside[name], np.nan, bins.mean(one, metric)) for name, one in peers.items()}
+    means = {name: np.where(aside[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()}
     return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
 
 
-def _uneven(means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool) -> dict[str, BoolArray]:
+def _find_uneven_bins(
+    means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool
+) -> dict[str, BoolArray]:
     """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
     series = list(means.values())
     lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
@@ -208,14 +234,16 @@ def _uneven(means: Mapping[str, FloatArray], differs: float, agree: float, *, re
     near = {name: one[apart] for name, one in means.items()}
     odd = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
     for name, rows in odd.items():
-        rows[apart] = _odd(near, name, differs, agree, relative=relative)
+        rows[apart] = _find_odd_bins(near, name, differs, agree, relative=relative)
     return odd
 
 
-def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool) -> BoolArray:
+def _find_odd_bins(
+    means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool
+) -> BoolArray:
     """Return the bins in which one GPU differs from its peers while they agree; of two, the lower differs."""
     others = np.stack([series for each, series in means.items() if each != name])
-    usual = middle(list(others))
+    usual = median_over_devices(list(others))
     known = ~np.isnan(others)
     spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
     scale = usual if relative else np.ones(len(usual))
@@ -226,51 +254,55 @@ def _odd(means: Mapping[str, FloatArray], name: str, differs: float, agree: floa
     return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
 
 
-def _certain(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:
+def _is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:
     """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
-    own = _inside(peers[name], UTILISATION, spans)
-    others = np.concatenate([_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name])
+    own = _find_values_inside(peers[name], UTILISATION, spans)
+    others = np.concatenate(
+        [_find_values_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name]
+    )
     if not len(own) or not len(others):
         return False
     error = float(np.sqrt(own.var() / len(own) + others.var() / len(others)))
     return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
 
 
-def _inside(cells: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
+def _find_values_inside(cells: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
     """Return the values of a metric that speak of moments inside stretches of time."""
     values = cells.values(metric)
     return values[intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)]
 
 
-def _mean(cells: DeviceSeries, metric: str, spans: Spans) -> float:
-    values = _inside(cells, metric, spans)
+def _average_inside(cells: DeviceSeries, metric: str, spans: Spans) -> float:
+    values = _find_values_inside(cells, metric, spans)
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _peer_means(
+def _average_peers(
     peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans
 ) -> tuple[float, dict[str, float]]:
     """Return the mean of a GPU in stretches of time, and those of its peers by name."""
-    others = {each: _mean(one, metric, spans) for each, one in peers.items() if each != name}
-    return _mean(peers[name], metric, spans), {each: mean for each, mean in others.items() if not np.isnan(mean)}
+    others = {each: _average_inside(one, metric, spans) for each, one in peers.items() if each != name}
+    return _average_inside(peers[name], metric, spans), {
+        each: mean for each, mean in others.items() if not np.isnan(mean)
+    }
 
 
-def _difference(peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans) -> float:
+def _compute_difference(peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans) -> float:
     """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
-    own, others = _peer_means(peers, name, metric, spans)
+    own, others = _average_peers(peers, name, metric, spans)
     usual = float(np.median(list(others.values()))) if others else float("nan")
     if metric == _POWER:
         return (own - usual) / usual if usual > 0 else float("nan")
     return own - usual
 
 
-def _lost(own: float, others: Sequence[float], seconds: float) -> float:
+def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -> float:
     """Return what the GPUs below the busiest side were short of it; at most, as stages may differ by design."""
     usual = float(np.median(others))
     return (usual - own) * seconds if own < usual else (own - usual) * seconds * len(others)
 
 
-def _summary(  # noqa: PLR0913, PLR0917 - the figures of one sentence
+def _describe_difference(  # noqa: PLR0913, PLR0917 - the figures of one sentence
     name: str, others: Sequence[str], own: float, usual: float, seconds: float, signal: str
 ) -> str:
     whose = phrases.gpu(name)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -30,16 +30,16 @@ _WATCH = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Rise:
+class _CounterRise:
     """How far a counter rose, and between which samples it did so."""
 
     metric: str
-    by: int
+    increase: int
     intervals: tuple[Interval, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EccError:
+class EccError(Rule):
     """A counter of memory errors, remapped rows or retired pages that rises between two samples of the run.
 
     Errors that could not be corrected and failed remappings are a problem, corrected ones information. A
@@ -47,37 +47,46 @@ class EccError:
     remapping or a page that waits for a reset is named beside.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (*_PENDING, _FAILURE)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_REPAIR, _WATCH)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Memory errors",
+            recommendations=(_REPAIR, _WATCH),
+            advice_paths=(AdvicePath(steps=("replace_gpu",)),),
+            judges_few_samples=True,
+        ),
+    )
+    requires = ((*_UNCORRECTED, *_CORRECTED, *_RETIRED),)
+    wants = (*_PENDING, _FAILURE)
 
     rise: Threshold = pragmatic(1.0, "", "one error in the run is one too many to leave unsaid")
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU for each of the two classes of errors."""
         for device, cells in context.gpus().items():
-            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if cells.recorded(name)]
+            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if cells.is_recorded(name)]
             if not counters:
                 yield missing_metrics.absent(_KIND, device, _UNCORRECTED[0], _CORRECTED[0])
                 continue
-            if all(_readings(cells, name) < certainty.FEW_READINGS for name in counters):
-                yield _lone(device)
+            if all(_count_readings(cells, name) < certainty.FEW_READINGS for name in counters):
+                yield _report_single_reading(device)
                 continue
-            found = [rise for name in counters if (rise := _rise(cells, name)).by >= self.rise.value]
+            found = [rise for name in counters if (rise := _measure_rise(cells, name)).increase >= self.rise.value]
             fatal = [rise for rise in found if rise.metric in _UNCORRECTED or rise.metric == _RETIRED[1]]
             mild = [rise for rise in found if rise not in fatal]
-            if fatal or _began(cells, _FAILURE):
-                yield self._finding(cells, fatal, Severity.PROBLEM, "uncorrected")
+            if fatal or _was_set_during_run(cells, _FAILURE):
+                yield self._build_finding(cells, fatal, Severity.PROBLEM, "uncorrected")
             if mild:
-                yield self._finding(cells, mild, Severity.INFO, "corrected")
+                yield self._build_finding(cells, mild, Severity.INFO, "corrected")
 
-    def _finding(self, cells: DeviceSeries, rises: Sequence[_Rise], severity: Severity, cause: str) -> Finding:
+    def _build_finding(
+        self, cells: DeviceSeries, rises: Sequence[_CounterRise], severity: Severity, cause: str
+    ) -> Finding:
         device = cells.device.id
         fatal = severity is Severity.PROBLEM
         which = "that could not be corrected" if fatal else "that were corrected"
-        said = f"Memory errors {which} were counted on {phrases.gpu(device)} during the run: {_counted(rises)}"
+        said = f"Memory errors {which} were counted on {phrases.gpu(device)} during the run: {_describe_rises(rises)}"
         if not rises:
             said = f"{phrases.gpu(device)} failed to remap a row of its memory during the run"
         waiting = any(cells.values(name)[-1:].sum() > 0 for name in _PENDING)
@@ -91,7 +100,7 @@ class EccError:
                 Evidence(
                     metric=rise.metric,
                     statistic="rise in the run",
-                    observed=float(rise.by),
+                    observed=float(rise.increase),
                     unit="",
                     threshold=self.rise,
                     relation=">=",
@@ -100,37 +109,37 @@ class EccError:
             ),
             lost_gpu_seconds=None,
             cause=cause,
-            samples=max((_readings(cells, rise.metric) for rise in rises), default=len(cells)),
+            samples=max((_count_readings(cells, rise.metric) for rise in rises), default=len(cells)),
             ruled_out=("errors of earlier jobs: only what a counter rose by in the run is counted",),
             summary=said + (", and a reset is needed to take the memory out of use." if waiting else "."),
             recommendation=_REPAIR if fatal else _WATCH,
         )
 
 
-def _rise(cells: DeviceSeries, metric: str) -> _Rise:
+def _measure_rise(cells: DeviceSeries, metric: str) -> _CounterRise:
     """Return by how much a counter rose from sample to sample; where it falls, it was reset."""
     rows = np.flatnonzero(~np.isnan(cells.values(metric)))
     steps = np.diff(cells.values(metric)[rows])
     up = np.flatnonzero(steps > 0)
     spans = tuple(Interval(int(cells.times[rows[row]]), int(cells.times[rows[row + 1]])) for row in up.tolist())
-    return _Rise(metric=metric, by=int(steps[up].sum()), intervals=spans)
+    return _CounterRise(metric=metric, increase=int(steps[up].sum()), intervals=spans)
 
 
-def _readings(cells: DeviceSeries, metric: str) -> int:
+def _count_readings(cells: DeviceSeries, metric: str) -> int:
     return int((~np.isnan(cells.values(metric))).sum())
 
 
-def _began(cells: DeviceSeries, metric: str) -> bool:
+def _was_set_during_run(cells: DeviceSeries, metric: str) -> bool:
     """Whether a state that was not set at first became so."""
     values = cells.values(metric)[~np.isnan(cells.values(metric))]
     return bool(len(values)) and values[0] == 0 and bool((values > 0).any())
 
 
-def _counted(rises: Sequence[_Rise]) -> str:
-    return ", ".join(f"{rise.metric} rose by {rise.by}" for rise in rises)
+def _describe_rises(rises: Sequence[_CounterRise]) -> str:
+    return ", ".join(f"{rise.metric} rose by {rise.increase}" for rise in rises)
 
 
-def _lone(device: str) -> NotJudged:
+def _report_single_reading(device: str) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,

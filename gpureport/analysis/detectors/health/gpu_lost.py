@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
-from gpureport.analysis.signals.gpu_loss_times import Loss
+from gpureport.analysis.signals.gpu_loss_times import LossEvent
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -28,16 +28,16 @@ _XID = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Gone:
+class _Silence:
     """How long a GPU did not answer, and whether it did again."""
 
     interval: Interval
-    back: bool
-    empty: int
+    is_back: bool
+    empty_rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GpuLost:
+class GpuLost(Rule):
     """The log says that a GPU is lost or an Xid error occurred, or a GPU has no values any more until the log ends.
 
     Said by messages of the driver, by cells that read "GPU is lost", by lines of the kernel's log between the rows, or
@@ -46,11 +46,20 @@ class GpuLost:
     or the recording ends.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.ANSWERS,)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (gpu_loss_times.XID,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_LOST, _XID)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU lost",
+            recommendations=(_LOST, _XID),
+            advice_paths=(AdvicePath(steps=("recover_gpu",)),),
+            gpu_time_class="gpu_lost",
+            cause_titles=(("xid", "Xid errors of the driver"),),
+        ),
+    )
+    requires = (gpu_loss_times.LIVENESS_METRICS,)
+    wants = (gpu_loss_times.XID,)
+    whole_log = True
 
     silent: Threshold = pragmatic(30.0, "s", "a driver that answers N/A for a moment is not gone")
     rows: Threshold = pragmatic(3.0, "rows", "one torn row is no loss")
@@ -58,25 +67,25 @@ class GpuLost:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU that was lost, and one for each that had Xid errors else."""
-        told = list(gpu_loss_times.told(context))
+        told = list(gpu_loss_times.find_loss_events(context))
         gone = {loss.device for loss in told if loss.code in {None, _GONE}}
         for device in [*context.gpus(), None]:
             own = [loss for loss in told if loss.device == device]
             lost = [loss for loss in own if loss.code in {None, _GONE}]
             codes = [loss for loss in own if loss.code not in {None, _GONE}]
             if lost:
-                yield self._lost(context, device, lost)
+                yield self._build_loss_finding(context, device, lost)
             if codes:
-                yield self._xid(context, device, codes)
+                yield self._build_xid_finding(context, device, codes)
         if None not in gone:
             for device in context.gpus():
                 if device not in gone:
-                    yield from self._silent(context, device)
+                    yield from self._judge_silence(context, device)
 
-    def _lost(self, context: Context, device: str | None, told: Sequence[Loss]) -> Finding:
-        found = _gone(context, device, told[0].at)
+    def _build_loss_finding(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
+        found = _measure_silence(context, device, told[0].at)
         name = "A GPU" if device is None else phrases.gpu(device)
-        after = "" if found is None else f"; {_afterwards(found)}"
+        after = "" if found is None else f"; {_describe_silence(found)}"
         said = "Xid 79, it fell off the bus" if told[0].code else "as the log says"
         return Finding(
             kind=_KIND,
@@ -84,7 +93,7 @@ class GpuLost:
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
             intervals=(found.interval,) if found and found.interval.seconds else (),
-            evidence=(self._times(told), *self._empty(found)),
+            evidence=(self._build_message_evidence(told), *self._build_empty_row_evidence(found)),
             lost_gpu_seconds=found.interval.seconds if found else None,
             cause="lost",
             samples=len(told),
@@ -92,7 +101,7 @@ class GpuLost:
             recommendation=_LOST,
         )
 
-    def _xid(self, context: Context, device: str | None, told: Sequence[Loss]) -> Finding:
+    def _build_xid_finding(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
         codes = sorted({loss.code for loss in told if loss.code is not None})
         mild = set(codes) <= _MILD
         name = "a GPU" if device is None else phrases.gpu(device)
@@ -104,7 +113,7 @@ class GpuLost:
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
             intervals=(Interval(min(told[0].at, end), end),) if told[0].at < end else (),
-            evidence=(self._times(told),),
+            evidence=(self._build_message_evidence(told),),
             lost_gpu_seconds=None,
             cause="xid",
             samples=len(told),
@@ -112,14 +121,14 @@ class GpuLost:
             recommendation=_XID,
         )
 
-    def _silent(self, context: Context, device: str) -> Iterator[Finding]:
+    def _judge_silence(self, context: Context, device: str) -> Iterator[Finding]:
         """Yield a finding where the rows of a GPU go on without any value until the log ends."""
-        cells = context.cells[device]
-        answered = gpu_loss_times.answering(cells)
+        cells = context.series[device]
+        answered = gpu_loss_times.find_answer_times(cells)
         if not len(answered):
             return
-        found = _gone(context, device, int(answered[-1]))
-        if found is None or found.empty < self.rows.value or found.interval.seconds < self.silent.value:
+        found = _measure_silence(context, device, int(answered[-1]))
+        if found is None or found.empty_rows < self.rows.value or found.interval.seconds < self.silent.value:
             return
         yield Finding(
             kind=_KIND,
@@ -127,16 +136,16 @@ class GpuLost:
             confidence=Confidence.MEDIUM,
             devices=(device,),
             intervals=(found.interval,),
-            evidence=tuple(self._empty(found)),
+            evidence=tuple(self._build_empty_row_evidence(found)),
             lost_gpu_seconds=found.interval.seconds,
             cause="no answer",
-            samples=found.empty,
+            samples=found.empty_rows,
             ruled_out=("a log that ended: its rows go on",),
-            summary=f"{phrases.gpu(device)} stopped answering; {_afterwards(found)}.",
+            summary=f"{phrases.gpu(device)} stopped answering; {_describe_silence(found)}.",
             recommendation=_LOST,
         )
 
-    def _times(self, told: Sequence[Loss]) -> Evidence:
+    def _build_message_evidence(self, told: Sequence[LossEvent]) -> Evidence:
         return Evidence(
             metric="messages of the driver",
             statistic="count",
@@ -146,35 +155,35 @@ class GpuLost:
             relation=">=",
         )
 
-    def _empty(self, found: _Gone | None) -> Iterator[Evidence]:
-        if found is not None and found.empty:
-            limit = self.rows if found.empty >= self.rows.value else None
+    def _build_empty_row_evidence(self, found: _Silence | None) -> Iterator[Evidence]:
+        if found is not None and found.empty_rows:
+            limit = self.rows if found.empty_rows >= self.rows.value else None
             yield Evidence(
                 metric="rows without any value",
                 statistic="count",
-                observed=float(found.empty),
+                observed=float(found.empty_rows),
                 unit="rows",
                 threshold=limit,
                 relation=">=" if limit else "",
             )
 
 
-def _gone(context: Context, device: str | None, at: int) -> _Gone | None:
+def _measure_silence(context: Context, device: str | None, at: int) -> _Silence | None:
     """Return how long a GPU did not answer from a moment on; None where nobody says which GPU."""
     if device is None:
         return None
-    cells = context.cells[device]
-    later = gpu_loss_times.answering(cells)
+    cells = context.series[device]
+    later = gpu_loss_times.find_answer_times(cells)
     later = later[later > at]
     until = int(later[0]) if len(later) else max(context.whole.end, at)
     first, stop = np.searchsorted(cells.times, [at, until + (not len(later))])
-    answered = gpu_loss_times.answering(cells)
+    answered = gpu_loss_times.find_answer_times(cells)
     empty = int(stop - first) - int(np.isin(answered, cells.times[first:stop]).sum())
-    return _Gone(interval=Interval(at, until), back=bool(len(later)), empty=empty)
+    return _Silence(interval=Interval(at, until), is_back=bool(len(later)), empty_rows=empty)
 
 
-def _afterwards(found: _Gone) -> str:
+def _describe_silence(found: _Silence) -> str:
     length = phrases.duration(found.interval.seconds)
-    if found.back:
+    if found.is_back:
         return f"it answered again {length} later"
     return f"it did not answer for the {length} until the recording ended" if found.interval.seconds else "the log ends"

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from gpureport.analysis.job import observed_time
 from gpureport.analysis.results import Pauses
 from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Evidence, Finding, NotJudged, Severity
 from gpureport.quality import GAP_INTERVALS, gap_seconds
@@ -31,42 +32,51 @@ _SHORTEST_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LogGap:
+class LogGap(Rule):
     """Two samples of a GPU more than 3.5 intervals apart, and more than 5 s where the interval is below 2 s.
 
     Not judged where the log has no time stamps and times were counted from an interval.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("log_gap",)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("log_gap", (_ADVICE,)),)
+    name = "log_gap"
+    descriptions = (
+        KindDescription(
+            name="log_gap",
+            title="Gap in the log",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("keep_recording",)),),
+            follows_from=(gpu_loss_times.LOST_BEFORE,),
+            stretch="gap",
+        ),
+    )
+    whole_log = True
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for the gaps all GPUs share, and one for each GPU that has others."""
         if context.recording.run.quality.synthetic_time:
             yield _UNTIMED
             return
-        gaps = {device: intervals.spans(cells.gaps) for device, cells in context.gpus().items()}
+        gaps = {device: intervals.to_spans(cells.gaps) for device, cells in context.gpus().items()}
         if not gaps:
             return
         shared, *rest = gaps.values()
         for other in rest:
             shared = intervals.intersection(shared, other)
         if len(shared):
-            yield self._finding(context, (), shared)
+            yield self._build_finding(context, (), shared)
         for device, own in gaps.items():
-            left = intervals.at_least(intervals.difference(own, shared), _SHORTEST_SECONDS)
+            left = intervals.drop_shorter(intervals.difference(own, shared), _SHORTEST_SECONDS)
             if len(left):
-                yield self._finding(context, (device,), left)
+                yield self._build_finding(context, (device,), left)
 
-    def _finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
+    def _build_finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
         run = context.recording.run
         seconds = intervals.total_seconds(gaps)
         step = max(cells.interval for cells in context.gpus().values())
-        limit = pragmatic(gap_seconds(step), "s", _reason(step))
-        pauses = observed_time.pauses([context.gpus()[device] for device in devices] or context.gpus().values())
+        limit = pragmatic(gap_seconds(step), "s", _explain_limit(step))
+        pauses = observed_time.summarise_pauses(
+            [context.gpus()[device] for device in devices] or context.gpus().values()
+        )
         share = seconds * 1e6 / max(run.ended - run.started, 1)
         whose = phrases.gpu(devices[0]) if devices else "every GPU"
         return Finding(
@@ -75,7 +85,7 @@ class LogGap:
             # what is far for two samples is told by how far apart the others lie
             confidence=certainty.by_readings(min(len(cells) for cells in context.gpus().values())),
             devices=devices,
-            intervals=intervals.intervals(gaps),
+            intervals=intervals.to_intervals(gaps),
             evidence=(
                 Evidence(
                     metric="distance between samples",
@@ -86,20 +96,20 @@ class LogGap:
                     relation=">",
                 ),
                 Evidence(metric="time without samples", statistic="sum", observed=seconds, unit="s"),
-                *_pauses(pauses),
+                *_build_pause_evidence(pauses),
             ),
             lost_gpu_seconds=None,
             samples=len(gaps) + 1,
             summary=(
                 f"The log of {whose} has {phrases.times(len(gaps), 'gap')}, {phrases.duration(seconds)} in all "
                 f"({phrases.percent(share)} of the recording), about which nothing is known."
-                f"{_beside(pauses)}"
+                f"{_describe_pauses(pauses)}"
             ),
             recommendation=_ADVICE,
         )
 
 
-def _reason(step: float) -> str:
+def _explain_limit(step: float) -> str:
     """Say which of the two limits held: 3.5 intervals, or the seconds a collector may be late."""
     intervals_long = GAP_INTERVALS * step
     if gap_seconds(step) > intervals_long:
@@ -113,14 +123,14 @@ def _reason(step: float) -> str:
     )
 
 
-def _pauses(pauses: Pauses | None) -> Iterator[Evidence]:
+def _build_pause_evidence(pauses: Pauses | None) -> Iterator[Evidence]:
     if pauses is not None:
         yield Evidence(
             metric="time in shorter pauses that no sample owns", statistic="sum", observed=pauses.seconds, unit="s"
         )
 
 
-def _beside(pauses: Pauses | None) -> str:
+def _describe_pauses(pauses: Pauses | None) -> str:
     """Return what else no sample owns, in a sentence; empty where there is nothing."""
     if pauses is None:
         return ""

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import IntArray
@@ -27,27 +27,35 @@ _COMPARED = "a host log (--host) or training metrics (--training) beside, whose 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Series:
+class _OtherSeries:
     """Something that was recorded beside the samples of a GPU: its name for a sentence, and when, in microseconds."""
 
     name: str
     times: IntArray
-    gpu: bool = False
+    is_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MonitoringEnded:
+class MonitoringEnded(Rule):
     """The samples of a GPU end a minute or more, and ten intervals, before another GPU, the host or training metrics.
 
     At least two values must lie after that minute. A series that also begins later by as much is
     one whose clock differs, and no end is told by it. A GPU that was lost is none whose recorder stopped.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (gpu_loss_times.ANSWERS,)
-    after: ClassVar[tuple[str, ...]] = ("gpu_lost",)
-    wants: ClassVar[tuple[str, ...]] = ("cpu_utilization_ratio",)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _GONE)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Monitoring ended early",
+            recommendations=(_ADVICE, _GONE),
+            advice_paths=(AdvicePath(steps=("keep_recording",)),),
+        ),
+    )
+    requires = (gpu_loss_times.LIVENESS_METRICS,)
+    after = ("gpu_lost",)
+    wants = ("cpu_utilization_ratio",)
+    whole_log = True
 
     early: Threshold = pragmatic(60.0, "s", "recorders of one job are not stopped in the same second")
     steps: Threshold = pragmatic(10.0, "rows", "intervals; a late row is no end")
@@ -65,8 +73,10 @@ class MonitoringEnded:
             )
             return
         lost = {device for finding in context.findings("gpu_lost") for device in finding.devices}
-        ends = {name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.answering(cells))}
-        beside = [*_hosts(context), *_training(context)]
+        ends = {
+            name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(cells))
+        }
+        beside = [*_find_host_series(context), *_find_training_series(context)]
         if len(ends) + len(beside) <= 1:
             yield NotJudged(
                 kind=_KIND, device=None, reason="nothing else was recorded whose end could tell", recording=_COMPARED
@@ -75,26 +85,30 @@ class MonitoringEnded:
         found = {}
         for device, own in ends.items():
             others = [
-                _Series(name=phrases.gpu(name), times=one, gpu=True) for name, one in ends.items() if name != device
+                _OtherSeries(name=phrases.gpu(name), times=one, is_gpu=True)
+                for name, one in ends.items()
+                if name != device
             ]
-            later = self._later(own, [*beside, *others], context.cells[device].interval)
+            later = self._find_longest_later(own, [*beside, *others], context.series[device].interval)
             if later is not None and device not in lost:
                 found[device] = later
-        yield from self._said(context, ends, found)
+        yield from self._build_findings(context, ends, found)
 
-    def _later(self, own: IntArray, others: list[_Series], interval: float) -> _Series | None:
+    def _find_longest_later(self, own: IntArray, others: list[_OtherSeries], interval: float) -> _OtherSeries | None:
         """Return the series that goes on longest after the samples of a GPU, None where none does."""
         limit = round(max(self.early.value, self.steps.value * interval) * 1e6)
-        late = [one for one in others if self._goes_on(own, one.times, limit)]
+        late = [one for one in others if self._is_later(own, one.times, limit)]
         return max(late, key=lambda one: int(one.times[-1]), default=None)
 
-    def _goes_on(self, own: IntArray, other: IntArray, limit: int) -> bool:
+    def _is_later(self, own: IntArray, other: IntArray, limit: int) -> bool:
         after = int(other[-1] - own[-1])
         if int((other > own[-1] + limit).sum()) < certainty.FEW_READINGS or other[0] > own[-1]:
             return False
         return abs(int(other[0] - own[0]) - after) > self.shifted.value * after
 
-    def _said(self, context: Context, ends: dict[str, IntArray], found: dict[str, _Series]) -> Iterator[Finding]:
+    def _build_findings(
+        self, context: Context, ends: dict[str, IntArray], found: dict[str, _OtherSeries]
+    ) -> Iterator[Finding]:
         if not found:
             return
         last = {device: int(ends[device][-1]) for device in found}
@@ -102,9 +116,9 @@ class MonitoringEnded:
         groups = [tuple(found)] if together else [(device,) for device in found]
         for devices in groups:
             begin = min(last[device] for device in devices)
-            yield self._finding(context, devices, begin, found[devices[0]])
+            yield self._build_finding(context, devices, begin, found[devices[0]])
 
-    def _finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _Series) -> Finding:
+    def _build_finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _OtherSeries) -> Finding:
         missing = Interval(begin, int(later.times[-1]))
         everything = (max(context.whole.end, missing.end) - context.whole.start) / 1e6
         share = missing.seconds / max(everything, 1e-9)
@@ -140,19 +154,19 @@ class MonitoringEnded:
                 f"{phrases.duration(missing.seconds)} before {later.name} "
                 f"({phrases.percent(share)} of the run): no other kind is judged for that time."
             ),
-            recommendation=_GONE if later.gpu else _ADVICE,
+            recommendation=_GONE if later.is_gpu else _ADVICE,
         )
 
 
-def _hosts(context: Context) -> Iterator[_Series]:
+def _find_host_series(context: Context) -> Iterator[_OtherSeries]:
     for cells in context.hosts().values():
         if len(cells):
             name = "the host log" + (f" of {cells.device.node}" if cells.device.node else "")
-            yield _Series(name=name, times=cells.times)
+            yield _OtherSeries(name=name, times=cells.times)
 
 
-def _training(context: Context) -> Iterator[_Series]:
+def _find_training_series(context: Context) -> Iterator[_OtherSeries]:
     column = context.recording.training.column("timestamp")
     times = np.sort(columns.integers(column)[columns.valid(column)])
     if len(times):
-        yield _Series(name="the training metrics", times=times)
+        yield _OtherSeries(name="the training metrics", times=times)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.columns import BoolArray
@@ -42,7 +42,7 @@ class _Link:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PcieDegraded:
+class PcieDegraded(Rule):
     """A PCIe generation or width that stays below its maximum in every busy sample, of which there are at least five.
 
     A link slows down when the GPU rests, by design: only samples at a utilisation above 20 % count, and the best of
@@ -50,15 +50,20 @@ class PcieDegraded:
     the slot, so half of the data rate is information, less a warning, an eighth a problem.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = (
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="PCIe link below its width or speed",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("reseat_card", "smaller_transfers")),),
+        ),
+    )
+    requires = (
         (UTILISATION,),
         (_GENERATION[0], _WIDTH[0]),
         (_GENERATION[1], _WIDTH[1]),
     )
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
     busy: Threshold = vendor(0.2, "1", "NVML: the link generation may be reduced when the GPU is not in use")
     fewest: Threshold = pragmatic(5.0, "rows", "a link takes a moment to speed up")
@@ -70,20 +75,20 @@ class PcieDegraded:
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU."""
         for device, cells in context.gpus().items():
-            if not cells.recorded(UTILISATION):
+            if not cells.is_recorded(UTILISATION):
                 yield missing_metrics.absent(_KIND, device, UTILISATION)
                 continue
-            if not any(cells.recorded(now) and cells.recorded(most) for now, most in (_GENERATION, _WIDTH)):
+            if not any(cells.is_recorded(now) and cells.is_recorded(most) for now, most in (_GENERATION, _WIDTH)):
                 yield missing_metrics.absent(_KIND, device, *_GENERATION, *_WIDTH)
                 continue
             busy = cells.values(UTILISATION) > self.busy.value
-            link = _link(cells, busy)
+            link = _read_link(cells, busy)
             if link.samples < self.fewest.value:
-                yield _rested(device, link.samples)
+                yield _report_resting(device, link.samples)
             elif link.ratio < 1:
-                yield self._finding(device, link)
+                yield self._build_finding(device, link)
 
-    def _finding(self, device: str, link: _Link) -> Finding:
+    def _build_finding(self, device: str, link: _Link) -> Finding:
         mild = link.ratio >= self.common.value
         return Finding(
             kind=_KIND,
@@ -94,8 +99,8 @@ class PcieDegraded:
             devices=(device,),
             intervals=(),
             evidence=(
-                *_measured(_GENERATION[0], link.generation, link.generation_max),
-                *_measured(_WIDTH[0], link.width, link.width_max),
+                *_build_link_evidence(_GENERATION[0], link.generation, link.generation_max),
+                *_build_link_evidence(_WIDTH[0], link.width, link.width_max),
                 Evidence(
                     metric="data rate of the link",
                     statistic="of the highest",
@@ -109,35 +114,35 @@ class PcieDegraded:
             samples=link.samples,
             ruled_out=("the rest of an idle GPU: only busy samples count, and the best of them",),
             summary=(
-                f"The PCIe link of {phrases.gpu(device)} ran at {_named(link.generation, link.width)} while busy, "
-                f"where {_named(link.generation_max, link.width_max)} is possible: "
+                f"The PCIe link of {phrases.gpu(device)} ran at {_describe_link(link.generation, link.width)} "
+                f"while busy, where {_describe_link(link.generation_max, link.width_max)} is possible: "
                 f"{phrases.percent(link.ratio)} of the data rate."
             ),
             recommendation=_ADVICE,
         )
 
 
-def _link(cells: DeviceSeries, busy: BoolArray) -> _Link:
+def _read_link(cells: DeviceSeries, busy: BoolArray) -> _Link:
     known = np.zeros(len(cells), dtype=np.bool_)
     for now, most in (_GENERATION, _WIDTH):
-        if cells.recorded(most):
+        if cells.is_recorded(most):
             known |= ~np.isnan(cells.values(now))
     return _Link(
-        generation=_best(cells, _GENERATION[0], busy),
-        generation_max=_best(cells, _GENERATION[1], np.ones(len(cells), dtype=np.bool_)),
-        width=_best(cells, _WIDTH[0], busy),
-        width_max=_best(cells, _WIDTH[1], np.ones(len(cells), dtype=np.bool_)),
+        generation=_find_best(cells, _GENERATION[0], busy),
+        generation_max=_find_best(cells, _GENERATION[1], np.ones(len(cells), dtype=np.bool_)),
+        width=_find_best(cells, _WIDTH[0], busy),
+        width_max=_find_best(cells, _WIDTH[1], np.ones(len(cells), dtype=np.bool_)),
         samples=int((busy & known).sum()),
     )
 
 
-def _best(cells: DeviceSeries, metric: str, rows: BoolArray) -> float:
+def _find_best(cells: DeviceSeries, metric: str, rows: BoolArray) -> float:
     values = cells.values(metric)[rows]
     known = values[~np.isnan(values)]
     return float(known.max()) if len(known) else float("nan")
 
 
-def _measured(metric: str, best: float, most: float) -> Iterator[Evidence]:
+def _build_link_evidence(metric: str, best: float, most: float) -> Iterator[Evidence]:
     if not np.isnan(best) and not np.isnan(most):
         limit = pragmatic(most, "", "the most that card and slot allow, as logged")
         relation = "<" if best < most else ">="
@@ -146,13 +151,13 @@ def _measured(metric: str, best: float, most: float) -> Iterator[Evidence]:
         )
 
 
-def _named(generation: float, width: float) -> str:
+def _describe_link(generation: float, width: float) -> str:
     """Return a link in words: `generation 4 x16`, without what is not known."""
     parts = [f"generation {generation:.0f}"] if not np.isnan(generation) else []
     return " ".join([*parts, f"x{width:.0f}"] if not np.isnan(width) else parts)
 
 
-def _rested(device: str, samples: int) -> NotJudged:
+def _report_resting(device: str, samples: int) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,

@@ -1,21 +1,23 @@
 """GPUs that report to be busy and hardly do anything: a hung collective, or kernels too small to fill them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.hollow import hollow_bins, hollow_causes, hollow_texts
-from gpureport.analysis.detectors.hollow.hollow_causes import HANG, CauseLimits, Signs
+from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
+from gpureport.analysis.detectors.hollow.hollow_causes import HANG, CauseLimits, HollowSigns
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import missing_metrics, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_signals import CLOCKS, clocks, events_of
-from gpureport.analysis.signals.power_scale import POWER, PowerScale, power_scale
+from gpureport.analysis.signals import gpu_loss_times
+from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
+from gpureport.analysis.signals.power_scale import POWER, PowerScale, build_power_scale
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
@@ -24,7 +26,7 @@ _SURE_READINGS = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HollowUtil:
+class HollowUtil(Rule):
     """Utilisation of at least 80 % in 85 % of the samples, and next to no work, over 15 s or eleven samples.
 
     Next to no work: mean power above idle below 36 % of what the limit in force leaves, unless DCGM saw memory busy;
@@ -36,22 +38,40 @@ class HollowUtil:
     meanwhile), else launch-bound; none is named where a hang and kernels that only wait look the same.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (POWER, hollow_bins.SM))
-    after: ClassVar[tuple[str, ...]] = hollow_bins.EXPLAINED
-    wants: ClassVar[tuple[str, ...]] = (
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="High utilisation, little work",
+            recommendations=tuple(hollow_wording.ADVICE.values()),
+            advice_paths=(
+                AdvicePath(causes=("hang",), steps=shared_advice.HANG),
+                AdvicePath(causes=("straggler",), steps=("balance_ranks", "cooling", "find_hung_rank")),
+                AdvicePath(
+                    steps=("larger_batch", "compile", "cuda_graphs", "fewer_waits", "parallelise_code", "profile_step")
+                ),
+            ),
+            follows_from=(
+                replace(gpu_loss_times.LOST_BEFORE, explains=("hang",), on_any_device=True),
+                RootCause(kind="imbalance", explains=("straggler",), on_any_device=True),
+            ),
+            gpu_time_class="hollow",
+        ),
+    )
+    requires = ((UTILISATION,), (POWER, hollow_episodes.SM))
+    after = hollow_episodes.EXPLAINING_KINDS
+    wants = (
         "gpu_power_limit_watts",
         "gpu_power_limit_default_watts",
-        hollow_bins.SM,
-        hollow_bins.DRAM,
+        hollow_episodes.SM,
+        hollow_episodes.DRAM,
         hollow_causes.TENSOR,
         hollow_causes.CONTROLLER,
         hollow_causes.CORE,
         CLOCKS[0],
         "gpu_sm_clock_max_hertz",
-        *events_of("sw_power_cap"),
+        *list_event_metrics("sw_power_cap"),
     )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, tuple(hollow_texts.ADVICE.values())),)
 
     busy: Threshold = pragmatic(0.80, "1", "kernels that spin or follow each other closely keep it above")
     busy_share: Threshold = pragmatic(0.85, "1", "share of the samples; a pause now and then is no other state")
@@ -84,22 +104,22 @@ class HollowUtil:
         """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
         if context.window is None:
             return
-        scales = {device: power_scale(cells) for device, cells in context.gpus().items()}
-        yield from self._unjudged(context, scales)
+        scales = {device: build_power_scale(cells) for device, cells in context.gpus().items()}
+        yield from self._report_unjudged(context, scales)
         needed = max(self.shortest.value, self.shortest_rows.value * max(c.interval for c in context.gpus().values()))
         if context.whole.seconds < needed:
             yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
             return
-        for group in _groups(self._episodes(context, scales), self.together.value):
-            yield self._finding(context, group, scales)
+        for group in _group_episodes(self._find_episodes(context, scales), self.together.value):
+            yield self._build_finding(context, group, scales)
 
-    def _unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
+    def _report_unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
         for device, cells in context.gpus().items():
-            if scales[device] is not None or cells.recorded(hollow_bins.SM):
+            if scales[device] is not None or cells.is_recorded(hollow_episodes.SM):
                 continue
-            if cells.doubt(POWER):
+            if cells.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)
-            elif not cells.recorded(POWER):
+            elif not cells.is_recorded(POWER):
                 yield missing_metrics.absent(_KIND, device, POWER)
             else:
                 yield NotJudged(
@@ -109,8 +129,8 @@ class HollowUtil:
                     recording=missing_metrics.recording(["gpu_power_limit_watts"]),
                 )
 
-    def _rows(self) -> hollow_bins.Limits:
-        return hollow_bins.Limits(
+    def _build_episode_limits(self) -> hollow_episodes.Limits:
+        return hollow_episodes.Limits(
             busy=self.busy.value,
             busy_share=self.busy_share.value,
             power=self.power.value,
@@ -125,7 +145,7 @@ class HollowUtil:
             shortest_rows=self.shortest_rows.value,
         )
 
-    def _causes(self) -> CauseLimits:
+    def _build_cause_limits(self) -> CauseLimits:
         return CauseLimits(
             still=self.still.value,
             moved=self.moved.value,
@@ -135,68 +155,77 @@ class HollowUtil:
             together=self.together.value,
         )
 
-    def _episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_Group]":
+    def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_HollowGroup]":
         """Return each episode of each GPU by itself, with what it rests on."""
-        rows = self._rows()
-        held = {name: hollow_bins.within(context, one, scales[name], rows) for name, one in context.gpus().items()}
-        limits = self._causes()
+        rows = self._build_episode_limits()
+        held = {
+            name: hollow_episodes.find_job_episodes(context, one, scales[name], rows)
+            for name, one in context.gpus().items()
+        }
+        limits = self._build_cause_limits()
         found = []
         for name, spans in held.items():
             for one in np.split(spans, len(spans)) if len(spans) else ():
-                seen = hollow_causes.signs(context, name, {**held, name: one}, scales, limits)
-                cause = hollow_causes.cause(seen, limits)
-                found.append(_Group(devices=(name,), spans=one, signs=(seen,), cause=cause))
+                seen = hollow_causes.measure_signs(context, name, {**held, name: one}, scales, limits)
+                cause = hollow_causes.name_cause(seen, limits)
+                found.append(_HollowGroup(devices=(name,), spans=one, signs=(seen,), cause=cause))
         return found
 
-    def _finding(self, context: Context, group: "_Group", scales: Mapping[str, PowerScale | None]) -> Finding:
+    def _build_finding(
+        self, context: Context, group: "_HollowGroup", scales: Mapping[str, PowerScale | None]
+    ) -> Finding:
         seconds = intervals.total_seconds(group.spans)
         whole = max((context.window or context.whole).seconds, 1e-6)
         everybody = tuple(context.gpus())
         hung = group.cause == HANG
-        signs = group.middle()
-        lost = seconds * len(group.devices) * (1.0 if hung else 1.0 - signs.done())
-        cells = [context.cells[name] for name in group.devices]
-        readings = [one.readings(POWER, hollow_causes.inside(one, group.spans)) for one in cells]
+        signs = group.find_median_signs()
+        lost = seconds * len(group.devices) * (1.0 if hung else 1.0 - signs.compute_done_share())
+        cells = [context.series[name] for name in group.devices]
+        readings = [one.count_readings(POWER, hollow_causes.find_rows_inside(one, group.spans)) for one in cells]
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if hung and seconds / whole >= self.problem.value else Severity.WARNING,
-            confidence=_confidence(signs, [scales[name] for name in group.devices], min(readings)),
+            confidence=_rate_confidence(signs, [scales[name] for name in group.devices], min(readings)),
             devices=group.devices,
-            intervals=intervals.intervals(group.spans),
-            evidence=tuple(self._evidence(context, group, signs, seconds)),
+            intervals=intervals.to_intervals(group.spans),
+            evidence=tuple(self._build_evidence(context, group, signs, seconds)),
             lost_gpu_seconds=lost,
             cause=group.cause,
             samples=sum(readings),
-            ruled_out=hollow_texts.ruled_out(signs, clock_known=all(_clock_known(one) for one in cells)),
-            summary=hollow_texts.summary(group.devices, everybody, seconds, signs, group.cause),
-            recommendation=hollow_texts.ADVICE[group.cause],
+            ruled_out=hollow_wording.list_ruled_out(signs, clock_known=all(_is_clock_known(one) for one in cells)),
+            summary=hollow_wording.describe_episodes(group.devices, everybody, seconds, signs, group.cause),
+            recommendation=hollow_wording.ADVICE[group.cause],
         )
 
-    def _evidence(self, context: Context, group: "_Group", signs: Signs, seconds: float) -> Iterator[Evidence]:
+    def _build_evidence(
+        self, context: Context, group: "_HollowGroup", signs: HollowSigns, seconds: float
+    ) -> Iterator[Evidence]:
         used = [
-            float(np.nanmean(one.values(UTILISATION)[hollow_causes.inside(one, group.spans)]))
-            for one in (context.cells[name] for name in group.devices)
+            float(np.nanmean(one.values(UTILISATION)[hollow_causes.find_rows_inside(one, group.spans)]))
+            for one in (context.series[name] for name in group.devices)
         ]
-        yield _mean(UTILISATION, "mean", min(used), self.busy, ">=")
-        if not np.isnan(signs.share):
+        yield _build_mean_evidence(UTILISATION, "mean", min(used), self.busy, ">=")
+        if not np.isnan(signs.power_share):
             direct = np.isnan(signs.active)
-            yield _mean(
+            yield _build_mean_evidence(
                 "gpu_power_watts",
                 "mean above idle, of what the limit leaves",
-                signs.share,
+                signs.power_share,
                 self.power if direct else None,
                 "<" if direct else "",
             )
         if not np.isnan(signs.active):
             low = signs.active < self.active.value
-            yield _mean(hollow_bins.SM, "mean", signs.active, self.active if low else None, "<" if low else "")
+            yield _build_mean_evidence(
+                hollow_episodes.SM, "mean", signs.active, self.active if low else None, "<" if low else ""
+            )
         for metric, value in (
             (hollow_causes.TENSOR, signs.tensor),
-            ("memory traffic", signs.moved),
-            (hollow_causes.CORE, signs.core),
+            ("memory traffic", signs.memory_traffic),
+            (hollow_causes.CORE, signs.busiest_core_load),
         ):
             if not np.isnan(value):
-                yield _mean(metric, "mean", value, None, "")
+                yield _build_mean_evidence(metric, "mean", value, None, "")
         yield Evidence(
             metric="duration",
             statistic="sum of episodes",
@@ -208,45 +237,45 @@ class HollowUtil:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _HollowGroup:
     """GPUs that were hollow at the same time for the same reason, with what each rests on."""
 
     devices: tuple[str, ...]
     spans: Spans
-    signs: tuple[Signs, ...]
+    signs: tuple[HollowSigns, ...]
     cause: str | None
 
-    def middle(self) -> Signs:
+    def find_median_signs(self) -> HollowSigns:
         """Return the signs of the GPU and episode in the middle by what was done."""
-        return sorted(self.signs, key=lambda each: each.done())[len(self.signs) // 2]
+        return sorted(self.signs, key=lambda each: each.compute_done_share())[len(self.signs) // 2]
 
 
-def _groups(found: Sequence[_Group], together: float) -> list[_Group]:
+def _group_episodes(found: Sequence[_HollowGroup], together: float) -> list[_HollowGroup]:
     """Join what happened to several GPUs at once, then what happened to the same GPUs for the same reason."""
-    joined: list[_Group] = []
+    joined: list[_HollowGroup] = []
     for one in found:
         # by its place: groups hold arrays, and cannot be looked up by what they are equal to
-        alike = (each.cause == one.cause and _alike(each, one, together) for each in joined)
+        alike = (each.cause == one.cause and _happen_together(each, one, together) for each in joined)
         place = next((place for place, near in enumerate(alike) if near), None)
         if place is None:
             joined.append(one)
         else:
-            joined[place] = _both(joined[place], one)
-    whole: dict[tuple[tuple[str, ...], str | None], _Group] = {}
+            joined[place] = _merge_groups(joined[place], one)
+    whole: dict[tuple[tuple[str, ...], str | None], _HollowGroup] = {}
     for one in joined:
         key = (one.devices, one.cause)
-        whole[key] = _both(whole[key], one) if key in whole else one
+        whole[key] = _merge_groups(whole[key], one) if key in whole else one
     return list(whole.values())
 
 
-def _alike(one: _Group, other: _Group, together: float) -> bool:
+def _happen_together(one: _HollowGroup, other: _HollowGroup, together: float) -> bool:
     shared = intervals.total_seconds(intervals.intersection(one.spans, other.spans))
     either = intervals.total_seconds(intervals.union(np.concatenate([one.spans, other.spans])))
     return not set(one.devices) & set(other.devices) and shared >= together * either
 
 
-def _both(one: _Group, other: _Group) -> _Group:
-    return _Group(
+def _merge_groups(one: _HollowGroup, other: _HollowGroup) -> _HollowGroup:
+    return _HollowGroup(
         devices=tuple(dict.fromkeys((*one.devices, *other.devices))),
         spans=intervals.union(np.concatenate([one.spans, other.spans])),
         signs=(*one.signs, *other.signs),
@@ -254,7 +283,7 @@ def _both(one: _Group, other: _Group) -> _Group:
     )
 
 
-def _confidence(signs: Signs, scales: Sequence[PowerScale | None], readings: int) -> Confidence:
+def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerScale | None], readings: int) -> Confidence:
     """Return low where only a table or a default tells the limit, high with a logged one and enough readings."""
     if not np.isnan(signs.active):
         return Confidence.HIGH
@@ -263,10 +292,12 @@ def _confidence(signs: Signs, scales: Sequence[PowerScale | None], readings: int
     return Confidence.HIGH if readings >= _SURE_READINGS else Confidence.MEDIUM
 
 
-def _clock_known(cells: DeviceSeries) -> bool:
-    clock, highest = clocks(cells)
+def _is_clock_known(cells: DeviceSeries) -> bool:
+    clock, highest = read_clocks(cells)
     return highest > 0 and not bool(np.isnan(clock).all())
 
 
-def _mean(metric: str, statistic: str, observed: float, limit: Threshold | None, relation: str) -> Evidence:
+def _build_mean_evidence(
+    metric: str, statistic: str, observed: float, limit: Threshold | None, relation: str
+) -> Evidence:
     return Evidence(metric=metric, statistic=statistic, observed=observed, unit="1", threshold=limit, relation=relation)

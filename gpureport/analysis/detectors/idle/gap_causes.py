@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.job import jobs
-from gpureport.analysis.job.checkpoint_times import Moments
+from gpureport.analysis.job.checkpoint_times import JobEvents
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.power_scale import draws_as_at_work
+from gpureport.analysis.signals.power_scale import draws_working_power
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Evidence, Interval, Threshold
 
@@ -45,25 +45,25 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Host:
+class _HostRates:
     """A host beside the GPU, and the median rates of its disks over the job; 0 where not recorded."""
 
-    cells: DeviceSeries
+    series: DeviceSeries
     reads: float
     writes: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Around:
+class _Surroundings:
     """What else was recorded: other GPUs that work in the job, hosts, and how near a moment must be."""
 
     others: tuple[DeviceSeries, ...]
-    hosts: tuple[_Host, ...]
-    near: int
+    hosts: tuple[_HostRates, ...]
+    tolerance: int
 
 
-def of_gaps(
-    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[Moments], still: float
+def find_gap_causes(
+    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[JobEvents], still: float
 ) -> list[Cause]:
     """Return the cause of each gap of a GPU: `unknown` where nothing tells.
 
@@ -74,40 +74,40 @@ def of_gaps(
         said: when the run said that it saved or ended an epoch.
         still: utilisation up to which a GPU rests.
     """
-    if device not in context.active and not draws_as_at_work(context.cells[device]):
+    if device not in context.active and not draws_working_power(context.series[device]):
         return [Cause(name="unused")] * len(gaps)
-    around = _around(context, device)
-    near = [each for each in said if _coincides(each, gaps, around.near)]
-    went_on = _went_on(around.others, gaps, still)
-    freed = [_freed(context.cells[device], gap) for gap in gaps]
+    around = _gather_surroundings(context, device)
+    near = [each for each in said if _mostly_lie_in_gaps(each, gaps, around.tolerance)]
+    went_on = _find_gaps_with_busy_peers(around.others, gaps, still)
+    freed = [_find_freed_gpu(context.series[device], gap) for gap in gaps]
     return [
-        _cause(gap, near, around, freed=free, others=others)
+        _choose_cause(gap, near, around, freed=free, others=others)
         for gap, free, others in zip(gaps, freed, went_on, strict=True)
     ]
 
 
-def _around(context: Context, device: str) -> _Around:
-    own, job = context.cells[device], context.window or context.whole
-    return _Around(
+def _gather_surroundings(context: Context, device: str) -> _Surroundings:
+    own, job = context.series[device], context.window or context.whole
+    return _Surroundings(
         others=tuple(one for name, one in context.gpus().items() if name != device and name in context.active),
         hosts=tuple(
-            _Host(cells=one, reads=_usual(one, READS, job), writes=_usual(one, WRITES, job))
+            _HostRates(series=one, reads=_find_median_rate(one, READS, job), writes=_find_median_rate(one, WRITES, job))
             for one in context.hosts().values()
             if one.device.node in {None, own.device.node}
         ),
-        near=round(max(_NEAR_SECONDS, own.interval / 2) * 1e6),
+        tolerance=round(max(_NEAR_SECONDS, own.interval / 2) * 1e6),
     )
 
 
-def _usual(host: DeviceSeries, metric: str, job: Interval) -> float:
-    values = host.values(metric)[host.rows(job.start, job.end)]
+def _find_median_rate(host: DeviceSeries, metric: str, job: Interval) -> float:
+    values = host.values(metric)[host.rows_between(job.start, job.end)]
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _freed(cells: DeviceSeries, gap: Interval) -> Cause | None:
+def _find_freed_gpu(cells: DeviceSeries, gap: Interval) -> Cause | None:
     """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
-    empty = cells.kept("empty", lambda: jobs.empty_rows(cells))[_rows(cells, gap)]
+    empty = cells.memoize("empty", lambda: jobs.find_empty_rows(cells))[_find_rows(cells, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
     measured = Evidence(
@@ -121,42 +121,44 @@ def _freed(cells: DeviceSeries, gap: Interval) -> Cause | None:
     return Cause(name=NO_PROCESS, evidence=(measured,))
 
 
-def _cause(gap: Interval, said: Sequence[Moments], around: _Around, *, freed: Cause | None, others: bool) -> Cause:
-    found = _peers(around.others, gap) if others else None
-    told = next((each for each in said if len(each.times[_inside(each, gap, around.near)])), None)
+def _choose_cause(
+    gap: Interval, said: Sequence[JobEvents], around: _Surroundings, *, freed: Cause | None, others: bool
+) -> Cause:
+    found = _judge_peers(around.others, gap) if others else None
+    told = next((each for each in said if len(each.times[_find_events_in_gap(each, gap, around.tolerance)])), None)
     if found is None and told is not None:
         what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
         return Cause(name=told.cause, evidence=(what,))
-    return found or freed or _host(gap, around.hosts) or Cause(name="unknown")
+    return found or freed or _judge_hosts(gap, around.hosts) or Cause(name="unknown")
 
 
-def _went_on(others: Sequence[DeviceSeries], gaps: Sequence[Interval], still: float) -> list[bool]:
+def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[Interval], still: float) -> list[bool]:
     """Return which gaps are long and had another GPU at work."""
     start = np.array([gap.start for gap in gaps], dtype=np.int64)
     end = np.array([gap.end for gap in gaps], dtype=np.int64)
-    busy = [intervals.overlap(start, end, _busy(one, still)) for one in others]
+    busy = [intervals.overlap_seconds(start, end, _find_busy_spans(one, still)) for one in others]
     seconds = np.array([gap.seconds for gap in gaps])
     worked = np.max(busy, axis=0, initial=-1.0) if busy else np.full(len(gaps), -1.0)
     found: list[bool] = ((seconds >= HANG.value) & (worked >= PEERS.value * seconds)).tolist()
     return found
 
 
-def _busy(cells: DeviceSeries, still: float) -> intervals.Spans:
+def _find_busy_spans(cells: DeviceSeries, still: float) -> intervals.Spans:
     """Return when a GPU worked."""
 
     def find() -> intervals.Spans:
         rows = cells.values(UTILISATION) > still
-        return intervals.of_rows(cells.start, cells.end, rows) - cells.shift
+        return intervals.rows_to_spans(cells.start, cells.end, rows) - cells.shift
 
-    return cells.kept(("busy", still), find)
+    return cells.memoize(("busy", still), find)
 
 
-def _peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
+def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     """Return how the other GPUs went on, and whether as ranks do that wait in a collective."""
-    means = [_mean(one, UTILISATION, gap) for one in others]
+    means = [_average_in_gap(one, UTILISATION, gap) for one in others]
     used = min((mean for mean in means if not np.isnan(mean)), default=0.0)
     # one whose power is not known leaves open what it did
-    drawn = float(np.max([_power_ratio(one, gap) for one in others]))
+    drawn = float(np.max([_compute_power_ratio(one, gap) for one in others]))
     measured = Evidence(
         metric=UTILISATION,
         statistic="mean of the other GPUs, the lowest",
@@ -180,60 +182,60 @@ def _peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
 
 
-def _power_ratio(cells: DeviceSeries, gap: Interval) -> float:
+def _compute_power_ratio(cells: DeviceSeries, gap: Interval) -> float:
     """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
     power, used = cells.values(POWER), cells.values(UTILISATION)
     # more at work than not
-    rows = cells.kept("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
-    inside = _rows(cells, gap)
+    rows = cells.memoize("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
+    inside = _find_rows(cells, gap)
     first, stop = np.searchsorted(rows, [inside.start, inside.stop]).tolist()
     working = power[np.concatenate([rows[:first], rows[stop:]])]
-    return _mean(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
+    return _average_in_gap(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
 
 
-def _coincides(each: Moments, gaps: Sequence[Interval], near: int) -> bool:
+def _mostly_lie_in_gaps(each: JobEvents, gaps: Sequence[Interval], near: int) -> bool:
     """Whether most moments lie in gaps: what is written all the time tells nothing."""
     inside = np.zeros(len(each.times), dtype=np.bool_)
     for gap in gaps:
-        inside[_inside(each, gap, near)] = True
+        inside[_find_events_in_gap(each, gap, near)] = True
     return bool(inside.mean() >= COINCIDE.value)
 
 
-def _inside(each: Moments, gap: Interval, near: int) -> slice:
+def _find_events_in_gap(each: JobEvents, gap: Interval, near: int) -> slice:
     first, stop = np.searchsorted(each.times, [gap.start - near, gap.end + near])
     return slice(int(first), int(stop))
 
 
-def _host(gap: Interval, hosts: Sequence[_Host]) -> Cause | None:
+def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
     """Return what the host says: writing is a checkpoint, waiting for storage or reading is input or output."""
     for host in hosts:
-        read, written = _rate(host.cells, READS, gap), _rate(host.cells, WRITES, gap)
+        read, written = _average_rate(host.series, READS, gap), _average_rate(host.series, WRITES, gap)
         if written > read and written >= max(DISK.value, RISE.value * host.writes):
-            return Cause(name="checkpoint", evidence=(_measured(WRITES, written, "By/s", DISK),))
-        waited = _mean(host.cells, IOWAIT, gap)
+            return Cause(name="checkpoint", evidence=(_build_mean_evidence(WRITES, written, "By/s", DISK),))
+        waited = _average_in_gap(host.series, IOWAIT, gap)
         if waited >= LONG_IOWAIT.value:
-            return Cause(name="io", evidence=(_measured(IOWAIT, waited, "1", LONG_IOWAIT),))
+            return Cause(name="io", evidence=(_build_mean_evidence(IOWAIT, waited, "1", LONG_IOWAIT),))
         if read >= max(DISK.value, RISE.value * host.reads):
-            return Cause(name="io", evidence=(_measured(READS, read, "By/s", DISK),))
+            return Cause(name="io", evidence=(_build_mean_evidence(READS, read, "By/s", DISK),))
     return None
 
 
-def _rate(host: DeviceSeries, metric: str, gap: Interval) -> float:
+def _average_rate(host: DeviceSeries, metric: str, gap: Interval) -> float:
     """Return the mean rate of the disks, 0 where it is not known: what is not recorded is no reason."""
-    rate = _mean(host, metric, gap)
+    rate = _average_in_gap(host, metric, gap)
     return 0.0 if np.isnan(rate) else rate
 
 
-def _measured(metric: str, observed: float, unit: str, limit: Threshold) -> Evidence:
+def _build_mean_evidence(metric: str, observed: float, unit: str, limit: Threshold) -> Evidence:
     return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
 
 
-def _rows(cells: DeviceSeries, gap: Interval) -> slice:
+def _find_rows(cells: DeviceSeries, gap: Interval) -> slice:
     """Return the rows whose values speak of times within a gap."""
-    return cells.rows(gap.start + cells.shift, gap.end + cells.shift)
+    return cells.rows_between(gap.start + cells.shift, gap.end + cells.shift)
 
 
-def _mean(cells: DeviceSeries, metric: str, gap: Interval) -> float:
-    values = cells.values(metric)[_rows(cells, gap)]
+def _average_in_gap(cells: DeviceSeries, metric: str, gap: Interval) -> float:
+    values = cells.values(metric)[_find_rows(cells, gap)]
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

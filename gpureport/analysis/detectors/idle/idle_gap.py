@@ -1,23 +1,24 @@
 """Stretches in which a GPU did nothing while the job was running, and those among them that recur."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.idle import gap_causes, gap_texts, input_wait_overlap, periodic_stall, periodicity
+from gpureport.analysis.detectors.idle import gap_causes, gap_wording, input_wait_overlap, periodic_stall, periodicity
 from gpureport.analysis.detectors.idle.gap_causes import Cause
 from gpureport.analysis.job import checkpoint_times, training_signs
-from gpureport.analysis.job.checkpoint_times import Moments
+from gpureport.analysis.job.checkpoint_times import JobEvents
 from gpureport.analysis.job.phases import LATE, STRAY_KERNEL, UTILISATION
 from gpureport.analysis.results import Job
-from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals, power_at_rest
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpus_and_host, idle_runs
+from gpureport.analysis.signals import gpu_loss_times, idle_runs, waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -40,7 +41,7 @@ class _Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Share:
+class _GapCost:
     """What the gaps of one GPU take of the job, how much that matters, and what else tells so."""
 
     ratio: float
@@ -48,7 +49,7 @@ class _Share:
     evidence: tuple[Evidence, ...]
 
 
-def _after_startup(job: Job, device: str) -> Interval:
+def _skip_startup(job: Job, device: str) -> Interval:
     """Return the time of a job without the start-up of a GPU that begins a little later than the first."""
     own = job.active.get(device, job.window)
     late = own.start - job.window.start <= LATE.value * 1e6
@@ -56,7 +57,7 @@ def _after_startup(job: Job, device: str) -> Interval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IdleGap:
+class IdleGap(Rule):
     """At least 5 s within the job in which a GPU's utilisation reaches 5 % or less and never exceeds 12 %.
 
     A moment of little work, such as a stray kernel, does not end a gap; a log gap does. Where samples are further
@@ -81,18 +82,53 @@ class IdleGap:
     are its consequences.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("idle_gap", "periodic_stall")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = gpus_and_host.KINDS
-    wants: ClassVar[tuple[str, ...]] = (
+    name = "idle_gap"
+    descriptions = (
+        KindDescription(
+            name="idle_gap",
+            title="Idle gaps",
+            recommendations=tuple(gap_wording.ADVICE_BY_CAUSE.values()),
+            advice_paths=(
+                AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
+                AdvicePath(causes=("epoch",), steps=gap_wording.EPOCH_STEPS),
+                AdvicePath(causes=("periodic",), steps=gap_wording.PERIODIC_STEPS),
+                AdvicePath(causes=("data",), steps=shared_advice.LOADING),
+                AdvicePath(causes=("io",), steps=shared_advice.STORAGE),
+                AdvicePath(causes=("hang", "peers busy"), steps=shared_advice.HANG),
+                AdvicePath(causes=("unused",), steps=("fewer_gpus",)),
+                AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
+                AdvicePath(causes=("no process",), steps=("record_more", "shorter_startup")),
+                AdvicePath(steps=("asynchronous_checkpoints", *gap_wording.EPOCH_STEPS, *shared_advice.PROBE)),
+            ),
+            follows_from=(
+                gpu_loss_times.LOST_BEFORE,
+                RootCause(kind="unused_gpu", explains=("unused",)),
+                RootCause(kind="hollow_util", causes=("hang",), explains=("hang", "peers busy"), on_any_device=True),
+                *(replace(wait, explains=("data", "io")) for wait in waiting_gpus.WAIT_ROOTS),
+                RootCause(kind="periodic_stall"),
+            ),
+            gpu_time_class="idle",
+            cause_titles=(("unused", "GPU never used"),),
+            stretch="gap",
+        ),
+        KindDescription(
+            name="periodic_stall",
+            title="Periodic stall",
+            recommendations=gap_wording.RECURRING_ADVICE,
+            advice_paths=(
+                AdvicePath(causes=("checkpoint",), steps=gap_wording.CHECKPOINT_STEPS),
+                AdvicePath(causes=("epoch",), steps=gap_wording.EPOCH_STEPS),
+                AdvicePath(steps=gap_wording.PERIODIC_STEPS),
+            ),
+        ),
+    )
+    requires = ((UTILISATION,),)
+    after = waiting_gpus.WAIT_KINDS
+    wants = (
         gap_causes.POWER,
         gap_causes.IOWAIT,
         gap_causes.READS,
         gap_causes.WRITES,
-    )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("idle_gap", tuple(gap_texts.BY_CAUSE.values())),
-        ("periodic_stall", gap_texts.RECURRING),
     )
 
     idle: Threshold = pragmatic(0.05, "1", "background kernels of a monitor or a display stay below it")
@@ -106,7 +142,7 @@ class IdleGap:
         0.05, "1", "the usual level of significance, over all places a run could be"
     )
     neighbours: ClassVar[Threshold] = pragmatic(30.0, "rows", "enough to know the texture around a run")
-    resting: ClassVar[Threshold] = power_at_rest.RESTING
+    resting: ClassVar[Threshold] = power_at_rest.RESTING_LEVEL
     coarse: ClassVar[Threshold] = vendor(
         2.0, "s", "NVML: a utilisation value covers at most 1 s; further apart are point samples"
     )
@@ -149,21 +185,23 @@ class IdleGap:
         if context.window is None:
             return
         found: list[Finding] = []
-        said = checkpoint_times.of(context.recording)
+        said = checkpoint_times.find_job_events(context.recording)
         for device, cells in context.gpus().items():
-            if cells.recorded(UTILISATION):
-                yield from gap_texts.finer(cells, self.shortest.value)
-                found.extend(self._of(context, context.window, said, device))
+            if cells.is_recorded(UTILISATION):
+                yield from gap_wording.report_invisible_gaps(cells, self.shortest.value)
+                found.extend(self._find_gaps(context, context.window, said, device))
             else:
                 yield from (missing_metrics.absent(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
-        for stall in periodic_stall.stalls(context, found):
-            share = stall.lost / (intervals.total_seconds(context.work) * len(stall.devices))
-            severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
-            agree = self.agree_few if stall.starts < self.few.value else self.agree
-            yield periodic_stall.finding(context, stall, share, severity, agree)
+        for stall in periodic_stall.find_stalls(context, found):
+            share = stall.lost_gpu_seconds / (intervals.total_seconds(context.work) * len(stall.devices))
+            severity = min(
+                self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
+            )
+            agree = self.agree_few if stall.gap_count < self.few.value else self.agree
+            yield periodic_stall.build_stall_finding(context, stall, share, severity, agree)
 
-    def _limits(self, shortest: float) -> idle_runs.Limits:
+    def _build_limits(self, shortest: float) -> idle_runs.Limits:
         return idle_runs.Limits(
             idle=self.idle.value + 1e-6,
             still=self.still.value + 1e-6,
@@ -177,51 +215,53 @@ class IdleGap:
             resting=self.resting.value,
         )
 
-    def _of(self, context: Context, window: Interval, said: tuple[Moments, ...], device: str) -> Iterator[Finding]:
-        cells = context.cells[device]
-        shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
-        runs = idle_runs.find(cells, self._limits(shortest), window)
+    def _find_gaps(
+        self, context: Context, window: Interval, said: tuple[JobEvents, ...], device: str
+    ) -> Iterator[Finding]:
+        cells = context.series[device]
+        shortest = max(self.shortest.value, cells.refresh_period(UTILISATION) or 0.0)
+        runs = idle_runs.find_idle_runs(cells, self._build_limits(shortest), window)
         kept = [
             part
             for job in context.jobs
-            for part in input_wait_overlap.within(
+            for part in input_wait_overlap.separate_gaps_from_waits(
                 context,
                 cells,
                 runs,
-                _after_startup(job, device),
+                _skip_startup(job, device),
                 shortest=shortest,
                 resting=self.resting.value,
                 coarse=cells.interval > self.coarse.value,
             )
         ]
         spans = [part.interval for part in kept]
-        told = gap_causes.of_gaps(context, device, spans, said, self.still.value)
-        told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
-        causes = self._recurring(spans, told)
+        told = gap_causes.find_gap_causes(context, device, spans, said, self.still.value)
+        told = [Cause(name="data") if part.is_wait else cause for part, cause in zip(kept, told, strict=True)]
+        causes = self._mark_periodic(spans, told)
         lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
-        outside = intervals.intervals(intervals.difference(intervals.spans([window]), context.work))
-        between = input_wait_overlap.between(cells, [*spans, *outside], window)
-        if not training_signs.trains(context.recording, said):
-            causes = self._with_requests(spans, causes, lost, between)
+        outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
+        between = input_wait_overlap.average_between_gaps(cells, [*spans, *outside], window)
+        if not training_signs.is_training(context.recording, said):
+            causes = self._mark_requests(spans, causes, lost, between)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
             for part, cause in zip(kept, causes, strict=True)
         ]
         several = len(context.gpus()) > 1
         for gap in gaps:
-            yield self._finding(gap, cells, self._share(gap, lost, between), several=several)
+            yield self._build_finding(gap, cells, self._rate_cost(gap, lost, between), several=several)
 
-    def _share(self, gap: _Gap, lost: float, between: float) -> _Share:
+    def _rate_cost(self, gap: _Gap, lost: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
         mild = little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
-        severity = self._severity(lost)
+        severity = self._rate_severity(lost)
         severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
-        evidence = () if not little else (self._sparse(between),)
-        return _Share(ratio=lost, severity=severity, evidence=evidence)
+        evidence = () if not little else (self._build_sparse_evidence(between),)
+        return _GapCost(ratio=lost, severity=severity, evidence=evidence)
 
-    def _sparse(self, between: float) -> Evidence:
+    def _build_sparse_evidence(self, between: float) -> Evidence:
         return Evidence(
             metric=UTILISATION,
             statistic="mean between the gaps of this GPU",
@@ -231,10 +271,10 @@ class IdleGap:
             relation="<",
         )
 
-    def _recurring(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+    def _mark_periodic(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
         """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
-        places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.APART]
-        period = periodicity.find(np.array([gaps[place].start for place in places], dtype=np.int64))
+        places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.NON_PERIODIC_CAUSES]
+        period = periodicity.find_period(np.array([gaps[place].start for place in places], dtype=np.int64))
         if period is None:
             return causes
         members = {place for place, member in zip(places, period.members, strict=True) if member}
@@ -243,7 +283,7 @@ class IdleGap:
             for place, cause in enumerate(causes)
         ]
 
-    def _with_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
+    def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, that of requests where of no gap anything is known and there is little work between them.
 
         What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
@@ -271,7 +311,7 @@ class IdleGap:
         )
         return [Cause(name=training_signs.REQUESTS, evidence=(apart,))] * len(causes)
 
-    def _level(self, mean: float) -> Evidence:
+    def _build_level_evidence(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
         low = mean <= self.still.value
         return Evidence(
@@ -283,7 +323,7 @@ class IdleGap:
             relation="<=" if low else "",
         )
 
-    def _power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
+    def _build_power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
         """Return the power of a gap that only its power tells from an accident of sampling."""
         if run.highest_power is None or run.samples >= run.needed:
             return ()
@@ -297,12 +337,12 @@ class IdleGap:
         )
         return (drawn,)
 
-    def _severity(self, lost: float) -> Severity:
+    def _rate_severity(self, lost: float) -> Severity:
         if lost >= self.problem.value:
             return Severity.PROBLEM
         return Severity.WARNING if lost >= self.warning.value else Severity.INFO
 
-    def _finding(self, gap: _Gap, cells: DeviceSeries, share: _Share, *, several: bool) -> Finding:
+    def _build_finding(self, gap: _Gap, cells: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
         long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
         sure = certainty.by_readings(run.samples, cells.interval)
@@ -313,7 +353,7 @@ class IdleGap:
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(
-                self._level(run.mean),
+                self._build_level_evidence(run.mean),
                 Evidence(
                     metric="duration",
                     statistic="length",
@@ -325,14 +365,14 @@ class IdleGap:
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *self._power_evidence(run),
+                *self._build_power_evidence(run),
                 *share.evidence,
                 *gap.cause.evidence,
             ),
             lost_gpu_seconds=interval.seconds,
             cause=gap.cause.name,
             samples=run.samples,
-            ruled_out=gap_texts.ruled_out(run, several=several),
-            summary=gap_texts.summary(cells, interval, gap.cause.name, run.mean),
-            recommendation=gap_texts.BY_CAUSE[gap.cause.name],
+            ruled_out=gap_wording.list_ruled_out(run, several=several),
+            summary=gap_wording.describe_gap(cells, interval, gap.cause.name, run.mean),
+            recommendation=gap_wording.ADVICE_BY_CAUSE[gap.cause.name],
         )

@@ -10,7 +10,7 @@ from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpus_and_host
+from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Interval
 
@@ -21,21 +21,21 @@ _PROVEN = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class GapCandidate:
     """What of an idle run lies within the job.
 
     Attributes:
         interval: when.
         run: what lies behind it.
-        waits: whether it is part of an episode of waiting for input.
+        is_wait: whether it is part of an episode of waiting for input.
     """
 
     interval: Interval
     run: IdleRun
-    waits: bool
+    is_wait: bool
 
 
-def within(  # noqa: PLR0913 - where runs lie, and what a gap is
+def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap is
     context: Context,
     cells: DeviceSeries,
     runs: Sequence[IdleRun],
@@ -44,7 +44,7 @@ def within(  # noqa: PLR0913 - where runs lie, and what a gap is
     shortest: float,
     resting: float,
     coarse: bool,
-) -> list[Part]:
+) -> list[GapCandidate]:
     """Return the parts of idle runs that are gaps of their own, or waits where samples tell both apart.
 
     Args:
@@ -56,51 +56,55 @@ def within(  # noqa: PLR0913 - where runs lie, and what a gap is
         resting: power up to which a run is at rest, from rest (0) to work (1).
         coarse: whether samples are points, so that low ones within a wait are that wait.
     """
-    waits = _waits(context)
+    waits = _collect_waits(context)
     spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
     found = [
-        Part(interval=span, run=run, waits=held)
-        for span, run, held in zip(spans, runs, _held(waits, spans), strict=True)
+        GapCandidate(interval=span, run=run, is_wait=held)
+        for span, run, held in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
     ]
     if coarse:
         least = max(shortest, _LONE * cells.interval)
-        found = [_behind(cells, waits, part, least) if _is_texture(part, resting) else part for part in found]
+        found = [
+            _cut_to_longest_outside(cells, waits, part, least) if _is_texture(part, resting) else part for part in found
+        ]
     return [part for part in found if part.interval.seconds >= shortest]
 
 
-def _waits(context: Context) -> Spans:
-    found = (finding for kind in gpus_and_host.KINDS for finding in context.findings(kind))
-    return intervals.spans(part for finding in found for part in finding.intervals)
+def _collect_waits(context: Context) -> Spans:
+    found = (finding for kind in waiting_gpus.WAIT_KINDS for finding in context.findings(kind))
+    return intervals.to_spans(part for finding in found for part in finding.intervals)
 
 
-def _held(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
+def _lie_mostly_inside(episodes: Spans, spans: Sequence[Interval]) -> list[bool]:
     """Return which stretches lie in episodes for at least half of their length."""
     edges = np.array([(span.start, span.end) for span in spans], dtype=np.int64).reshape(-1, 2)
-    shared = intervals.overlap(edges[:, 0], edges[:, 1], episodes)
+    shared = intervals.overlap_seconds(edges[:, 0], edges[:, 1], episodes)
     return [2 * seconds >= span.seconds for seconds, span in zip(shared.tolist(), spans, strict=True)]
 
 
-def _is_texture(part: Part, resting: float) -> bool:
+def _is_texture(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
-    return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
+    return part.is_wait and (busy or run.samples < max(_PROVEN, run.needed))
 
 
-def _behind(cells: DeviceSeries, episodes: Spans, part: Part, least: float) -> Part:
+def _cut_to_longest_outside(cells: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
     """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
-    left = intervals.difference(intervals.spans([part.interval]), episodes)
-    outside = [span for span in intervals.intervals(left) if span.seconds >= least]
+    left = intervals.difference(intervals.to_spans([part.interval]), episodes)
+    outside = [span for span in intervals.to_intervals(left) if span.seconds >= least]
     begin = part.interval.start
     span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
-    rows = cells.rows(span.start + cells.shift, span.end + cells.shift)
-    return Part(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)
+    rows = cells.rows_between(span.start + cells.shift, span.end + cells.shift)
+    return GapCandidate(
+        interval=span, run=replace(part.run, samples=cells.count_readings(UTILISATION, rows)), is_wait=False
+    )
 
 
-def between(cells: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
+def average_between_gaps(cells: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
     """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
-    start, end = cells.tiles(job)
+    start, end = cells.averaging_windows(job)
     used = cells.values(UTILISATION)
-    held = (end - start) / 1e6 - intervals.overlap(start, end, intervals.spans(gaps))
+    held = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))
     held[np.isnan(used)] = 0.0
     return float(np.nansum(used * held) / held.sum()) if held.sum() > 0 else 1.0

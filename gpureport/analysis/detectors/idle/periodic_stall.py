@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.detectors.idle import gap_texts, periodicity
+from gpureport.analysis.detectors.idle import gap_wording, periodicity
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.rules import certainty, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.findings import Confidence, Evidence, Finding, Interval, Severity, Threshold
 
-APART = ("data", "hang", "peers busy", "unused", training_signs.REQUESTS)
+NON_PERIODIC_CAUSES = ("data", "hang", "peers busy", "unused", training_signs.REQUESTS)
 """Causes of gaps that are no part of a period."""
 _SAME = 0.04
 """How far the periods of two GPUs may differ and still be one."""
@@ -28,27 +28,27 @@ class Stall:
         devices: the GPUs.
         gaps: findings of their gaps.
         seconds: the period.
-        agreeing: share of the distances between starts that agree with it, the lowest of the GPUs.
-        starts: how many gaps that GPU has, those beside the period included.
-        times: how often it was seen, on the GPU that shows it most often.
+        agreeing_share: share of the distances between starts that agree with it, the lowest of the GPUs.
+        gap_count: how many gaps that GPU has, those beside the period included.
+        occurrences: how often it was seen, on the GPU that shows it most often.
     """
 
     devices: tuple[str, ...]
     gaps: tuple[Finding, ...]
     seconds: float
-    agreeing: float
-    starts: int
-    times: int
+    agreeing_share: float
+    gap_count: int
+    occurrences: int
 
     @property
-    def lost(self) -> float:
+    def lost_gpu_seconds(self) -> float:
         """GPU-seconds of its gaps."""
         return sum(gap.lost_gpu_seconds or 0.0 for gap in self.gaps)
 
     @property
-    def each(self) -> float:
+    def mean_gap_seconds(self) -> float:
         """Mean length of a gap in seconds."""
-        return self.lost / len(self.gaps)
+        return self.lost_gpu_seconds / len(self.gaps)
 
     @property
     def cause(self) -> str:
@@ -56,26 +56,27 @@ class Stall:
         return Counter(gap.cause or "periodic" for gap in self.gaps).most_common(1)[0][0]
 
 
-def stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
+def find_stalls(context: Context, gaps: Sequence[Finding]) -> list[Stall]:
     """Return what recurs, GPUs of one period together, in the order of the GPUs."""
     found: list[Stall] = []
     for device in context.gpus():
-        one = _of(device, gaps)
+        one = _find_stall(device, gaps)
         if one is None:
             continue
         same = next((old for old in found if abs(old.seconds - one.seconds) <= _SAME * old.seconds), None)
         if same is None:
             found.append(one)
         else:
-            found[found.index(same)] = _joined(same, one)
+            found[found.index(same)] = _join_stalls(same, one)
     return found
 
 
-def _of(device: str, gaps: Sequence[Finding]) -> Stall | None:
+def _find_stall(device: str, gaps: Sequence[Finding]) -> Stall | None:
     own = sorted(
-        (gap for gap in gaps if gap.devices == (device,) and gap.cause not in APART), key=lambda gap: gap.intervals
+        (gap for gap in gaps if gap.devices == (device,) and gap.cause not in NON_PERIODIC_CAUSES),
+        key=lambda gap: gap.intervals,
     )
-    period = periodicity.find(np.array([gap.intervals[0].start for gap in own], dtype=np.int64))
+    period = periodicity.find_period(np.array([gap.intervals[0].start for gap in own], dtype=np.int64))
     if period is None:
         return None
     members = tuple(gap for gap, member in zip(own, period.members, strict=True) if member)
@@ -83,26 +84,26 @@ def _of(device: str, gaps: Sequence[Finding]) -> Stall | None:
         devices=(device,),
         gaps=members,
         seconds=period.seconds,
-        agreeing=period.agreeing,
-        starts=len(own),
-        times=len(members),
+        agreeing_share=period.agreeing,
+        gap_count=len(own),
+        occurrences=len(members),
     )
 
 
-def _joined(one: Stall, other: Stall) -> Stall:
+def _join_stalls(one: Stall, other: Stall) -> Stall:
     shares = len(one.devices), len(other.devices)
-    least = min(one, other, key=lambda each: each.agreeing)
+    least = min(one, other, key=lambda each: each.agreeing_share)
     return Stall(
         devices=one.devices + other.devices,
         gaps=one.gaps + other.gaps,
         seconds=float(np.average([one.seconds, other.seconds], weights=shares)),
-        agreeing=least.agreeing,
-        starts=least.starts,
-        times=max(one.times, other.times),
+        agreeing_share=least.agreeing_share,
+        gap_count=least.gap_count,
+        occurrences=max(one.occurrences, other.occurrences),
     )
 
 
-def finding(context: Context, stall: Stall, share: float, severity: Severity, agree: Threshold) -> Finding:
+def build_stall_finding(context: Context, stall: Stall, share: float, severity: Severity, agree: Threshold) -> Finding:
     """Return the finding of what recurs.
 
     Args:
@@ -113,46 +114,46 @@ def finding(context: Context, stall: Stall, share: float, severity: Severity, ag
         agree: share of distances that must agree.
     """
     named = _NAMED.get(stall.cause)
-    step = max(context.cells[device].interval for device in stall.devices)
-    sure = certainty.by_readings(stall.times - 1, step)
+    step = max(context.series[device].interval for device in stall.devices)
+    sure = certainty.by_readings(stall.occurrences - 1, step)
     whose = phrases.gpus(stall.devices, tuple(context.gpus()))
     return Finding(
         kind="periodic_stall",
         severity=severity,
         confidence=sure if named else certainty.weakest(sure, Confidence.MEDIUM),
         devices=stall.devices,
-        intervals=_intervals(stall),
-        evidence=_evidence(stall, share, agree),
-        lost_gpu_seconds=stall.lost,
+        intervals=_collect_intervals(stall),
+        evidence=_build_evidence(stall, share, agree),
+        lost_gpu_seconds=stall.lost_gpu_seconds,
         cause=stall.cause if named else None,
         consequences=tuple(dict.fromkeys(gap.fingerprint for gap in stall.gaps)),
         samples=sum(gap.samples for gap in stall.gaps),
         ruled_out=("chance: the distances between starts are multiples of one period",),
         period_seconds=stall.seconds,
         summary=(
-            f"About every {phrases.duration(stall.seconds)}, {stall.times} times, {whose} stood idle for "
-            f"{phrases.duration(stall.each)} on average: {phrases.percent(share)} of the job"
+            f"About every {phrases.duration(stall.seconds)}, {stall.occurrences} times, {whose} stood idle for "
+            f"{phrases.duration(stall.mean_gap_seconds)} on average: {phrases.percent(share)} of the job"
             + (f", at {named}." if named else "; what happens at these times was not recorded.")
         ),
-        recommendation=gap_texts.BY_CAUSE[stall.cause if named else "periodic"],
+        recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if named else "periodic"],
     )
 
 
-def _intervals(stall: Stall) -> tuple[Interval, ...]:
-    return intervals.intervals(intervals.spans(gap.intervals[0] for gap in stall.gaps))
+def _collect_intervals(stall: Stall) -> tuple[Interval, ...]:
+    return intervals.to_intervals(intervals.to_spans(gap.intervals[0] for gap in stall.gaps))
 
 
-def _evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evidence, ...]:
+def _build_evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evidence, ...]:
     return (
         Evidence(metric="period", statistic="mean distance of starts", observed=stall.seconds, unit="s"),
         Evidence(
             metric="distances of starts",
             statistic="share that are multiples of the period",
-            observed=stall.agreeing,
+            observed=stall.agreeing_share,
             unit="1",
             threshold=agree,
             relation=">=",
         ),
-        Evidence(metric="idle time", statistic="mean of one period", observed=stall.each, unit="s"),
+        Evidence(metric="idle time", statistic="mean of one period", observed=stall.mean_gap_seconds, unit="s"),
         Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
     )

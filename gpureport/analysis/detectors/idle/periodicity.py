@@ -31,7 +31,7 @@ class Period:
     members: BoolArray
 
 
-def find(starts: IntArray) -> Period | None:
+def find_period(starts: IntArray) -> Period | None:
     """Return the period of events, None where they have none; of several that fit as well, the longest.
 
     Args:
@@ -42,30 +42,32 @@ def find(starts: IntArray) -> Period | None:
     apart = np.diff(starts) / 1e6
     tolerance = LOOSE.value if len(starts) >= MANY.value else STRICT.value
     ranks = np.linspace(0, len(apart) - 1, min(len(apart), _CANDIDATES)).round().astype(np.int64)
-    tried = [found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit(apart, one, tolerance))]
+    tried = [
+        found for one in np.unique(np.sort(apart)[ranks]).tolist() if (found := _fit_period(apart, one, tolerance))
+    ]
     agreeing, seconds = max(tried, default=(0.0, 0.0))
     if not tried or agreeing < (AGREE_FEW.value if len(starts) < FEW.value else AGREE.value):
         return None
-    fits = _fits(apart, seconds, tolerance)
+    fits = _find_multiples(apart, seconds, tolerance)
     return Period(seconds=seconds, agreeing=agreeing, members=np.append(fits, False) | np.insert(fits, 0, False))
 
 
-def _fit(apart: FloatArray, seconds: float, tolerance: float) -> tuple[float, float] | None:
+def _fit_period(apart: FloatArray, seconds: float, tolerance: float) -> tuple[float, float] | None:
     """Return the share of distances that fit a period near `seconds`, and that period.
 
     None where most that do are several of it long.
     """
     if seconds <= 0:
         return None
-    fits = _fits(apart, seconds, tolerance)
+    fits = _find_multiples(apart, seconds, tolerance)
     seconds = float(apart[fits].sum() / np.rint(apart[fits] / seconds).sum())
-    fits = _fits(apart, seconds, tolerance)
+    fits = _find_multiples(apart, seconds, tolerance)
     fitting = np.count_nonzero(fits)
     if not fitting or np.count_nonzero(np.rint(apart[fits] / seconds) == 1) / fitting < _SINGLE:
         return None
     return fitting / len(fits), seconds
 
 
-def _fits(apart: FloatArray, seconds: float, tolerance: float) -> BoolArray:
+def _find_multiples(apart: FloatArray, seconds: float, tolerance: float) -> BoolArray:
     times = np.rint(apart / seconds)
     return np.asarray((times >= 1) & (np.abs(apart - times * seconds) <= tolerance * seconds), dtype=np.bool_)

@@ -9,9 +9,11 @@ import numpy as np
 from gpureport.analysis.job.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -31,7 +33,7 @@ _LITTLE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartupIdle:
+class StartupIdle(Rule):
     """At least 10 s before the first sustained activity of any GPU (utilisation above 12 %), or after the last.
 
     The log may have ended up to one interval after its last sample. Each job of a log has both, while it holds a GPU.
@@ -44,14 +46,30 @@ class StartupIdle:
     readings of a GPU, or less than 10 s with samples, do not tell that a job never worked.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("startup_idle", "tail_idle")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("startup_idle", (_STARTUP, _NEVER, _LITTLE)),
-        ("tail_idle", (_TAIL, _NO_JOB)),
+    name = "startup_idle"
+    descriptions = (
+        KindDescription(
+            name="startup_idle",
+            title="Idle at start-up",
+            recommendations=(_STARTUP, _NEVER, _LITTLE),
+            advice_paths=(
+                AdvicePath(causes=("no work",), steps=("release_gpus", "profile_step")),
+                AdvicePath(steps=("shorter_startup",)),
+            ),
+            gpu_time_class="startup",
+            cause_titles=(("no work", "No sustained work"),),
+        ),
+        KindDescription(
+            name="tail_idle",
+            title="Idle after the work ended",
+            recommendations=(_TAIL, _NO_JOB),
+            advice_paths=(AdvicePath(causes=("no job",), steps=()), AdvicePath(steps=("release_gpus",))),
+            follows_from=(gpu_loss_times.LOST_BEFORE,),
+            gpu_time_class="tail",
+            cause_titles=(("no job", "Log goes on after the last job"),),
+        ),
     )
+    requires = ((UTILISATION,),)
 
     shortest: Threshold = pragmatic(10.0, "s", "importing a framework takes as long")
     long: Threshold = literature(1200.0, "s", "SageMaker Debugger, MaxInitializationTime: 20 min")
@@ -73,22 +91,22 @@ class StartupIdle:
             yield from (missing_metrics.too_short(kind, whole.seconds, self.shortest.value) for kind in self.kinds)
             return
         if window is None:
-            yield from self._never(context)
+            yield from self._judge_job_without_work(context)
             return
         for job in context.jobs:
-            yield from self._of(context, job)
+            yield from self._judge_job(context, job)
 
-    def _of(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
+    def _judge_job(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
         window, last = job.window, job is context.jobs[-1]
-        yield from self._finding(context, "startup_idle", Interval(job.interval.start, window.start), ())
+        yield from self._judge_stretch(context, "startup_idle", Interval(job.interval.start, window.start), ())
         for device, own in job.active.items():
             if own.start - window.start <= LATE.value * 1e6:
-                yield from self._finding(context, "startup_idle", Interval(window.start, own.start), (device,))
+                yield from self._judge_stretch(context, "startup_idle", Interval(window.start, own.start), (device,))
         # the end of the log is told whoever held the GPUs then
         end = context.whole.end if last else job.interval.end
-        yield from self._finding(context, "tail_idle", Interval(window.end, end), ())
+        yield from self._judge_stretch(context, "tail_idle", Interval(window.end, end), ())
 
-    def _finding(
+    def _judge_stretch(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
     ) -> Iterator[Finding | NotJudged]:
         step = context.recording.run.interval or 0.0
@@ -96,25 +114,25 @@ class StartupIdle:
         beyond = min(step, interval.seconds, self.shortest.value) if late else 0.0
         if interval.seconds + beyond < self.shortest.value:
             return
-        resting = _resting(context, interval, devices or context.gpus(), ACTIVE.value)
-        free = _no_job_seconds(context, interval, devices or context.gpus())
+        resting = _measure_resting_seconds(context, interval, devices or context.gpus(), ACTIVE.value)
+        free = _measure_no_job_seconds(context, interval, devices or context.gpus())
         if resting + free < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
         log = context.whole_log
-        readings = _readings(log, interval, devices)
+        readings = _count_most_readings(log, interval, devices)
         if readings < certainty.FEW_READINGS and step > self.lone.value:
             # the start of the job is judged all the same where one GPU may have begun a reading later
             if not devices:
-                yield _lone(kind, step)
+                yield _report_single_reading(kind, step)
             return
-        sampled = _resting(log, interval, devices or context.gpus(), 1.0)
+        sampled = _measure_resting_seconds(log, interval, devices or context.gpus(), 1.0)
         if not sampled:
             # memory tells that no job held a GPU, and nothing what the GPU did
             return
         held = interval.seconds * (resting / (resting + free))
         share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
-        light = 1 - _resting(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
+        light = 1 - _measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
         sure = certainty.by_readings(readings, step)
         freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
         long = held > self.long.value or share > self.share.value
@@ -125,20 +143,20 @@ class StartupIdle:
             devices=devices,
             intervals=(interval,),
             evidence=(
-                _length(interval.seconds, beyond, self.shortest),
-                _share(share, self.share, freed=free > 0),
-                *_limits(self._range(log, kind, interval, devices)),
+                _build_length_evidence(interval.seconds, beyond, self.shortest),
+                _build_share_evidence(share, self.share, freed=free > 0),
+                *_build_range_evidence(self._find_length_range(log, kind, interval, devices)),
             ),
             lost_gpu_seconds=resting,
             cause=NO_JOB if freed else None,
-            samples=_samples(log, interval, devices),
-            summary=self._said(log, kind, interval, devices)
-            + _no_job_sentence(context, free)
-            + self._besides(bursts, light),
+            samples=_count_all_readings(log, interval, devices),
+            summary=self._describe_length(log, kind, interval, devices)
+            + _describe_no_job_time(context, free)
+            + self._describe_light_work(bursts, light),
             recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if freed else _TAIL,
         )
 
-    def _besides(self, bursts: float, light: float) -> str:
+    def _describe_light_work(self, bursts: float, light: float) -> str:
         """Return what else was seen at this time, which may have been work."""
         if bursts > self.bursts.value:
             return f" Short bursts fill {phrases.percent(bursts)} of it."
@@ -147,12 +165,12 @@ class StartupIdle:
             return f" It may have been light work: utilisation was {above} for {phrases.percent(light)} of it."
         return ""
 
-    def _range(
+    def _find_length_range(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
     ) -> tuple[float, float] | None:
         """Return the shortest and the longest time it may have been, None where its edge is well known."""
         edge = interval.end if kind == "startup_idle" else interval.start
-        times = np.concatenate([context.cells[name].times for name in devices or context.gpus()])
+        times = np.concatenate([context.series[name].times for name in devices or context.gpus()])
         before, after = times[times < edge], times[times >= edge]
         if not len(before) or not len(after):
             return None
@@ -164,9 +182,9 @@ class StartupIdle:
         blurred = longest - shortest > self.blurred.value * interval.seconds
         return (shortest, longest) if step > self.lone.value and blurred else None
 
-    def _said(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
+    def _describe_length(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
         """Return the sentence of a finding; where its edge is not well known, with both limits."""
-        known = self._range(context, kind, interval, devices)
+        known = self._find_length_range(context, kind, interval, devices)
         length = phrases.duration(interval.seconds)
         if known is not None:
             length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
@@ -178,9 +196,12 @@ class StartupIdle:
             f"{'about ' if known else ''}{share} of the recording."
         )
 
-    def _never(self, context: Context) -> Iterator[Finding | NotJudged]:
+    def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
-        readings, seen = _readings(context, whole, ()), _resting(context, whole, gpus, np.inf)
+        readings, seen = (
+            _count_most_readings(context, whole, ()),
+            _measure_resting_seconds(context, whole, gpus, np.inf),
+        )
         if readings < certainty.SURE_READINGS:
             yield from (missing_metrics.too_few(kind, readings) for kind in self.kinds)
             return
@@ -190,7 +211,7 @@ class StartupIdle:
                 missing_metrics.too_short(kind, seen_each, self.shortest.value, "samples cover") for kind in self.kinds
             )
             return
-        idle = _resting(context, whole, gpus, IDLE_RATIO)
+        idle = _measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
         share = idle / max(seen, 1e-9)
         yield Finding(
             kind="startup_idle",
@@ -199,12 +220,12 @@ class StartupIdle:
             devices=(),
             intervals=(whole,),
             evidence=(
-                _length(whole.seconds, 0.0, self.shortest),
+                _build_length_evidence(whole.seconds, 0.0, self.shortest),
                 Evidence(metric=UTILISATION, statistic="share of time at 5 % and less", observed=share, unit="1"),
             ),
-            lost_gpu_seconds=_unused(context),
+            lost_gpu_seconds=_measure_unused_seconds(context),
             cause=NO_WORK,
-            samples=_samples(context, whole, ()),
+            samples=_count_all_readings(context, whole, ()),
             summary=(
                 f"No sustained work above {phrases.percent(ACTIVE.value)} in the {phrases.duration(whole.seconds)} of "
                 f"this recording; utilisation was at most 5 % for {phrases.percent(share)} of it."
@@ -213,7 +234,7 @@ class StartupIdle:
         )
 
 
-def _lone(kind: str, step: float) -> NotJudged:
+def _report_single_reading(kind: str, step: float) -> NotJudged:
     edge = "before the first work" if kind == "startup_idle" else "after the last work"
     return NotJudged(
         kind=kind,
@@ -223,25 +244,25 @@ def _lone(kind: str, step: float) -> NotJudged:
     )
 
 
-def _resting(context: Context, interval: Interval, devices: Iterable[str], limit: float) -> float:
+def _measure_resting_seconds(context: Context, interval: Interval, devices: Iterable[str], limit: float) -> float:
     """Return the GPU time within an interval that was sampled at a utilisation of at most `limit`."""
     seconds = 0.0
     for device in devices:
-        cells = context.cells[device]
-        start, end = cells.tiles(context.whole)
-        inside = intervals.overlap(start, end, intervals.spans([interval]))
+        cells = context.series[device]
+        start, end = cells.averaging_windows(context.whole)
+        inside = intervals.overlap_seconds(start, end, intervals.to_spans([interval]))
         seconds += float(inside[cells.values(UTILISATION) <= limit + 1e-6].sum())
     return seconds
 
 
-def _no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
+def _measure_no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
     """Return the GPU time within an interval in which no job held a GPU."""
-    when = intervals.spans([interval])
-    free = (context.no_job.get(device, intervals.NONE) for device in devices)
+    when = intervals.to_spans([interval])
+    free = (context.no_job.get(device, intervals.NO_SPANS) for device in devices)
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 
-def _no_job_sentence(context: Context, free: float) -> str:
+def _describe_no_job_time(context: Context, free: float) -> str:
     """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
     if not free:
         return ""
@@ -250,18 +271,18 @@ def _no_job_sentence(context: Context, free: float) -> str:
     return f" For {phrases.duration(free)} of it no job held the GPU: that is not lost."
 
 
-def _unused(context: Context) -> float:
+def _measure_unused_seconds(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
     seconds = 0.0
     for cells in context.gpus().values():
-        start, end = cells.tiles(context.whole)
+        start, end = cells.averaging_windows(context.whole)
         used = cells.values(UTILISATION)
         unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
-        seconds += float(np.nansum(unused * intervals.overlap(start, end, intervals.spans([context.whole]))))
+        seconds += float(np.nansum(unused * intervals.overlap_seconds(start, end, intervals.to_spans([context.whole]))))
     return seconds
 
 
-def _length(seconds: float, beyond: float, limit: Threshold) -> Evidence:
+def _build_length_evidence(seconds: float, beyond: float, limit: Threshold) -> Evidence:
     return Evidence(
         metric="duration",
         statistic="length, at most (the log may end an interval late)" if beyond else "length",
@@ -272,7 +293,7 @@ def _length(seconds: float, beyond: float, limit: Threshold) -> Evidence:
     )
 
 
-def _share(share: float, limit: Threshold, *, freed: bool) -> Evidence:
+def _build_share_evidence(share: float, limit: Threshold, *, freed: bool) -> Evidence:
     relation = ">" if share > limit.value else "<="
     return Evidence(
         metric="duration",
@@ -284,24 +305,24 @@ def _share(share: float, limit: Threshold, *, freed: bool) -> Evidence:
     )
 
 
-def _limits(known: tuple[float, float] | None) -> Iterator[Evidence]:
+def _build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence]:
     if known is not None:
         for name, seconds in zip(("at least, by its readings", "at most, by its readings"), known, strict=True):
             yield Evidence(metric="duration", statistic=name, observed=seconds, unit="s")
 
 
-def _each(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
+def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
     """Yield the readings of each GPU concerned within an interval."""
     for name in devices or context.gpus():
-        cells = context.cells[name]
+        cells = context.series[name]
         # the last sample of a log lies at the end of the run
-        yield cells.readings(UTILISATION, cells.rows(interval.start, interval.end + 1))
+        yield cells.count_readings(UTILISATION, cells.rows_between(interval.start, interval.end + 1))
 
 
-def _samples(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
-    return sum(_each(context, interval, devices))
+def _count_all_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    return sum(_count_readings_per_gpu(context, interval, devices))
 
 
-def _readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+def _count_most_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
     """Return the readings of the GPU that has most of them; several GPUs at a time are no proof of how long."""
-    return max(_each(context, interval, devices), default=0)
+    return max(_count_readings_per_gpu(context, interval, devices), default=0)

@@ -6,20 +6,21 @@ from typing import ClassVar
 
 from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import partial_use
-from gpureport.analysis.signals.partial_use import Figures, LowUse
+from gpureport.analysis.signals import low_use, waiting_gpus
+from gpureport.analysis.signals.low_use import LowUse, LowUseFigures
 from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording([partial_use.CPU])}."
+_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording([low_use.CPU])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LowUtilCauseUnknown:
+class LowUtilCauseUnknown(Rule):
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no CPU series.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps and start-up inside it are not part of it. Where
@@ -29,36 +30,48 @@ class LowUtilCauseUnknown:
     Without a CPU series a wait for data looks like any other, so no cause is named. With one, `underutilised` speaks.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,),)
-    after: ClassVar[tuple[str, ...]] = partial_use.EXPLAINED
-    wants: ClassVar[tuple[str, ...]] = (partial_use.CPU,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, training_signs.REQUESTS_ADVICE)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Low GPU utilisation, cause unknown",
+            recommendations=(_ADVICE, training_signs.REQUESTS_ADVICE),
+            advice_paths=(
+                AdvicePath(causes=("requests or input",), steps=shared_advice.PROBE),
+                AdvicePath(steps=(*shared_advice.PROBE, "loader_workers", "larger_batch")),
+            ),
+            follows_from=(*waiting_gpus.WAIT_ROOTS,),
+            gpu_time_class="low_use",
+        ),
+    )
+    requires = ((UTILISATION,),)
+    after = low_use.EXPLAINING_KINDS
+    wants = (low_use.CPU,)
 
-    enter: Threshold = partial_use.ENTER
-    leave: Threshold = partial_use.LEAVE
-    gpu: Threshold = partial_use.BELOW
-    idle: Threshold = partial_use.IDLE
-    over: ClassVar[Threshold] = partial_use.OVER
-    rows: ClassVar[Threshold] = partial_use.ROWS
-    shortest: Threshold = partial_use.SHORTEST
-    fewest: ClassVar[Threshold] = partial_use.FEWEST
-    watched: ClassVar[Threshold] = partial_use.WATCHED
+    enter: Threshold = low_use.ENTER
+    leave: Threshold = low_use.LEAVE
+    gpu: Threshold = low_use.BELOW
+    idle: Threshold = low_use.IDLE
+    over: ClassVar[Threshold] = low_use.OVER
+    rows: ClassVar[Threshold] = low_use.ROWS
+    shortest: Threshold = low_use.SHORTEST
+    fewest: ClassVar[Threshold] = low_use.FEWEST
+    watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was not recorded."""
-        wanted = limits(self, partial_use.Limits)
-        if (short := partial_use.too_short(_KIND, context, wanted)) is not None:
+        wanted = limits(self, low_use.Limits)
+        if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
             yield short
             return
-        low = partial_use.find(context, wanted)
-        alone = [name for name in low.spans if not partial_use.watched(context, wanted, name, low.spans[name])]
+        low = low_use.find_low_use(context, wanted)
+        alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, wanted, name, low.spans[name])]
         if alone:
-            yield self._finding(context, low, partial_use.figures(context, low, alone))
+            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, alone))
 
-    def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
-        cause = partial_use.cause(context, found.devices)
-        interval = max(context.cells[name].interval for name in found.devices)
+    def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
+        cause = low_use.find_cause(context, found.devices)
+        interval = max(context.series[name].interval for name in found.devices)
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -67,15 +80,15 @@ class LowUtilCauseUnknown:
                 certainty.by_readings(found.samples // len(found.devices), interval),
             ),
             devices=found.devices,
-            intervals=intervals.intervals(found.spans),
+            intervals=intervals.to_intervals(found.spans),
             evidence=(
-                *partial_use.use_evidence(context, low, found, self.enter),
-                partial_use.length(low, found, self.over, self.shortest),
+                *low_use.build_use_evidence(context, low, found, self.enter),
+                low_use.build_duration_evidence(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
             cause=cause,
             samples=found.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
-            summary=f"{found.worked(context.gpus())}; why cannot be told, since no CPU series was recorded.",
+            summary=f"{found.describe(context.gpus())}; why cannot be told, since no CPU series was recorded.",
             recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
         )

@@ -8,11 +8,12 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpus_and_host, partial_use
-from gpureport.analysis.signals.partial_use import CPU, Figures, LowUse
+from gpureport.analysis.signals import low_use, waiting_gpus
+from gpureport.analysis.signals.low_use import CPU, LowUse, LowUseFigures
 from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
@@ -31,7 +32,7 @@ _SERVING = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Underutilised:
+class Underutilised(Rule):
     """Mean utilisation outside idle gaps between 8 and 64 % for two minutes or 30 samples, and no wait explains it.
 
     An episode ends when the mean rises above 72 %. Log gaps, idle gaps, start-up and what waits for the CPU, one core,
@@ -41,43 +42,65 @@ class Underutilised:
     A job too short for an episode is judged by the mean of all its work, from 30 s on, with low confidence.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
-    after: ClassVar[tuple[str, ...]] = (*partial_use.EXPLAINED, "imbalance")
-    wants: ClassVar[tuple[str, ...]] = tuple(_CAUSES)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE, _SERVING)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Low GPU utilisation",
+            recommendations=(_ADVICE, _SERVING),
+            advice_paths=(
+                AdvicePath(causes=("requests or input",), steps=("profile_step",)),
+                AdvicePath(
+                    steps=(
+                        "parallelise_code",
+                        "larger_batch",
+                        "fewer_waits",
+                        "loader_workers",
+                        "compile",
+                        "cuda_graphs",
+                        "profile_step",
+                    )
+                ),
+            ),
+            follows_from=(*waiting_gpus.WAIT_ROOTS,),
+            gpu_time_class="low_use",
+        ),
+    )
+    requires = ((UTILISATION,), (CPU,))
+    after = (*low_use.EXPLAINING_KINDS, "imbalance")
+    wants = tuple(_CAUSES)
 
-    enter: Threshold = partial_use.ENTER
-    leave: Threshold = partial_use.LEAVE
-    gpu: Threshold = partial_use.BELOW
-    idle: Threshold = partial_use.IDLE
-    over: ClassVar[Threshold] = partial_use.OVER
-    rows: ClassVar[Threshold] = partial_use.ROWS
-    shortest: Threshold = partial_use.SHORTEST
-    fewest: ClassVar[Threshold] = partial_use.FEWEST
-    watched: ClassVar[Threshold] = partial_use.WATCHED
+    enter: Threshold = low_use.ENTER
+    leave: Threshold = low_use.LEAVE
+    gpu: Threshold = low_use.BELOW
+    idle: Threshold = low_use.IDLE
+    over: ClassVar[Threshold] = low_use.OVER
+    rows: ClassVar[Threshold] = low_use.ROWS
+    shortest: Threshold = low_use.SHORTEST
+    fewest: ClassVar[Threshold] = low_use.FEWEST
+    watched: ClassVar[Threshold] = low_use.WATCHED
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""
-        wanted = limits(self, partial_use.Limits)
-        if (short := partial_use.too_short(_KIND, context, wanted)) is not None:
+        wanted = limits(self, low_use.Limits)
+        if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
             yield short
             return
-        low = partial_use.find(context, wanted)
+        low = low_use.find_low_use(context, wanted)
         chosen = [
             name
             for name, spans in low.spans.items()
-            if partial_use.watched(context, wanted, name, spans) and not _uneven(context, spans)
+            if low_use.is_cpu_recorded(context, wanted, name, spans) and not _is_explained_by_imbalance(context, spans)
         ]
         if chosen:
-            yield self._finding(context, low, partial_use.figures(context, low, chosen))
+            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, chosen))
 
-    def _finding(self, context: Context, low: LowUse, found: Figures) -> Finding:
-        cause = partial_use.cause(context, found.devices)
-        levels = {name: _level(context, name, found) for name in (CPU, *_CAUSES)}
+    def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
+        cause = low_use.find_cause(context, found.devices)
+        levels = {name: _average_host_metric(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
         # for less than a minute, one full core is no finding, and so not ruled out either
-        too_brief = [_CORE] if low.is_short_job and found.seconds < gpus_and_host.ONE_CORE.value else []
+        too_brief = [_CORE] if low.is_short_job and found.seconds < waiting_gpus.SHORTEST_ONE_CORE_WAIT.value else []
         unknown = [name for name in _CAUSES if name not in known or name in too_brief]
         absent = [name for name in unknown if name not in known]
         beside = ", ".join(f"{_CAUSES.get(name, 'CPU')} {phrases.percent(level)}" for name, level in known.items())
@@ -94,11 +117,11 @@ class Underutilised:
             severity=Severity.WARNING,
             confidence=Confidence.LOW if unknown or low.is_short_job else Confidence.MEDIUM,
             devices=found.devices,
-            intervals=intervals.intervals(found.spans),
+            intervals=intervals.to_intervals(found.spans),
             evidence=(
-                *partial_use.use_evidence(context, low, found, self.enter),
+                *low_use.build_use_evidence(context, low, found, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
-                partial_use.length(low, found, self.over, self.shortest),
+                low_use.build_duration_evidence(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
             cause=cause,
@@ -108,7 +131,7 @@ class Underutilised:
                 "waiting for the CPU as a whole",
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
-            summary=f"{found.worked(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
+            summary=f"{found.describe(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
             recommendation=" ".join([_SERVING if cause else _ADVICE, *tell]),
         )
 
@@ -116,17 +139,17 @@ class Underutilised:
 _RULED_OUT = {_CORE: "waiting for one core", _IOWAIT: "waiting for storage"}
 
 
-def _uneven(context: Context, spans: Spans) -> bool:
+def _is_explained_by_imbalance(context: Context, spans: Spans) -> bool:
     """Whether GPUs that differ from their peers explain most of the stretches, of the peers that wait for them too."""
     uneven = (part for found in context.findings("imbalance") for part in found.intervals)
-    differs = intervals.spans(uneven)
+    differs = intervals.to_spans(uneven)
     shared = intervals.total_seconds(intervals.intersection(spans, differs))
     return 2 * shared >= intervals.total_seconds(spans)
 
 
-def _level(context: Context, metric: str, found: Figures) -> float:
+def _average_host_metric(context: Context, metric: str, found: LowUseFigures) -> float:
     """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
-    nodes = {context.cells[name].device.node for name in found.devices}
+    nodes = {context.series[name].device.node for name in found.devices}
     values = [
         host.values(metric)[intervals.contains(found.spans, host.times - host.shift)]
         for host in context.hosts().values()

@@ -1,18 +1,19 @@
 """GPUs that never worked while others of the job did."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gpureport.analysis.job import jobs
-from gpureport.analysis.job.phases import ACTIVE, UTILISATION, job_window
+from gpureport.analysis.job.phases import ACTIVE, UTILISATION, find_job_window
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, When
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals.power_scale import AT_WORK, POWER, draws_as_at_work
+from gpureport.analysis.signals import gpu_loss_times
+from gpureport.analysis.signals.power_scale import AT_WORK, POWER, draws_working_power
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -27,7 +28,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnusedGpu:
+class UnusedGpu(Rule):
     """No sustained utilisation above 12 % in the whole recording, while another GPU of it worked for a minute.
 
     A GPU on which no process held memory is found after half a minute, also where its utilisation was not recorded or
@@ -36,11 +37,19 @@ class UnusedGpu:
     a minute or more apart.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION, _MEMORY),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (POWER,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Unused GPU",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("fewer_gpus", "data_parallel")),),
+            follows_from=(replace(gpu_loss_times.LOST_BEFORE, when=When.EVER),),
+            gpu_time_class="unused",
+        ),
+    )
+    requires = ((UTILISATION, _MEMORY),)
+    wants = (POWER,)
 
     shortest: Threshold = pragmatic(60.0, "s", "ranks start and stop seconds apart")
     shortest_empty: Threshold = pragmatic(30.0, "s", "a rank holds memory seconds after it was started")
@@ -50,31 +59,31 @@ class UnusedGpu:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
-        working = self._working(context)
-        job = job_window(context.recording.run, working.values())
+        working = self._find_working_gpus(context)
+        job = find_job_window(context.recording.run, working.values())
         others = [cells for device, cells in context.gpus().items() if device not in working]
-        unknown = [device for device, cells in context.gpus().items() if not cells.recorded(UTILISATION)]
+        unknown = [device for device, cells in context.gpus().items() if not cells.is_recorded(UTILISATION)]
         if job is None:
             yield from (missing_metrics.absent(_KIND, device, UTILISATION) for device in unknown)
             return
         yield from (missing_metrics.absent(_KIND, device, UTILISATION) for device in unknown if device in working)
-        doubts = [(cells, self._doubt(cells, job)) for cells in others]
+        doubts = [(cells, self._explain_doubt(cells, job)) for cells in others]
         yield from (doubt for _, doubt in doubts if doubt is not None)
         unused = [cells for cells, doubt in doubts if doubt is None]
         groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
         for cells in unused:
-            taken = (_held(cells, job) or 0) >= self.context.value
-            groups.setdefault((taken, not cells.recorded(UTILISATION)), []).append(cells)
+            taken = (_find_most_memory(cells, job) or 0) >= self.context.value
+            groups.setdefault((taken, not cells.is_recorded(UTILISATION)), []).append(cells)
         for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
-            yield self._finding(context, group, job, tuple(working))
+            yield self._build_finding(context, group, job, tuple(working))
 
-    def _working(self, context: Context) -> dict[str, Interval]:
+    def _find_working_gpus(self, context: Context) -> dict[str, Interval]:
         """Return when each GPU worked, or held the memory of a process where its utilisation was not recorded."""
         working = {}
         for device, cells in context.gpus().items():
-            if device in context.active and not (self._is_empty(cells) and _mean(cells) <= ACTIVE.value):
+            if device in context.active and not (self._is_empty(cells) and _average_utilisation(cells) <= ACTIVE.value):
                 working[device] = context.active[device]
-            elif not cells.recorded(UTILISATION):
+            elif not cells.is_recorded(UTILISATION):
                 rows = np.flatnonzero(cells.values(_MEMORY) >= self.context.value)
                 if len(rows):
                     working[device] = Interval(int(cells.start[rows[0]]), int(cells.end[rows[-1]]))
@@ -86,45 +95,47 @@ class UnusedGpu:
         known = used[~np.isnan(used)]
         return len(known) >= certainty.SURE_READINGS and float(known.max()) <= self.empty.value
 
-    def _doubt(self, cells: DeviceSeries, job: Interval) -> NotJudged | None:
+    def _explain_doubt(self, cells: DeviceSeries, job: Interval) -> NotJudged | None:
         """Return why nobody can say that a GPU was unused, None where nothing speaks against it."""
-        device, empty, recorded = cells.device.id, self._is_empty(cells), cells.recorded(UTILISATION)
+        device, empty, recorded = cells.device.id, self._is_empty(cells), cells.is_recorded(UTILISATION)
         if not recorded and not empty:
             return missing_metrics.absent(_KIND, device, UTILISATION)
         shortest = self.shortest_empty if empty else self.shortest
         if job.seconds < shortest.value:
             return missing_metrics.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
-        if recorded and _mean(cells) > ACTIVE.value:
-            return _cannot_tell(device, f"it was used at times, {_mean(cells):.0%} on average")
-        if draws_as_at_work(cells, self.power_at_work):
-            return _cannot_tell(
+        if recorded and _average_utilisation(cells) > ACTIVE.value:
+            return _report_unjudged(device, f"it was used at times, {_average_utilisation(cells):.0%} on average")
+        if draws_working_power(cells, self.power_at_work):
+            return _report_unjudged(
                 device, f"it drew {np.nanmean(cells.values(POWER)):.0f} W on average, as a GPU at work does"
             )
         metric = UTILISATION if recorded else _MEMORY
-        rows = np.arange(len(cells))[cells.rows(job.start, job.end + 1)]
-        rows = rows[cells.known(metric)[rows]]
-        readings = cells.readings(metric, rows)
+        rows = np.arange(len(cells))[cells.rows_between(job.start, job.end + 1)]
+        rows = rows[cells.known_rows(metric)[rows]]
+        readings = cells.count_readings(metric, rows)
         seconds = float(cells.seconds[rows].sum())
         if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
             few = f"{phrases.times(readings, 'sample')} over {phrases.duration(seconds)}"
-            return _cannot_tell(device, f"only {few} show what it did while other GPUs worked")
+            return _report_unjudged(device, f"only {few} show what it did while other GPUs worked")
         return None
 
-    def _finding(
+    def _build_finding(
         self, context: Context, group: Sequence[DeviceSeries], window: Interval, working: Sequence[str]
     ) -> Finding:
         names = tuple(cells.device.id for cells in group)
         everybody = tuple(context.gpus())
-        peaks = [peak for cells in group if (peak := _held(cells, window)) is not None]
+        peaks = [peak for cells in group if (peak := _find_most_memory(cells, window)) is not None]
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
-        parts = _sampled_parts(group, window)
-        work = intervals.intersection(context.work, intervals.spans([window]))
+        parts = _find_sampled_parts(group, window)
+        work = intervals.intersection(context.work, intervals.to_spans([window]))
         worked = intervals.total_seconds(work) or window.seconds
         seen = sum(part.seconds for part in parts)
-        metric = UTILISATION if group[0].recorded(UTILISATION) else _MEMORY
+        metric = UTILISATION if group[0].is_recorded(UTILISATION) else _MEMORY
         unsure = taken or len(peaks) < len(group) or metric == _MEMORY
-        readings = min(cells.readings(metric, cells.rows(window.start, window.end + 1)) for cells in group)
+        readings = min(
+            cells.count_readings(metric, cells.rows_between(window.start, window.end + 1)) for cells in group
+        )
         sure = certainty.by_readings(readings, max(cells.interval for cells in group))
         did = "worked" if set(working) & context.active.keys() else "held memory"
         idle = "never worked" if metric == UTILISATION else f"never held more than {phrases.size(held or 0)} of memory"
@@ -134,22 +145,22 @@ class UnusedGpu:
             confidence=certainty.weakest(sure, Confidence.MEDIUM if unsure else Confidence.HIGH),
             devices=names,
             intervals=parts,
-            evidence=tuple(self._evidence(group, held, worked)),
+            evidence=tuple(self._build_evidence(group, held, worked)),
             lost_gpu_seconds=seen * len(group),
-            samples=sum(cells.readings(metric, slice(None)) for cells in group),
+            samples=sum(cells.count_readings(metric, slice(None)) for cells in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
                 f"{phrases.sentence(phrases.gpus(names, everybody))} {idle}, "
                 f"while {phrases.gpus(tuple(working), everybody)} {did} for "
-                f"{phrases.duration(worked)}{_sampled(seen, worked)}"
-                f"{_memory(held, taken=taken) if metric == UTILISATION else ''}."
+                f"{phrases.duration(worked)}{_describe_sampled_time(seen, worked)}"
+                f"{_describe_memory(held, taken=taken) if metric == UTILISATION else ''}."
             ),
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, group: Sequence[DeviceSeries], held: int | None, seconds: float) -> Iterator[Evidence]:
-        if group[0].recorded(UTILISATION):
-            mean = max(_mean(cells) for cells in group)
+    def _build_evidence(self, group: Sequence[DeviceSeries], held: int | None, seconds: float) -> Iterator[Evidence]:
+        if group[0].is_recorded(UTILISATION):
+            mean = max(_average_utilisation(cells) for cells in group)
             yield Evidence(
                 metric=UTILISATION, statistic="mean", observed=mean, unit="1", threshold=ACTIVE, relation="<="
             )
@@ -173,39 +184,39 @@ class UnusedGpu:
             )
 
 
-def _mean(cells: DeviceSeries) -> float:
+def _average_utilisation(cells: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU that recorded any."""
     return float(np.nanmean(cells.values(UTILISATION)))
 
 
-def _cannot_tell(device: str, reason: str) -> NotJudged:
+def _report_unjudged(device: str, reason: str) -> NotJudged:
     """Return that a GPU cannot be said to be unused."""
     return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
 
 
-def _held(cells: DeviceSeries, job: Interval) -> int | None:
+def _find_most_memory(cells: DeviceSeries, job: Interval) -> int | None:
     """Return the most memory in use while others worked, in bytes; None where none was recorded then."""
-    used = cells.values(_MEMORY)[cells.rows(job.start, job.end + 1)]
+    used = cells.values(_MEMORY)[cells.rows_between(job.start, job.end + 1)]
     known = used[~np.isnan(used)]
     return int(known.max()) if len(known) else None
 
 
-def _sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tuple[Interval, ...]:
+def _find_sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tuple[Interval, ...]:
     """Return the job without what no sample of these GPUs owns in log gaps: nobody knows what they did there."""
-    unseen = intervals.spans(
+    unseen = intervals.to_spans(
         Interval(int(cells.end[row - 1]), int(cells.start[row])) for cells in group for row in cells.gap_rows
     )
-    return intervals.intervals(intervals.difference(intervals.spans([window]), unseen)) or (window,)
+    return intervals.to_intervals(intervals.difference(intervals.to_spans([window]), unseen)) or (window,)
 
 
-def _sampled(seen: float, worked: float) -> str:
+def _describe_sampled_time(seen: float, worked: float) -> str:
     """Return what part of the job samples speak of, where much of it is in log gaps."""
     if seen >= _SEEN * worked:
         return ""
     return f", of which samples tell of {phrases.duration(seen)}"
 
 
-def _memory(held: int | None, *, taken: bool) -> str:
+def _describe_memory(held: int | None, *, taken: bool) -> str:
     if held is None:
         return "; whether it was reserved for another job is not known"
     if taken:

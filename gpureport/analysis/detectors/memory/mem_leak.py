@@ -9,7 +9,8 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_reserved, memory_total
 from gpureport.analysis.thresholds import pragmatic
@@ -55,7 +56,7 @@ class _Growth:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemLeak:
+class MemLeak(Rule):
     """Memory that grows by more than 2 % of what is installed, and in every quarter, after the job has settled.
 
     Judged is the longest stretch in which memory was held (it never falls by half), its first fifth and what lies
@@ -64,15 +65,22 @@ class MemLeak:
     varying lengths, grow at first and then rest. Not judged where memory was preallocated.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
-    after: ClassVar[tuple[str, ...]] = ("mem_prealloc",)
-    wants: ClassVar[tuple[str, ...]] = (
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU memory keeps growing",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("fix_leak",)),),
+        ),
+    )
+    requires = ((_USED,),)
+    after = ("mem_prealloc",)
+    wants = (
         "gpu_utilization_ratio",
         "gpu_memory_total_bytes",
         "gpu_memory_reserved_bytes",
     )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
 
     settled: Threshold = pragmatic(0.2, "1", "share of the job in which a caching allocator still warms up")
     growth: Threshold = pragmatic(0.02, "1", "of the memory; contexts of libraries grow by less")
@@ -84,17 +92,17 @@ class MemLeak:
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU."""
         for device, cells in context.gpus().items():
-            if not cells.recorded(_USED):
+            if not cells.is_recorded(_USED):
                 yield missing_metrics.absent(_KIND, device, _USED)
             elif not memory_total(cells):
                 yield missing_metrics.absent(_KIND, device, "gpu_memory_total_bytes")
             elif context.findings("mem_prealloc", device):
-                yield _preallocated(device)
+                yield _report_preallocated(device)
             else:
-                yield from self._of(context, cells)
+                yield from self._judge_gpu(context, cells)
 
-    def _of(self, context: Context, cells: DeviceSeries) -> Iterator[Finding | NotJudged]:
-        times, used = self._held(context, cells)
+    def _judge_gpu(self, context: Context, cells: DeviceSeries) -> Iterator[Finding | NotJudged]:
+        times, used = self._find_settled_memory(context, cells)
         readings = len(times)
         if readings < self.fewest.value:
             yield NotJudged(
@@ -107,14 +115,14 @@ class MemLeak:
                 recording="a log of the whole job, at an interval that gives 25 samples and more",
             )
             return
-        found = _growth(times, used, cells)
+        found = _measure_growth(times, used, cells)
         if found.ratio > self.growth.value and found.slowest >= self.quarter.value:
-            yield self._finding(cells.device.id, found)
+            yield self._build_finding(cells.device.id, found)
 
-    def _held(self, context: Context, cells: DeviceSeries) -> tuple[IntArray, FloatArray]:
+    def _find_settled_memory(self, context: Context, cells: DeviceSeries) -> tuple[IntArray, FloatArray]:
         """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
         job = context.window or context.whole
-        rows = cells.rows(job.start, job.end + 1)
+        rows = cells.rows_between(job.start, job.end + 1)
         known = ~np.isnan(cells.values(_USED)[rows])
         times, used = cells.times[rows][known], cells.values(_USED)[rows][known]
         if len(times) == 0:
@@ -126,7 +134,7 @@ class MemLeak:
         begin = times[0] + self.settled.value * (times[-1] - times[0])
         return times[times >= begin], used[times >= begin]
 
-    def _finding(self, device: str, found: _Growth) -> Finding:
+    def _build_finding(self, device: str, found: _Growth) -> Finding:
         left = found.seconds_left
         sure = Confidence.HIGH if found.samples >= _BLOCKS else Confidence.MEDIUM
         per_minute = phrases.size(60 * found.rate)
@@ -136,7 +144,7 @@ class MemLeak:
             confidence=certainty.weakest(sure, certainty.by_readings(found.samples)),
             devices=(device,),
             intervals=(found.interval,),
-            evidence=self._evidence(found),
+            evidence=self._build_evidence(found),
             lost_gpu_seconds=None,
             samples=found.samples,
             ruled_out=(
@@ -156,7 +164,7 @@ class MemLeak:
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, found: _Growth) -> tuple[Evidence, ...]:
+    def _build_evidence(self, found: _Growth) -> tuple[Evidence, ...]:
         return (
             Evidence(
                 metric=_USED,
@@ -186,7 +194,7 @@ class MemLeak:
         )
 
 
-def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
+def _measure_growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
     """Return how memory grew over samples, of which there must be some for each block of a quarter."""
     count = min(_BLOCKS, len(times))
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
@@ -197,7 +205,7 @@ def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
     one, other = np.triu_indices(count, k=1)
     rate = float(np.median((level[other] - level[one]) / np.maximum(when[other] - when[one], 1e-6)))
     span = Interval(int(times[0]), int(times[-1]))
-    quarters = _quarters(when, level)
+    quarters = _measure_quarter_rates(when, level)
     mean = float(quarters.mean())
     total = memory_total(cells) or 1
     return _Growth(
@@ -206,11 +214,11 @@ def _growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
         ratio=rate * span.seconds / total,
         slowest=float(quarters.min()) / mean if mean > 0 else 0.0,
         left=total - memory_reserved(cells) - float(level[-1]),
-        samples=cells.readings(_USED, cells.rows(span.start, span.end + 1)),
+        samples=cells.count_readings(_USED, cells.rows_between(span.start, span.end + 1)),
     )
 
 
-def _quarters(when: FloatArray, level: FloatArray) -> FloatArray:
+def _measure_quarter_rates(when: FloatArray, level: FloatArray) -> FloatArray:
     """Return the growth a second of each quarter, from the level at its edges: the median of the blocks beside them."""
     edges = np.linspace(0, len(level) - 1, _QUARTERS + 1).round().astype(np.int64)
     beside = [slice(max(edge - _BESIDE, 0), edge + _BESIDE + 1) for edge in edges.tolist()]
@@ -219,7 +227,7 @@ def _quarters(when: FloatArray, level: FloatArray) -> FloatArray:
     return np.asarray(np.diff(levels) / np.maximum(np.diff(middles), 1e-6), dtype=np.float64)
 
 
-def _preallocated(device: str) -> NotJudged:
+def _report_preallocated(device: str) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,

@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_reserved, memory_total
 from gpureport.analysis.thresholds import literature, pragmatic
@@ -31,7 +32,7 @@ _HIDDEN = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Use:
+class _MemoryUse:
     """Memory of one GPU: peak in use, what a job can get (installed less reserved), largest step, range after it.
 
     Constant is memory that stayed at its first value: a step before the log began cannot be excluded.
@@ -43,7 +44,7 @@ class _Use:
     samples: int
     step_ratio: float
     range_ratio: float
-    constant: bool
+    is_constant: bool
     interval: float
 
     @property
@@ -52,7 +53,7 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class Memory(Rule):
     """The peak below 70 % of what a job can get (headroom), or at 95 % and more (pressure), unless preallocated.
 
     Preallocated: one step takes at least 60 % of the memory, which then stays within 1.2 % until it is released.
@@ -61,15 +62,36 @@ class Memory:
     that memory was taken in one step, and confidence in preallocation is low.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("mem_headroom", "mem_pressure", "mem_prealloc")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((_USED,),)
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("mem_headroom", (_ROOM,)),
-        ("mem_pressure", (_TIGHT,)),
-        ("mem_prealloc", (_HIDDEN,)),
+    name = "memory"
+    descriptions = (
+        KindDescription(
+            name="mem_headroom",
+            title="Unused GPU memory",
+            recommendations=(_ROOM,),
+            advice_paths=(AdvicePath(steps=("larger_batch", "smaller_gpu")),),
+            judges_few_samples=True,
+        ),
+        KindDescription(
+            name="mem_pressure",
+            title="GPU memory nearly full",
+            recommendations=(_TIGHT,),
+            advice_paths=(
+                AdvicePath(
+                    steps=("mixed_precision", "lower_peak", "gradient_accumulation", "split_model", "larger_gpu")
+                ),
+            ),
+            follows_from=(RootCause(kind="mem_leak", when=When.EVER),),
+            judges_few_samples=True,
+        ),
+        KindDescription(
+            name="mem_prealloc",
+            title="GPU memory preallocated",
+            recommendations=(_HIDDEN,),
+            advice_paths=(AdvicePath(steps=("stop_preallocation",)),),
+        ),
     )
+    requires = ((_USED,),)
+    wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     roomy: Threshold = pragmatic(
         0.70, "1", "published advice raises the batch where memory is low; less is no full step"
@@ -97,16 +119,16 @@ class Memory:
                 continue
             if context.whole.seconds < self.shortest.value:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
-            step, spread = self._preallocation(cells, total)
+            step, spread = self._measure_preallocation(cells, total)
             capacity = total - memory_reserved(cells)
-            use = _Use(
+            use = _MemoryUse(
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=cells.readings(_USED, ~np.isnan(cells.values(_USED))),
+                samples=cells.count_readings(_USED, ~np.isnan(cells.values(_USED))),
                 step_ratio=step,
                 range_ratio=spread,
-                constant=_constant(cells, self.steady.value * total),
+                is_constant=_is_constant(cells, self.steady.value * total),
                 interval=cells.interval,
             )
             uses.append(use)
@@ -115,13 +137,13 @@ class Memory:
         tight = [use for use in free if use.ratio >= self.full.value]
         everybody = tuple(context.gpus())
         if held:
-            yield self._prealloc(held, everybody)
+            yield self._build_preallocation_finding(held, everybody)
         if tight:
-            yield self._pressure(tight, everybody)
+            yield self._build_pressure_finding(tight, everybody)
         elif free and not held and max(use.ratio for use in free) < self.roomy.value:
-            yield self._headroom(free)
+            yield self._build_headroom_finding(free)
 
-    def preallocated(self, cells: DeviceSeries) -> bool | None:
+    def is_preallocated(self, cells: DeviceSeries) -> bool | None:
         """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
@@ -132,12 +154,12 @@ class Memory:
             return None
         if peak < self.used.value * total:
             return False
-        step, spread = self._preallocation(cells, total)
+        step, spread = self._measure_preallocation(cells, total)
         if step >= self.step.value and spread < self.steady.value:
             return True
-        return None if _constant(cells, self.steady.value * total) else False
+        return None if _is_constant(cells, self.steady.value * total) else False
 
-    def _preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
+    def _measure_preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
         known = ~np.isnan(cells.values(_USED))
         used, times = cells.values(_USED)[known], cells.times[known]
@@ -161,11 +183,11 @@ class Memory:
         spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0
         return float(rise[at]) / total, spread
 
-    def _prealloc(self, held: list[_Use], everybody: Sequence[str]) -> Finding:
+    def _build_preallocation_finding(self, held: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
         most = max(held, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
         within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
-        return _finding(
+        return _build_finding(
             "mem_prealloc",
             held,
             Severity.INFO,
@@ -187,43 +209,43 @@ class Memory:
                     relation="<",
                 ),
             ),
-            f"{phrases.sentence(_names(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
+            f"{phrases.sentence(_name_gpus(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
             f"{within} and kept it, as a framework that preallocates does, or a job that allocates everything at once; "
             "what the job needs cannot be read from this log.",
             _HIDDEN,
         )
 
-    def _pressure(self, tight: list[_Use], everybody: Sequence[str]) -> Finding:
+    def _build_pressure_finding(self, tight: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
         worst = max(tight, key=lambda use: use.ratio)
         left = phrases.size(worst.capacity - worst.peak)
-        return _finding(
+        return _build_finding(
             "mem_pressure",
             tight,
             Severity.WARNING,
-            (_peak(worst, self.full, ">="),),
-            f"Memory of {_names(tight, everybody)} was filled to {phrases.percent(worst.ratio)}: "
+            (_build_peak_evidence(worst, self.full, ">="),),
+            f"Memory of {_name_gpus(tight, everybody)} was filled to {phrases.percent(worst.ratio)}: "
             f"{phrases.size(worst.peak)} of {phrases.size(worst.capacity)}, {left} short of running out.",
             _TIGHT,
         )
 
-    def _headroom(self, free: list[_Use]) -> Finding:
+    def _build_headroom_finding(self, free: list[_MemoryUse]) -> Finding:
         worst = max(free, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
-        return _finding(
+        return _build_finding(
             "mem_headroom",
             free,
             Severity.INFO,
-            (_peak(worst, self.roomy, "<"),),
+            (_build_peak_evidence(worst, self.roomy, "<"),),
             f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
             f"(fullest: {phrases.gpu(worst.device)}, peak {phrases.percent(worst.ratio)}).",
             _ROOM,
         )
 
 
-def _finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
-    kind: str, uses: list[_Use], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
+def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
+    kind: str, uses: list[_MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
-    constant = kind != "mem_prealloc" and any(use.constant for use in uses)
+    constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
     told = kind != "mem_prealloc" and not constant
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
     # what is taken at once is told by how fast; how full memory was is not
@@ -246,7 +268,7 @@ def _finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     )
 
 
-def _peak(use: _Use, limit: Threshold, relation: str) -> Evidence:
+def _build_peak_evidence(use: _MemoryUse, limit: Threshold, relation: str) -> Evidence:
     return Evidence(
         metric=_USED,
         statistic="max, of installed less reserved memory",
@@ -257,11 +279,11 @@ def _peak(use: _Use, limit: Threshold, relation: str) -> Evidence:
     )
 
 
-def _names(uses: list[_Use], everybody: Sequence[str]) -> str:
+def _name_gpus(uses: list[_MemoryUse], everybody: Sequence[str]) -> str:
     return phrases.gpus([use.device for use in uses], everybody)
 
 
-def _constant(cells: DeviceSeries, slack: float) -> bool:
+def _is_constant(cells: DeviceSeries, slack: float) -> bool:
     """Whether memory kept its first value until it was released, if it was."""
     used = cells.values(_USED)[~np.isnan(cells.values(_USED))]
     released = np.flatnonzero(used < used[0] / 2)

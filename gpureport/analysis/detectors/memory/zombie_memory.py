@@ -8,7 +8,8 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -24,18 +25,25 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ZombieMemory:
+class ZombieMemory(Rule):
     """A GPU that worked holds over half of its peak memory at the last sample, two minutes after any GPU worked.
 
     Not memory that was there before the work began, nor while the CPU still works for the job: its busiest core
     full, or its mean load at least half of that during the job.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (_USED,))
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (_CPU, _CORE)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Memory held after the work ended",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("end_stale_process", "release_gpus")),),
+        ),
+    )
+    requires = ((UTILISATION,), (_USED,))
+    wants = (_CPU, _CORE)
+    whole_log = True
 
     held: Threshold = pragmatic(0.5, "1", "a process that ends gives back all of it; a context alone is far less")
     idle: Threshold = pragmatic(120.0, "s", "saving results and tearing down takes less")
@@ -55,13 +63,13 @@ class ZombieMemory:
         if rest.seconds < self.idle.value:
             return
         for device in context.active:
-            cells = context.cells[device]
-            if not cells.recorded(_USED):
+            cells = context.series[device]
+            if not cells.is_recorded(_USED):
                 yield missing_metrics.absent(_KIND, device, _USED)
-            elif self._stayed(cells, context.window, rest) and not self._working(context, cells, rest):
-                yield self._finding(context, cells, rest)
+            elif self._has_stayed(cells, context.window, rest) and not self._is_cpu_working(context, cells, rest):
+                yield self._build_finding(context, cells, rest)
 
-    def _stayed(self, cells: DeviceSeries, window: Interval, rest: Interval) -> bool:
+    def _has_stayed(self, cells: DeviceSeries, window: Interval, rest: Interval) -> bool:
         used = cells.values(_USED)
         known = np.flatnonzero(~np.isnan(used))
         peak, last = float(np.nanmax(used)), known[-1]
@@ -71,25 +79,25 @@ class ZombieMemory:
         there = early and used[first] > self.held.value * peak
         return bool(late and not there and used[last] > self.held.value * peak and peak >= self.least.value)
 
-    def _working(self, context: Context, cells: DeviceSeries, rest: Interval) -> bool:
+    def _is_cpu_working(self, context: Context, cells: DeviceSeries, rest: Interval) -> bool:
         """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
         for host in context.hosts().values():
             if host.device.node not in {None, cells.device.node} or context.window is None:
                 continue
             core, after, during = (
-                _middle(host, _CORE, rest),
-                _middle(host, _CPU, rest),
-                _middle(host, _CPU, context.window),
+                _median_within(host, _CORE, rest),
+                _median_within(host, _CPU, rest),
+                _median_within(host, _CPU, context.window),
             )
             if core >= self.core.value or after >= max(self.load.value * during, 0.1):
                 return True
         return False
 
-    def _finding(self, context: Context, cells: DeviceSeries, rest: Interval) -> Finding:
+    def _build_finding(self, context: Context, cells: DeviceSeries, rest: Interval) -> Finding:
         used = cells.values(_USED)
         known = used[~np.isnan(used)]
         peak, last = float(known.max()), float(known[-1])
-        watched = any(not np.isnan(_middle(host, _CPU, rest)) for host in context.hosts().values())
+        watched = any(not np.isnan(_median_within(host, _CPU, rest)) for host in context.hosts().values())
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -116,7 +124,7 @@ class ZombieMemory:
                 Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
             ),
             lost_gpu_seconds=None,
-            samples=cells.readings(_USED, cells.times >= rest.start),
+            samples=cells.count_readings(_USED, cells.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if watched else (),
             summary=(
                 f"{phrases.gpu(cells.device.id)} still held {phrases.size(last)} of its memory "
@@ -127,7 +135,7 @@ class ZombieMemory:
         )
 
 
-def _middle(cells: DeviceSeries, metric: str, when: Interval) -> float:
+def _median_within(cells: DeviceSeries, metric: str, when: Interval) -> float:
     """Return the median of a metric within an interval, NaN without values."""
-    values = cells.values(metric)[cells.rows(when.start, when.end)]
+    values = cells.values(metric)[cells.rows_between(when.start, when.end)]
     return float(np.nanmedian(values)) if len(values) and not np.isnan(values).all() else float("nan")

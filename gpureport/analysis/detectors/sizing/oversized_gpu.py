@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.statistics import memory_peak, memory_total
 from gpureport.analysis.thresholds import pragmatic
@@ -26,7 +26,7 @@ _AMPERE = (8, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Fit:
+class _SmallerGpu:
     """A smaller model, the busy share it would have, and the share of its memory the peak would take."""
 
     gpu: Gpu
@@ -36,7 +36,7 @@ class _Fit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OversizedGpu:
+class OversizedGpu(Rule):
     """Peak memory and busy time of the job would fit a smaller kind of the GPU table, for the whole run.
 
     The peak takes less than 60 % of the memory here and at most 80 % of it there, and mean utilisation within the job,
@@ -46,11 +46,18 @@ class OversizedGpu:
     for jobs of less than ten minutes.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (_USED,))
-    after: ClassVar[tuple[str, ...]] = ("mem_prealloc",)
-    wants: ClassVar[tuple[str, ...]] = ("gpu_memory_total_bytes",)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="GPU larger than needed",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("smaller_gpu", "larger_batch")),),
+        ),
+    )
+    requires = ((UTILISATION,), (_USED,))
+    after = ("mem_prealloc",)
+    wants = ("gpu_memory_total_bytes",)
 
     roomy: Threshold = pragmatic(0.60, "1", "more may have been preallocated before the log began")
     fits: Threshold = pragmatic(0.80, "1", "of the smaller memory; a library may take more on another GPU")
@@ -61,10 +68,12 @@ class OversizedGpu:
         """Yield at most one finding for each model, or why there is none."""
         if context.window is None:
             return
-        for cells in _by_model(context):
-            yield from self._of(context, cells, context.window.seconds)
+        for cells in _group_by_model(context):
+            yield from self._judge_model(context, cells, context.window.seconds)
 
-    def _of(self, context: Context, peers: list[DeviceSeries], seconds: float) -> Iterator[Finding | NotJudged]:
+    def _judge_model(
+        self, context: Context, peers: list[DeviceSeries], seconds: float
+    ) -> Iterator[Finding | NotJudged]:
         names = tuple(one.device.id for one in peers)
         known = gpus.find(peers[0].device.model)
         peaks = [memory_peak(one) for one in peers]
@@ -72,36 +81,38 @@ class OversizedGpu:
         if seconds < self.shortest.value:
             yield missing_metrics.too_short(_KIND, seconds, self.shortest.value, "the job worked for")
         elif any(context.findings("mem_prealloc", name) for name in names):
-            yield _unjudged("memory was preallocated, which hides what the job needs")
-        elif known is None or _size(known) is None:
-            yield _unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
+            yield _report_unjudged("memory was preallocated, which hides what the job needs")
+        elif known is None or _look_up_size(known) is None:
+            yield _report_unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
         elif any(peak is None for peak in peaks) or not all(totals):
             yield missing_metrics.absent(_KIND, None, _USED, "gpu_memory_total_bytes")
         else:
             peak = max(peak for peak in peaks if peak is not None)
             total = min(total for total in totals if total)
-            used = max(_used(context, one) for one in peers)
-            fit = None if peak >= self.roomy.value * total else self._fit(known, peak, total, used)
+            used = max(_average_utilisation(context, one) for one in peers)
+            fit = None if peak >= self.roomy.value * total else self._find_smaller_gpu(known, peak, total, used)
             if fit:
-                yield self._finding(context, names, fit, peak, used)
+                yield self._build_finding(context, names, fit, peak, used)
 
-    def _fit(self, known: Gpu, peak: int, total: int, used: float) -> _Fit | None:
+    def _find_smaller_gpu(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
         """Return the model of the lowest power limit that would do, None where none does."""
-        own = _size(known)
-        found: list[tuple[float, _Fit]] = []
+        own = _look_up_size(known)
+        found: list[tuple[float, _SmallerGpu]] = []
         for gpu in gpus.table():
-            size = _size(gpu)
+            size = _look_up_size(gpu)
             if own is None or size is None or size.memory >= total or size.power >= own.power:
                 continue
             if (known.compute_capability or (0, 0)) >= _AMPERE > (gpu.compute_capability or (0, 0)):
                 continue
             slower = max(own.bandwidth / size.bandwidth, own.arithmetic / size.arithmetic, 1.0)
-            fit = _Fit(gpu=gpu, busy=used * slower, memory=peak / size.memory, slower=slower)
+            fit = _SmallerGpu(gpu=gpu, busy=used * slower, memory=peak / size.memory, slower=slower)
             if fit.busy <= self.busy.value and fit.memory <= self.fits.value:
                 found.append((size.power, fit))
         return min(found, key=lambda each: each[0])[1] if found else None
 
-    def _finding(self, context: Context, names: tuple[str, ...], fit: _Fit, peak: int, used: float) -> Finding:
+    def _build_finding(
+        self, context: Context, names: tuple[str, ...], fit: _SmallerGpu, peak: int, used: float
+    ) -> Finding:
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -128,7 +139,7 @@ class OversizedGpu:
                 ),
             ),
             lost_gpu_seconds=None,
-            samples=sum(context.cells[name].readings(UTILISATION, slice(None)) for name in names),
+            samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
             ruled_out=("preallocation: memory did not rise in one step and stay",),
             summary=(
                 f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
@@ -140,7 +151,7 @@ class OversizedGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Size:
+class _GpuSize:
     """How large a model is: bytes a job can get, bytes a second, operations a second, watts."""
 
     memory: float
@@ -149,7 +160,7 @@ class _Size:
     power: float
 
 
-def _size(gpu: Gpu) -> _Size | None:
+def _look_up_size(gpu: Gpu) -> _GpuSize | None:
     cells = (
         gpu.memory_total_bytes,
         gpu.memory_bandwidth_bytes_per_second,
@@ -160,24 +171,24 @@ def _size(gpu: Gpu) -> _Size | None:
         return None
     memory, bandwidth, arithmetic, power = (cell.value for cell in cells if cell)
     reserved = gpu.memory_reserved_bytes.value if gpu.memory_reserved_bytes else 0.0
-    return _Size(memory=memory - reserved, bandwidth=bandwidth, arithmetic=arithmetic, power=power)
+    return _GpuSize(memory=memory - reserved, bandwidth=bandwidth, arithmetic=arithmetic, power=power)
 
 
-def _by_model(context: Context) -> Iterator[list[DeviceSeries]]:
+def _group_by_model(context: Context) -> Iterator[list[DeviceSeries]]:
     models: dict[str | None, list[DeviceSeries]] = {}
     for name in context.active:
-        models.setdefault(context.cells[name].device.model, []).append(context.cells[name])
+        models.setdefault(context.series[name].device.model, []).append(context.series[name])
     yield from models.values()
 
 
-def _used(context: Context, cells: DeviceSeries) -> float:
+def _average_utilisation(context: Context, cells: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU within the job window."""
     window = context.window or context.whole
-    used = cells.values(UTILISATION)[cells.rows(window.start, window.end)]
+    used = cells.values(UTILISATION)[cells.rows_between(window.start, window.end)]
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0
 
 
-def _unjudged(reason: str) -> NotJudged:
+def _report_unjudged(reason: str) -> NotJudged:
     return NotJudged(
         kind=_KIND, device=None, reason=reason, recording=missing_metrics.recording([_USED, "gpu_memory_total_bytes"])
     )

@@ -8,16 +8,17 @@ import numpy as np
 
 from gpureport import columns
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import (
     CLOCKS,
     SIGNALS,
-    Signals,
-    event,
-    events_of,
-    events_recorded,
-    signals,
+    ClockSignals,
+    are_events_recorded,
+    find_event_rows,
+    gather_signals,
+    list_event_metrics,
 )
 from gpureport.analysis.thresholds import pragmatic, vendor
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
@@ -33,14 +34,14 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Setting:
+class _ClockSetting:
     """How the clock of one GPU is set.
 
     Attributes:
         device: the GPU.
         clock: median clock while busy in Hz, NaN when not known.
         highest: highest clock in Hz, the highest seen where nobody tells; NaN without any.
-        seen: whether it is no more than the highest seen.
+        is_highest_seen: whether it is no more than the highest seen.
         share: share of the busy time in which a bit says so; None where the clock alone tells.
         samples: busy readings.
     """
@@ -48,7 +49,7 @@ class _Setting:
     device: str
     clock: float
     highest: float
-    seen: bool
+    is_highest_seen: bool
     share: float | None
     samples: int
 
@@ -59,7 +60,7 @@ class _Setting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClocksLocked:
+class ClocksLocked(Rule):
     """A clock set by application or display clocks for half of the busy time, or one that stays below the highest.
 
     The bits 0x2 and 0x100 of the clock event reasons say so. Without them, a clock that does not move by more than
@@ -69,11 +70,16 @@ class ClocksLocked:
     run, and speed compares only between runs with the same setting.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *events_of(*_SETTINGS), *events_of(*_HELD))
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Clocks locked",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("unlock_clocks",)),),
+        ),
+    )
+    wants = (*SIGNALS, *list_event_metrics(*_SETTINGS), *list_event_metrics(*_HELD))
 
     held: Threshold = pragmatic(0.5, "1", "share of busy time; a setting made for the job holds for most of it")
     fewest: Threshold = pragmatic(5.0, "rows", "a bit is read at a moment")
@@ -85,11 +91,11 @@ class ClocksLocked:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for all GPUs whose clocks are set."""
-        found: list[_Setting] = []
+        found: list[_ClockSetting] = []
         for device, cells in context.gpus().items():
-            known = signals(cells)
+            known = gather_signals(cells)
             busy = int(known.busy.sum())
-            if not events_recorded(cells, *_SETTINGS) and np.isnan(known.clock).all():
+            if not are_events_recorded(cells, *_SETTINGS) and np.isnan(known.clock).all():
                 yield missing_metrics.absent(_KIND, device, f"clock_event_{_SETTINGS[0]}", CLOCKS[0])
             elif busy < self.fewest.value:
                 yield NotJudged(
@@ -99,44 +105,48 @@ class ClocksLocked:
                     recording="a log of the job at work, with at least 5 samples",
                 )
             else:
-                found += [one for one in [self._setting(cells, known)] if one is not None]
+                found += [one for one in [self._find_setting(cells, known)] if one is not None]
         if found:
-            yield self._finding(context, found)
+            yield self._build_finding(context, found)
 
-    def _setting(self, cells: DeviceSeries, known: Signals) -> _Setting | None:
+    def _find_setting(self, cells: DeviceSeries, known: ClockSignals) -> _ClockSetting | None:
         busy = known.busy
         clock = known.clock[busy & ~np.isnan(known.clock)]
-        share = float(cells.seconds[event(cells, *_SETTINGS) & busy].sum() / max(cells.seconds[busy].sum(), 1e-9))
+        share = float(
+            cells.seconds[find_event_rows(cells, *_SETTINGS) & busy].sum() / max(cells.seconds[busy].sum(), 1e-9)
+        )
         told = share >= self.held.value
-        one = _Setting(
+        one = _ClockSetting(
             device=cells.device.id,
             clock=columns.median(clock) if len(clock) else float("nan"),
-            highest=_highest_seen(known) if np.isnan(known.clock_max) else known.clock_max,
-            seen=bool(np.isnan(known.clock_max)),
+            highest=_find_highest_clock(known) if np.isnan(known.clock_max) else known.clock_max,
+            is_highest_seen=bool(np.isnan(known.clock_max)),
             share=share if told else None,
-            samples=cells.readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
+            samples=cells.count_readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
         )
         if told:
             return None if one.ratio >= self.highest.value else one
         return one if self._looks_set(cells, known, one.ratio) else None
 
-    def _looks_set(self, cells: DeviceSeries, known: Signals, ratio: float) -> bool:
+    def _looks_set(self, cells: DeviceSeries, known: ClockSignals, ratio: float) -> bool:
         """Whether the clock of busy samples stands still below the highest, with no other reason for it."""
-        rows = known.busy & ~np.isnan(known.clock) & ~event(cells, *_HELD)
+        rows = known.busy & ~np.isnan(known.clock) & ~find_event_rows(cells, *_HELD)
         limited = known.power >= self.power_free.value * known.power_limit
         if limited[rows].any() or rows.sum() < max(self.steady.value, self.below.value * known.busy.sum()):
             return False
         low, high = np.quantile(known.clock[rows], [0.01, 0.99])
         return bool(high - low <= self.step.value and ratio < self.below.value)
 
-    def _finding(self, context: Context, found: list[_Setting]) -> Finding:
+    def _build_finding(self, context: Context, found: list[_ClockSetting]) -> Finding:
         lowest = min(found, key=lambda one: 1.0 if np.isnan(one.ratio) else one.ratio)
         devices = tuple(one.device for one in found)
         told = all(one.share is not None for one in found)
         sure = certainty.by_readings(min(one.samples for one in found))
         clock = "" if np.isnan(lowest.clock) else f" to {phrases.megahertz(lowest.clock)}"
         if not np.isnan(lowest.ratio):
-            clock += f" of {phrases.megahertz(lowest.highest)}" + (", the highest seen" if lowest.seen else "")
+            clock += f" of {phrases.megahertz(lowest.highest)}" + (
+                ", the highest seen" if lowest.is_highest_seen else ""
+            )
         verb = "are set" if told else "seem to be set"
         return Finding(
             kind=_KIND,
@@ -144,7 +154,7 @@ class ClocksLocked:
             confidence=sure if told else certainty.weakest(sure, Confidence.MEDIUM),
             devices=devices,
             intervals=(),
-            evidence=tuple(self._evidence(lowest)),
+            evidence=tuple(self._build_evidence(lowest)),
             lost_gpu_seconds=None,
             samples=sum(one.samples for one in found),
             ruled_out=("the power cap and heat, which have bits of their own or would move the clock",),
@@ -155,7 +165,7 @@ class ClocksLocked:
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, one: _Setting) -> Iterator[Evidence]:
+    def _build_evidence(self, one: _ClockSetting) -> Iterator[Evidence]:
         if one.share is not None:
             yield Evidence(
                 metric="clock set",
@@ -176,6 +186,6 @@ class ClocksLocked:
             )
 
 
-def _highest_seen(known: Signals) -> float:
+def _find_highest_clock(known: ClockSignals) -> float:
     clock = known.clock[~np.isnan(known.clock)]
     return float(clock.max()) if len(clock) else float("nan")

@@ -8,12 +8,20 @@ import numpy as np
 
 from gpureport import columns, gpus
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import Held, held, total_name
-from gpureport.analysis.signals.clock_signals import SIGNALS, Signals, event, events_of, events_recorded, signals
+from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
+from gpureport.analysis.signals.clock_signals import (
+    SIGNALS,
+    ClockSignals,
+    are_events_recorded,
+    find_event_rows,
+    gather_signals,
+    list_event_metrics,
+)
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -41,35 +49,35 @@ _PAUSES = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Default:
+class _DefaultLimit:
     """The power limit a board ships with, and where it is known from."""
 
     watts: float
     source: str
-    logged: bool
+    is_logged: bool
 
 
 @dataclass(frozen=True, slots=True)
-class _Capped:
+class _CappedTime:
     """When a GPU was at its limit.
 
     Attributes:
         episodes: stretches of the finding.
         rows: rows that show the clock at the limit.
         share: share of the busy time.
-        told: stretches at the limit, pauses left out.
+        at_limit: stretches at the limit, pauses left out.
         counted: what the driver counted, None where it did not.
     """
 
     episodes: Spans
     rows: BoolArray
     share: float
-    told: Spans
-    counted: Held | None
+    at_limit: Spans
+    counted: CountedTime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PowerLimits:
+class PowerLimits(Rule):
     """The clock is set by the power limit while busy (power_cap), or the limit is below 90 % of the default.
 
     power_cap: the software power cap bit, or power within 2 % of the limit where bits were not logged, for at least
@@ -80,14 +88,29 @@ class PowerLimits:
     counted lost.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("power_cap", "power_limited")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (*SIGNALS, *events_of("sw_power_cap"), "gpu_power_limit_default_watts")
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("power_cap", (_NORMAL, _SLOW, _CHOSEN)),
-        ("power_limited", (_LOWERED, _NOT_REACHED)),
+    name = "power_limits"
+    descriptions = (
+        KindDescription(
+            name="power_cap",
+            title="Clock held by the power limit",
+            recommendations=(_NORMAL, _SLOW, _CHOSEN),
+            advice_paths=(AdvicePath(steps=("accept_power_cap",)),),
+            follows_from=(
+                RootCause(kind="thermal_throttle"),
+                RootCause(kind="hw_throttle"),
+                RootCause(kind="power_limited"),
+            ),
+            gpu_time_class="throttled",
+        ),
+        KindDescription(
+            name="power_limited",
+            title="Power limit set below the board's default",
+            recommendations=(_LOWERED, _NOT_REACHED),
+            advice_paths=(AdvicePath(steps=("raise_power_limit",)),),
+            judges_few_samples=True,
+        ),
     )
+    wants = (*SIGNALS, *list_event_metrics("sw_power_cap"), "gpu_power_limit_default_watts")
 
     merge: Threshold = pragmatic(20.0, "s", "a power controller goes on and off with every step of a job")
     shortest: Threshold = pragmatic(30.0, "s", "shorter bursts do not set the speed of a job")
@@ -104,17 +127,17 @@ class PowerLimits:
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding of each kind for each GPU."""
         for device, cells in context.gpus().items():
-            found = signals(cells)
-            limited = tuple(self._limited(device, cells, found))
+            found = gather_signals(cells)
+            limited = tuple(self._judge_limit(device, cells, found))
             chosen = any(isinstance(said, Finding) for said in limited)
-            yield from self._cap(context.whole, cells, found, chosen=chosen)
+            yield from self._judge_cap(context.whole, cells, found, chosen=chosen)
             yield from limited
 
-    def _cap(
-        self, whole: Interval, cells: DeviceSeries, found: Signals, *, chosen: bool
+    def _judge_cap(
+        self, whole: Interval, cells: DeviceSeries, found: ClockSignals, *, chosen: bool
     ) -> Iterator[Finding | NotJudged]:
         device = cells.device.id
-        direct = events_recorded(cells, "sw_power_cap")
+        direct = are_events_recorded(cells, "sw_power_cap")
         if not direct and (np.isnan(found.power).all() or np.isnan(found.power_limit).all()):
             yield NotJudged(
                 kind="power_cap",
@@ -126,27 +149,33 @@ class PowerLimits:
         if whole.seconds < self.shortest.value:
             yield missing_metrics.too_short("power_cap", whole.seconds, self.shortest.value)
             return
-        rows = event(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
+        rows = (
+            find_event_rows(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
+        )
         rows = rows & found.busy
-        counted = _counted(cells)
-        told = intervals.of_rows(cells.start, cells.end, rows) if counted is None else counted.spans
-        episodes = self._episodes(cells, told, whole)
-        part = np.where(rows, 1.0, 0.0) if counted is None else counted.share(cells, counted.spans)
+        counted = _read_counted_time(cells)
+        told = intervals.rows_to_spans(cells.start, cells.end, rows) if counted is None else counted.spans
+        episodes = self._find_episodes(cells, told, whole)
+        part = np.where(rows, 1.0, 0.0) if counted is None else counted.compute_row_shares(cells, counted.spans)
         capped = float((part * cells.seconds)[found.busy].sum())
         share = capped / max(float(cells.seconds[found.busy].sum()), 1e-9)
         if len(episodes) and share >= self.least.value:
-            rows = rows if counted is None else counted.at & counted.beside & found.busy
-            yield self._capped(cells, found, _Capped(episodes, rows, share, told, counted), chosen=chosen)
+            rows = rows if counted is None else counted.held_rows & counted.adjacent_rows & found.busy
+            yield self._build_cap_finding(
+                cells, found, _CappedTime(episodes, rows, share, told, counted), chosen=chosen
+            )
 
-    def _episodes(self, cells: DeviceSeries, told: Spans, whole: Interval) -> Spans:
+    def _find_episodes(self, cells: DeviceSeries, told: Spans, whole: Interval) -> Spans:
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = intervals.difference(joined, intervals.spans(cells.gaps))
-        long = intervals.at_least(joined, max(self.shortest.value, 1.5 * cells.interval))
-        return intervals.intersection(long, intervals.spans([whole]))
+        joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
+        long = intervals.drop_shorter(joined, max(self.shortest.value, 1.5 * cells.interval))
+        return intervals.intersection(long, intervals.to_spans([whole]))
 
-    def _capped(self, cells: DeviceSeries, found: Signals, capped: "_Capped", *, chosen: bool) -> Finding:
-        device, ratio = cells.device.id, _clock_ratio(found, capped.rows)
+    def _build_cap_finding(
+        self, cells: DeviceSeries, found: ClockSignals, capped: "_CappedTime", *, chosen: bool
+    ) -> Finding:
+        device, ratio = cells.device.id, _compute_clock_ratio(found, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
         evidence = [
             Evidence(
@@ -158,34 +187,34 @@ class PowerLimits:
                 relation=">=",
             )
         ]
-        samples = cells.readings("gpu_power_watts", capped.rows)
-        slow = not chosen and ratio < self.slow.value and not _masked(cells)
+        samples = cells.count_readings("gpu_power_watts", capped.rows)
+        slow = not chosen and ratio < self.slow.value and not _is_masked_by_diagnostics(cells)
         if not np.isnan(ratio):
-            evidence.append(_clock(ratio, self.slow if slow else None))
+            evidence.append(_build_clock_evidence(ratio, self.slow if slow else None))
         if capped.counted is not None:
-            evidence.append(_rise(capped.counted))
+            evidence.append(_build_counter_evidence(capped.counted))
         return Finding(
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
             confidence=certainty.weakest(
-                Confidence.HIGH if events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
+                Confidence.HIGH if are_events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
                 certainty.by_readings(samples, cells.interval),
             ),
             devices=(device,),
-            intervals=intervals.intervals(capped.episodes),
+            intervals=intervals.to_intervals(capped.episodes),
             evidence=tuple(evidence),
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
                 f"{phrases.gpu(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy time"
-                f"{_by_driver(capped)}{slowed}{self._merged(capped)}."
+                f"{_describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
         )
 
-    def _merged(self, capped: "_Capped") -> str:
+    def _describe_merging(self, capped: "_CappedTime") -> str:
         """Return what the stretches of a finding count, where they hold more than the time at the limit."""
-        told = intervals.intersection(intervals.union(capped.told), capped.episodes)
+        told = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
         inside, whole = intervals.total_seconds(told), intervals.total_seconds(capped.episodes)
         if capped.counted is not None or whole - inside < _PAUSES * whole:
             return ""
@@ -194,9 +223,9 @@ class PowerLimits:
             f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
-    def _limited(self, device: str, cells: DeviceSeries, found: Signals) -> Iterator[Finding | NotJudged]:
+    def _judge_limit(self, device: str, cells: DeviceSeries, found: ClockSignals) -> Iterator[Finding | NotJudged]:
         limits = found.power_limit[found.power_limit > 0]
-        default = _default(cells)
+        default = _find_default_limit(cells)
         if len(limits) == 0 or default is None:
             yield NotJudged(
                 kind="power_limited",
@@ -210,9 +239,9 @@ class PowerLimits:
             return
         power = found.power[found.busy & ~np.isnan(found.power)]
         peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
-        yield self._lowered(device, cells, found, limit, default, peak)
+        yield self._build_limit_finding(device, cells, found, limit, default, peak)
 
-    def _near(self, ratio: float, *, binding: bool) -> Evidence:
+    def _build_reach_evidence(self, ratio: float, *, binding: bool) -> Evidence:
         return Evidence(
             metric="gpu_power_watts",
             statistic="p95 while busy, of the limit",
@@ -222,19 +251,19 @@ class PowerLimits:
             relation=">=" if binding else "<",
         )
 
-    def _lowered(  # noqa: PLR0913, PLR0917 - the figures of one sentence
-        self, device: str, cells: DeviceSeries, found: Signals, limit: float, default: _Default, peak: float
+    def _build_limit_finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
+        self, device: str, cells: DeviceSeries, found: ClockSignals, limit: float, default: _DefaultLimit, peak: float
     ) -> Finding:
         binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
-        samples = cells.readings("gpu_power_watts", slice(None))
+        samples = cells.count_readings("gpu_power_watts", slice(None))
         felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
         felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
-        ratio = _clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
+        ratio = _compute_clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if binding else Severity.INFO,
             # how long the limit held does not matter, so a coarse log tells as surely
-            confidence=certainty.by_readings(samples) if default.logged else Confidence.LOW,
+            confidence=certainty.by_readings(samples) if default.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=(),
             evidence=(
@@ -246,8 +275,8 @@ class PowerLimits:
                     threshold=self.lowered,
                     relation="<",
                 ),
-                *([self._near(peak / limit, binding=binding)] if seen else []),
-                *([] if np.isnan(ratio) else [_clock(ratio, None)]),
+                *([self._build_reach_evidence(peak / limit, binding=binding)] if seen else []),
+                *([] if np.isnan(ratio) else [_build_clock_evidence(ratio, None)]),
             ),
             lost_gpu_seconds=None,
             samples=samples,
@@ -259,39 +288,39 @@ class PowerLimits:
         )
 
 
-def _counted(cells: DeviceSeries) -> Held | None:
+def _read_counted_time(cells: DeviceSeries) -> CountedTime | None:
     """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
-    counted = held(cells, "sw_power_cap")
-    if counted is None or (counted.total <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
+    counted = measure_counted_time(cells, "sw_power_cap")
+    if counted is None or (counted.total_seconds <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
         return None
     return counted
 
 
-def _by_driver(capped: _Capped) -> str:
+def _describe_counted_time(capped: _CappedTime) -> str:
     if capped.counted is None:
         return ""
-    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total)} counted by the driver"
+    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total_seconds)} counted by the driver"
     return said + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
 
 
-def _rise(counted: Held) -> Evidence:
+def _build_counter_evidence(counted: CountedTime) -> Evidence:
     return Evidence(
-        metric=total_name("sw_power_cap"),
+        metric=counter_name("sw_power_cap"),
         statistic="rise over the recording",
-        observed=counted.total,
+        observed=counted.total_seconds,
         unit="s",
         threshold=None,
         relation="",
     )
 
 
-def _clock_ratio(found: Signals, rows: BoolArray) -> float:
+def _compute_clock_ratio(found: ClockSignals, rows: BoolArray) -> float:
     """Return the median clock over rows, of the highest; NaN when either is not known."""
     clock = found.clock[rows & ~np.isnan(found.clock)]
     return columns.median(clock) / found.clock_max if len(clock) else float("nan")
 
 
-def _clock(ratio: float, limit: Threshold | None) -> Evidence:
+def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
     return Evidence(
         metric="gpu_sm_clock_hertz",
         statistic="median at the limit, of the highest",
@@ -302,17 +331,17 @@ def _clock(ratio: float, limit: Threshold | None) -> Evidence:
     )
 
 
-def _masked(cells: DeviceSeries) -> bool:
+def _is_masked_by_diagnostics(cells: DeviceSeries) -> bool:
     known = gpus.find(cells.device.model)
     return known is not None and known.clock_events_masked is not None
 
 
-def _default(cells: DeviceSeries) -> _Default | None:
+def _find_default_limit(cells: DeviceSeries) -> _DefaultLimit | None:
     logged = cells.device.power_limit_default_watts
-    if cells.recorded("gpu_power_limit_default_watts"):
+    if cells.is_recorded("gpu_power_limit_default_watts"):
         logged = float(np.nanmax(cells.values("gpu_power_limit_default_watts")))
     if logged is not None:
-        return _Default(watts=logged, source="as logged", logged=True)
+        return _DefaultLimit(watts=logged, source="as logged", is_logged=True)
     known = gpus.find(cells.device.model)
     cell = known.power_limit_default_watts if known else None
-    return _Default(watts=cell.value, source=cell.source, logged=False) if cell else None
+    return _DefaultLimit(watts=cell.value, source=cell.source, is_logged=False) if cell else None

@@ -6,34 +6,38 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport.analysis.detectors.throttling import throttle_texts, throttled_samples
-from gpureport.analysis.detectors.throttling.throttle_texts import Episodes
-from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, Judged
+from gpureport.analysis.detectors.throttling import throttle_wording, throttled_samples
+from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
+from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
 from gpureport.analysis.rules import certainty, missing_metrics
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import held, total_name
+from gpureport.analysis.signals.clock_event_time import counter_name, measure_counted_time
 from gpureport.analysis.signals.clock_signals import (
     SIGNALS,
-    Signals,
-    Slowed,
-    events_of,
-    lost_seconds,
-    reference,
-    signals,
+    ClockSignals,
+    ThrottledTime,
+    choose_reference_clock,
+    compute_lost_seconds,
+    gather_signals,
+    list_event_metrics,
 )
 from gpureport.analysis.thresholds import limits, pragmatic, vendor
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
-_LET_GO = 3.5
-_JUDGES = (("thermal_throttle", throttled_samples.thermal), ("hw_throttle", throttled_samples.hardware))
+_LONGEST_RELEASE_INTERVALS = 3.5
+_DETECTORS = (
+    ("thermal_throttle", throttled_samples.detect_heat),
+    ("hw_throttle", throttled_samples.detect_hardware_slowdown),
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Throttling:
+class Throttling(Rule):
     """A clock held down by heat (thermal_throttle) or by hardware for another reason (hw_throttle).
 
     With clock event reasons: a thermal slowdown bit; the power brake bit, or the hardware slowdown bit without a
@@ -47,17 +51,32 @@ class Throttling:
     The time lost is what the clock of busy samples fell short of that of the others, or of the highest.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("thermal_throttle", "hw_throttle")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (
-        *SIGNALS,
-        *events_of(*throttled_samples.REASONS),
-        "gpu_memory_temperature_celsius",
+    name = "throttling"
+    descriptions = (
+        KindDescription(
+            name="thermal_throttle",
+            title="Clock reduced by heat",
+            recommendations=throttle_wording.HEAT,
+            advice_paths=(AdvicePath(steps=("cooling", "lower_power_limit")),),
+            gpu_time_class="throttled",
+            always_loses_time=True,
+        ),
+        KindDescription(
+            name="hw_throttle",
+            title="Clock reduced by the hardware",
+            recommendations=throttle_wording.HARDWARE,
+            advice_paths=(
+                AdvicePath(causes=("power brake",), steps=("power_supply",)),
+                AdvicePath(steps=("power_supply", "cooling")),
+            ),
+            gpu_time_class="throttled",
+            always_loses_time=True,
+        ),
     )
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("thermal_throttle", throttle_texts.HEAT),
-        ("hw_throttle", throttle_texts.HARDWARE),
+    wants = (
+        *SIGNALS,
+        *list_event_metrics(*throttled_samples.REASONS),
+        "gpu_memory_temperature_celsius",
     )
 
     merge: Threshold = pragmatic(10.0, "s", "a controller at its limit goes on and off every few seconds")
@@ -95,88 +114,104 @@ class Throttling:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
-        for kind, judge in _JUDGES:
+        for kind, judge in _DETECTORS:
             for device, cells in context.gpus().items():
-                found = signals(cells)
+                found = gather_signals(cells)
                 judged = judge(cells, found, limits(self, throttled_samples.Limits))
-                needed = self._shortest(cells)
+                needed = self._find_shortest(cells)
                 if judged.reason:
-                    command = missing_metrics.recording(judged.missing)
+                    command = missing_metrics.recording(judged.missing_metrics)
                     yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
-                elif context.whole.seconds < needed and judged.held is None:
+                elif context.whole.seconds < needed and judged.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
-                elif len(episodes := self._episodes(cells, found, judged, context.whole)) or self._in_gaps(judged):
-                    yield self._finding(context, cells, self._measured(kind, context, cells, episodes, found, judged))
+                elif len(
+                    episodes := self._find_episodes(cells, found, judged, context.whole)
+                ) or self._is_counted_in_gaps(judged):
+                    yield self._build_finding(
+                        context, cells, self._measure_episodes(kind, context, cells, episodes, found, judged)
+                    )
 
-    def slowed(self, cells: DeviceSeries, window: Interval) -> Slowed:
+    def measure_throttled_time(self, cells: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
-        found = signals(cells)
+        found = gather_signals(cells)
         told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(cells))
-        for _, judge in _JUDGES:
+        for _, judge in _DETECTORS:
             judged = judge(cells, found, limits(self, throttled_samples.Limits))
-            if judged.any:
-                told |= judged.told(cells)
+            if judged.has_any:
+                told |= judged.find_detected_rows(cells)
                 lowered |= judged.lowered
-                spans = self._episodes(cells, found, judged, window)
-                share = np.maximum(share, judged.share(cells, spans, _rows(cells, spans)))
-        return Slowed(rows=share > 0, told=told, share=share, lowered=lowered)
+                spans = self._find_episodes(cells, found, judged, window)
+                share = np.maximum(share, judged.compute_row_shares(cells, spans, _find_rows(cells, spans)))
+        return ThrottledTime(rows=share > 0, detected=told, share=share, lowered=lowered)
 
-    def _shortest(self, cells: DeviceSeries) -> float:
+    def _find_shortest(self, cells: DeviceSeries) -> float:
         return max(self.shortest.value, 1.5 * cells.interval)
 
-    def _episodes(self, cells: DeviceSeries, found: Signals, judged: Judged, window: Interval) -> Spans:
+    def _find_episodes(
+        self, cells: DeviceSeries, found: ClockSignals, judged: ThrottledSamples, window: Interval
+    ) -> Spans:
         rows = judged.rows
         told = np.column_stack([cells.start[rows], cells.end[rows]])
         apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = _joined_while_hot(cells, found, rows, joined, self.near_limit.value)
-        joined = intervals.difference(joined, intervals.spans(cells.gaps))
-        long = intervals.at_least(joined, self._shortest(cells))
-        sampled = intervals.at_least(intervals.intersection(long, intervals.spans([window])), self.shortest.value)
-        if judged.held is None or judged.held.total < self.counted.value:
+        joined = _join_while_hot(cells, found, rows, joined, self.near_limit.value)
+        joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
+        long = intervals.drop_shorter(joined, self._find_shortest(cells))
+        sampled = intervals.drop_shorter(
+            intervals.intersection(long, intervals.to_spans([window])), self.shortest.value
+        )
+        if judged.counted is None or judged.counted.total_seconds < self.counted.value:
             return sampled
-        counted = intervals.union(judged.held.spans, within=round(self.merge.value * 1e6))
-        counted = intervals.difference(counted, intervals.spans(cells.gaps))
-        return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.spans([window]))]))
+        counted = intervals.union(judged.counted.spans, within=round(self.merge.value * 1e6))
+        counted = intervals.difference(counted, intervals.to_spans(cells.gaps))
+        return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.to_spans([window]))]))
 
-    def _in_gaps(self, judged: Judged) -> bool:
+    def _is_counted_in_gaps(self, judged: ThrottledSamples) -> bool:
         """Return whether the driver counted throttling across log gaps."""
-        return judged.held is not None and judged.held.gap_seconds >= self.counted.value
+        return judged.counted is not None and judged.counted.gap_seconds >= self.counted.value
 
-    def _measured(  # noqa: PLR0913, PLR0917 - gathers them into one value
-        self, kind: str, context: Context, cells: DeviceSeries, stretches: Spans, found: Signals, judged: Judged
-    ) -> Episodes:
-        share = judged.share(cells, stretches, _rows(cells, stretches))
+    def _measure_episodes(  # noqa: PLR0913, PLR0917 - gathers them into one value
+        self,
+        kind: str,
+        context: Context,
+        cells: DeviceSeries,
+        stretches: Spans,
+        found: ClockSignals,
+        judged: ThrottledSamples,
+    ) -> ThrottledEpisodes:
+        share = judged.compute_row_shares(cells, stretches, _find_rows(cells, stretches))
         rows = share > 0
-        slowed = self.slowed(cells, context.whole)
-        compared = reference(found, slowed.told)
+        slowed = self.measure_throttled_time(cells, context.whole)
+        compared = choose_reference_clock(found, slowed.detected)
         shown = found.clock[rows & judged.lowered & found.busy]
         known = compared and len(shown) and not np.isnan(shown).all()
         own = replace(slowed, rows=rows, share=share)
-        return Episodes(
+        return ThrottledEpisodes(
             kind=kind,
             device=cells.device.id,
             spans=stretches,
             rows=rows,
-            seconds=_seconds(cells, stretches, judged),
-            found=found,
-            judged=judged,
-            lost=lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
+            seconds=_measure_throttled_seconds(cells, stretches, judged),
+            signals=found,
+            samples=judged,
+            lost_seconds=compute_lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
             reference=compared,
             clock_ratio=float(np.nanmean(shown)) / compared.hertz if compared and known else float("nan"),
-            cause=throttle_texts.cause(
-                kind, cells, found, rows, direct=judged.direct, near_limit=self.near_limit.value
+            cause=throttle_wording.name_cause(
+                kind, cells, found, rows, direct=judged.is_direct, near_limit=self.near_limit.value
             ),
         )
 
-    def _finding(self, context: Context, cells: DeviceSeries, found: Episodes) -> Finding:
+    def _build_finding(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
-        severe = (found.lost or 0.0) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
-        grave = Severity.PROBLEM if severe or not found.heat else Severity.WARNING
-        samples = cells.readings("gpu_utilization_ratio", found.rows)
-        told = found.judged.direct and found.cause != throttle_texts.UNEXPLAINED
-        counted = found.judged.held is not None and found.judged.held.total > 0
+        severe = (
+            found.lost_seconds or 0.0
+        ) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
+        grave = Severity.PROBLEM if severe or not found.is_heat else Severity.WARNING
+        samples = cells.count_readings("gpu_utilization_ratio", found.rows)
+        told = found.samples.is_direct and found.cause != throttle_wording.UNEXPLAINED
+        counted = found.samples.counted is not None and found.samples.counted.total_seconds > 0
         return Finding(
             kind=found.kind,
             severity=Severity.INFO if found.seconds < self.shortest.value else grave,
@@ -186,18 +221,18 @@ class Throttling:
                 Confidence.HIGH if counted else certainty.by_readings(samples, cells.interval),
             ),
             devices=(found.device,),
-            intervals=intervals.intervals(found.spans),
-            evidence=(*self._evidence(found), *_counters(cells, found)),
-            lost_gpu_seconds=found.lost,
+            intervals=intervals.to_intervals(found.spans),
+            evidence=(*self._build_evidence(found), *_build_counter_evidence(cells, found)),
+            lost_gpu_seconds=found.lost_seconds,
             cause=found.cause,
             samples=samples,
-            ruled_out=throttle_texts.ruled_out(found),
-            summary=throttle_texts.summary(found) + self._peers(context, cells, found),
-            recommendation=throttle_texts.advice(found),
+            ruled_out=throttle_wording.list_ruled_out(found),
+            summary=throttle_wording.describe_episodes(found) + self._describe_hotter_than_peers(context, cells, found),
+            recommendation=throttle_wording.choose_advice(found),
         )
 
-    def _evidence(self, found: Episodes) -> Iterator[Evidence]:
-        counted = found.judged.held is not None and found.judged.held.total > 0
+    def _build_evidence(self, found: ThrottledEpisodes) -> Iterator[Evidence]:
+        counted = found.samples.counted is not None and found.samples.counted.total_seconds > 0
         yield Evidence(
             metric="duration",
             statistic="counted by the driver" if counted else "sum of episodes",
@@ -206,75 +241,81 @@ class Throttling:
             threshold=self.counted if counted else self.shortest,
             relation=">=",
         )
-        hot = found.found.temperature[found.rows]
+        hot = found.signals.temperature[found.rows]
         if not np.isnan(hot).all():
             hottest = float(np.nanmax(hot))
-            limit = vendor(found.found.limit, "Cel", found.found.limit_source) if found.found.limit_source else None
+            limit = (
+                vendor(found.signals.temperature_limit, "Cel", found.signals.temperature_limit_source)
+                if found.signals.temperature_limit_source
+                else None
+            )
             yield Evidence(
                 metric="gpu_temperature_celsius",
                 statistic="max",
                 observed=hottest,
                 unit="Cel",
                 threshold=limit,
-                relation=">=" if hottest >= found.found.limit else "<",
+                relation=">=" if hottest >= found.signals.temperature_limit else "<",
             )
-        drawn = found.found.power[found.rows]
-        if found.heat and not np.isnan(drawn).all():
+        drawn = found.signals.power[found.rows]
+        if found.is_heat and not np.isnan(drawn).all():
             drawn_then = float(np.nanmean(drawn))
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=drawn_then, unit="W")
         if found.reference and not np.isnan(found.clock_ratio):
-            limit = self.clock_drop if found.heat else self.hw_clock_drop
+            limit = self.clock_drop if found.is_heat else self.hw_clock_drop
             yield Evidence(
                 metric="gpu_sm_clock_hertz",
-                statistic=f"mean, of {found.reference.whose}",
+                statistic=f"mean, of {found.reference.description}",
                 observed=found.clock_ratio,
                 unit="1",
-                threshold=None if found.judged.direct else limit,
-                relation="" if found.judged.direct else "<",
+                threshold=None if found.samples.is_direct else limit,
+                relation="" if found.samples.is_direct else "<",
             )
 
-    def _peers(self, context: Context, cells: DeviceSeries, found: Episodes) -> str:
+    def _describe_hotter_than_peers(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""
         others = [
             float(np.nanmean(part))
             for name, other in context.gpus().items()
             if name != found.device
-            and len(part := other.values("gpu_temperature_celsius")[_rows(other, found.spans)])
+            and len(part := other.values("gpu_temperature_celsius")[_find_rows(other, found.spans)])
             and not np.isnan(part).all()
         ]
-        own = cells.values("gpu_temperature_celsius")[_rows(cells, found.spans)]
+        own = cells.values("gpu_temperature_celsius")[_find_rows(cells, found.spans)]
         if not others or np.isnan(own).all():
             return ""
         excess = float(np.nanmean(own)) - float(np.median(others))
         return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
 
 
-def _seconds(cells: DeviceSeries, stretches: Spans, judged: Judged) -> float:
+def _measure_throttled_seconds(cells: DeviceSeries, stretches: Spans, judged: ThrottledSamples) -> float:
     """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
-    if judged.held is None or judged.held.total <= 0:
+    if judged.counted is None or judged.counted.total_seconds <= 0:
         return intervals.total_seconds(stretches)
     rows = judged.rows
-    sampled = intervals.of_rows(cells.start, cells.end, rows)
-    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.held.spans)
-    return judged.held.within(stretches) + judged.held.gap_seconds + intervals.total_seconds(shown)
+    sampled = intervals.rows_to_spans(cells.start, cells.end, rows)
+    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.counted.spans)
+    return (
+        judged.counted.measure_seconds_within(stretches) + judged.counted.gap_seconds + intervals.total_seconds(shown)
+    )
 
 
-def _counters(cells: DeviceSeries, found: Episodes) -> Iterator[Evidence]:
+def _build_counter_evidence(cells: DeviceSeries, found: ThrottledEpisodes) -> Iterator[Evidence]:
     """Yield what each counter of the kind rose by."""
-    for reason in THERMAL if found.heat else (BRAKE,):
-        counted = held(cells, reason)
-        if counted is not None and counted.total > 0:
+    for reason in THERMAL if found.is_heat else (BRAKE,):
+        counted = measure_counted_time(cells, reason)
+        if counted is not None and counted.total_seconds > 0:
             yield Evidence(
-                metric=total_name(reason),
+                metric=counter_name(reason),
                 statistic="rise over the recording",
-                observed=counted.total,
+                observed=counted.total_seconds,
                 unit="s",
                 threshold=None,
                 relation="",
             )
 
 
-def _joined_while_hot(cells: DeviceSeries, found: Signals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
+def _join_while_hot(cells: DeviceSeries, found: ClockSignals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
     """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
     hot = found.temperature[rows & ~np.isnan(found.temperature)]
     if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
@@ -283,12 +324,12 @@ def _joined_while_hot(cells: DeviceSeries, found: Signals, rows: BoolArray, epis
     counted = np.concatenate([[0], np.cumsum(cooled)])
     first = np.searchsorted(cells.times, episodes[:-1, 1], side="left")
     stop = np.searchsorted(cells.times, episodes[1:, 0], side="left")
-    near = episodes[1:, 0] - episodes[:-1, 1] <= _LET_GO * cells.interval * 1e6
+    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * cells.interval * 1e6
     holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
     return intervals.union(np.concatenate([episodes, holes]))
 
 
-def _rows(cells: DeviceSeries, stretches: Spans) -> BoolArray:
+def _find_rows(cells: DeviceSeries, stretches: Spans) -> BoolArray:
     """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
     return np.asarray(
         intervals.contains(stretches, cells.times) | np.isin(cells.times, stretches[:, 1]), dtype=np.bool_

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -10,7 +9,8 @@ from gpureport import gpus
 from gpureport.analysis.job import precision_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.clock_signals import BUSY
 from gpureport.analysis.thresholds import pragmatic, vendor
@@ -28,19 +28,23 @@ _RECORD += "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FullPrecision:
+class FullPrecision(Rule):
     """Mixed precision is supported (compute capability 7.0 or higher) and not in use, for the whole run.
 
     Tensor cores active in less than 1 % of the busy time (DCGM), over a minute at least; or, where they were not
     counted, a param of the run (precision, amp, fp16, bf16, dtype) that says 32 bits and none that says less.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = (_TENSOR, UTILISATION)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
-    recording: ClassVar[str] = _RECORD
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Full precision",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("mixed_precision", "profile_step")),),
+        ),
+    )
+    wants = (_TENSOR, UTILISATION)
 
     capability: Threshold = vendor(7.0, "1", "NVIDIA: tensor cores since compute capability 7.0")
     active: Threshold = pragmatic(0.01, "1", "matrix work in 16 bits or TF32 shows far more, even in short kernels")
@@ -50,26 +54,28 @@ class FullPrecision:
         """Yield at most one finding, for the GPUs that could do better."""
         able = []
         for device in context.active:
-            known = gpus.find(context.cells[device].device.model)
+            known = gpus.find(context.series[device].device.model)
             if known is None or known.compute_capability is None:
-                model = context.cells[device].device.model or "the GPU"
-                yield _unjudged(device, f"the compute capability of {model} is not known")
+                model = context.series[device].device.model or "the GPU"
+                yield _report_unjudged(device, f"the compute capability of {model} is not known")
             elif known.compute_capability >= (self.capability.value, 0):
                 able.append(device)
         if not able:
             return
-        said = precision_params.said(context.recording.run.params_and_tags)
-        tensor = {name: seen for name in able if (seen := self._tensor(context.cells[name])) is not None}
+        said = precision_params.find_precision_param(context.recording.run.params_and_tags)
+        tensor = {
+            name: seen for name in able if (seen := self._average_tensor_activity(context.series[name])) is not None
+        }
         if tensor:
             still = tuple(name for name, seen in tensor.items() if seen < self.active.value)
             if still:
-                yield self._finding(context, still, max(tensor[name] for name in still), said)
+                yield self._build_finding(context, still, max(tensor[name] for name in still), said)
         elif said is None:
-            yield _unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
+            yield _report_unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
         elif said[1]:
-            yield self._finding(context, tuple(able), None, said)
+            yield self._build_finding(context, tuple(able), None, said)
 
-    def _tensor(self, cells: DeviceSeries) -> float | None:
+    def _average_tensor_activity(self, cells: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
         values = cells.values(_TENSOR)
         used = cells.values(UTILISATION)
@@ -79,7 +85,7 @@ class FullPrecision:
             return None
         return float((values[rows] * seconds).sum() / seconds.sum())
 
-    def _finding(
+    def _build_finding(
         self, context: Context, devices: Sequence[str], tensor: float | None, said: tuple[str, bool] | None
     ) -> Finding:
         evidence = []
@@ -106,11 +112,13 @@ class FullPrecision:
             intervals=(),
             evidence=tuple(evidence),
             lost_gpu_seconds=None,
-            samples=sum(context.cells[name].readings(_TENSOR, slice(None)) for name in devices) if evidence else 0,
+            samples=sum(context.series[name].count_readings(_TENSOR, slice(None)) for name in devices)
+            if evidence
+            else 0,
             summary=f"The job seems to compute in full precision on {whose}: {why}.",
             recommendation=_ADVICE,
         )
 
 
-def _unjudged(device: str | None, reason: str) -> NotJudged:
+def _report_unjudged(device: str | None, reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=device, reason=reason, recording=_RECORD)

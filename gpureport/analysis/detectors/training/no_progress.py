@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from gpureport import columns
-from gpureport.analysis.job.evaluations import Evaluations, evaluations
+from gpureport.analysis.job.evaluations import Evaluations, find_evaluations
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -20,7 +20,7 @@ _RECORD = "a validation metric such as val_loss, by a tracker or with --training
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoProgress:
+class NoProgress(Rule):
     """No validation metric improved in the last fifth of the job or more, with at least 10 evaluations.
 
     A validation metric is one whose name says so (val, valid, validation, eval, evaluation, test, dev) and which way it
@@ -30,12 +30,18 @@ class NoProgress:
     one: a noisy metric that no longer learns may still have a better value by chance, which shortens what is found.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ()
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
-    recording: ClassVar[str] = _RECORD
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="No progress of the validation metric",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=("early_stopping", "tune_schedule")),),
+            needs_gpus=False,
+            judges_few_samples=True,
+        ),
+    )
+    recording = _RECORD
 
     fewest: Threshold = pragmatic(10.0, "rows", "with fewer, a pause in the progress cannot be told from its end")
     stands: Threshold = pragmatic(0.2, "1", "share of the job; a noisy metric may rest as long before it improves")
@@ -45,15 +51,15 @@ class NoProgress:
         if not context.gpus():
             yield missing_metrics.absent(_KIND, None, "gpu_utilization_ratio")
             return
-        known = list(evaluations(context.recording))
+        known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            yield _unjudged(self._reason(context, known))
+            yield _report_unjudged(self._explain_unjudged(context, known))
             return
-        last = max(judged, key=lambda each: int(each.times[each.best]))
-        yield from self._finding(context, last)
+        last = max(judged, key=lambda each: int(each.times[each.best_row]))
+        yield from self._judge_metric(context, last)
 
-    def _reason(self, context: Context, known: Sequence[Evaluations]) -> str:
+    def _explain_unjudged(self, context: Context, known: Sequence[Evaluations]) -> str:
         training = context.recording.training
         if not len(training):
             return "no training metrics were recorded"
@@ -62,19 +68,19 @@ class NoProgress:
         if not known:
             return "none of the training metrics is a validation metric"
         most = max(known, key=lambda each: each.count)
-        return f"{most.said.name} has {phrases.times(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
+        return f"{most.metric.name} has {phrases.times(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
 
-    def _finding(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
+    def _judge_metric(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
         job = context.window or context.whole
-        best = min(max(int(metric.times[metric.best]), job.start), job.end)
+        best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
         # until the last evaluation it is known that none was better, and until the next one nothing could be
         stood = Interval(best, max(min(int(metric.times[-1]), job.end), best))
-        after = Interval(best, max(min(int(metric.times[-1]) + metric.longest, job.end), best))
+        after = Interval(best, max(min(int(metric.times[-1]) + metric.longest_distance, job.end), best))
         share = stood.seconds / job.seconds if job.seconds else 0.0
         if stood.seconds == 0 or share < self.stands.value:
             return
         lost = after.seconds * len(context.gpus())
-        value = float(metric.values[metric.best])
+        value = float(metric.values[metric.best_row])
         yield Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -98,12 +104,12 @@ class NoProgress:
                     threshold=self.fewest,
                     relation=">=",
                 ),
-                Evidence(metric=metric.said.name, statistic="best", observed=value, unit=""),
+                Evidence(metric=metric.metric.name, statistic="best", observed=value, unit=""),
             ),
             lost_gpu_seconds=lost,
             samples=metric.count,
             summary=(
-                f"The best {metric.said.name} ({value:.4g}) was reached "
+                f"The best {metric.metric.name} ({value:.4g}) was reached "
                 f"{phrases.duration((best - context.whole.start) / 1e6)} into the recording; "
                 f"{phrases.gpu_hours(lost)} followed without a better one."
             ),
@@ -111,5 +117,5 @@ class NoProgress:
         )
 
 
-def _unjudged(reason: str) -> NotJudged:
+def _report_unjudged(reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=None, reason=reason, recording=_RECORD)

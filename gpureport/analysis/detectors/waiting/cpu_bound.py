@@ -7,13 +7,14 @@ from typing import ClassVar
 import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import phrases, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, rolling_mean
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpus_and_host
-from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.signals import waiting_gpus
+from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -27,7 +28,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuBound:
+class CpuBound(Rule):
     """Mean utilisation of the GPUs below 70 % and median CPU use of at least 75 % over 30 s or nine samples.
 
     An episode lasts until the mean exceeds 80 %. The GPUs are taken together by their median, those that never
@@ -36,11 +37,18 @@ class CpuBound:
     5 points and four standard errors: what is as high beside busy GPUs is not what idle ones wait for.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("cpu_bound",)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,))
-    after: ClassVar[tuple[str, ...]] = ()
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (("cpu_bound", (_ADVICE,)),)
+    name = "cpu_bound"
+    descriptions = (
+        KindDescription(
+            name="cpu_bound",
+            title="Waiting for the CPU",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=shared_advice.LOADING),),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for the CPU",
+        ),
+    )
+    requires = ((UTILISATION,), (CPU,))
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     leave: Threshold = pragmatic(
@@ -60,31 +68,33 @@ class CpuBound:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in gpus_and_host.machines(context):
-            if machine.source.recorded(CPU) and context.window is not None:
-                yield from self._of(context, context.window, machine)
+        for machine in waiting_gpus.find_host_candidates(context):
+            if machine.source.is_recorded(CPU) and context.window is not None:
+                yield from self._judge_candidate(context, context.window, machine)
 
-    def _of(self, context: Context, window: Interval, machine: Machine) -> Iterator[Finding | NotJudged]:
-        cpu = machine.mean(CPU)
-        unjudged = gpus_and_host.too_little(
+    def _judge_candidate(
+        self, context: Context, window: Interval, machine: WaitCandidate
+    ) -> Iterator[Finding | NotJudged]:
+        cpu = machine.average_metric(CPU)
+        unjudged = waiting_gpus.explain_unjudged(
             "cpu_bound", context, machine, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
         )
         if unjudged is not None:
             yield unjudged
             return
-        episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
-        episodes = intervals.intersection(episodes, intervals.spans([window]))
-        episodes = intervals.at_least(gpus_and_host.with_values(machine, episodes, CPU), self.shortest.value)
-        length = machine.length(self.over.value, self.bins.value)
-        against = gpus_and_host.compare(
+        episodes, lowest = self._find_episodes(machine.bins, machine.utilisation, cpu)
+        episodes = intervals.intersection(episodes, intervals.to_spans([window]))
+        episodes = intervals.drop_shorter(waiting_gpus.drop_unrecorded(machine, episodes, CPU), self.shortest.value)
+        length = machine.count_bins(self.over.value, self.bins.value)
+        against = waiting_gpus.compare_with_fed_gpus(
             machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            yield self._finding(
-                context, machine, gpus_and_host.wait(window, machine.gpus, against.spans), against, lowest
+            yield self._build_finding(
+                context, machine, waiting_gpus.measure_wait(window, machine.gpus, against.spans), against, lowest
             )
 
-    def _episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
+    def _find_episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
         """Return the episodes, and the lowest mean utilisation in them."""
         length = max(round(self.over.value / bins.width), round(self.bins.value))
         full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
@@ -92,34 +102,35 @@ class CpuBound:
         pegged = rolling_mean(full, length) >= 0.5  # noqa: PLR2004 - half above the limit is a median above it
         within = max(self.bridge.value, self.bins.value * bins.width)
         low = np.where(pegged, mean, 1.0)
-        inside = bins.mask(*intervals.hysteresis(low, enter=self.gpu.value, leave=self.leave.value))
-        episodes = bins.spans(inside, within, max(self.shortest.value, 3 * bins.width))
+        inside = bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=self.gpu.value, leave=self.leave.value))
+        episodes = bins.mask_to_spans(inside, within, max(self.shortest.value, 3 * bins.width))
         return episodes, float(low[inside].min()) if len(episodes) else 1.0
 
-    def _finding(self, context: Context, machine: Machine, cost: Wait, against: Compared, lowest: float) -> Finding:
+    def _build_finding(
+        self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes, lowest: float
+    ) -> Finding:
         devices = tuple(machine.gpus)
-        inside = machine.inside(cost.spans, CPU)
+        inside = machine.find_values_inside(cost.spans, CPU)
         cpu = float(np.median(inside)) if len(inside) else float("nan")
         return Finding(
             kind="cpu_bound",
-            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=gpus_and_host.confidence(machine, cost, against),
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
+            confidence=waiting_gpus.rate_confidence(machine, cost, against),
             devices=devices,
-            intervals=intervals.intervals(cost.spans),
-            evidence=(*self._evidence(cost.gpu, lowest, cpu, cost.seconds), *cost.levels),
-            lost_gpu_seconds=cost.lost,
+            intervals=intervals.to_intervals(cost.spans),
+            evidence=(*self._build_evidence(cost.utilisation, lowest, cpu, cost.seconds), *cost.level_evidence),
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
-            ruled_out=gpus_and_host.ruled_out("a CPU that is as busy", against),
+            ruled_out=waiting_gpus.list_ruled_out("a CPU that is as busy", against),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
-                f"{phrases.gpus(devices, tuple(context.gpus()))} worked {phrases.percent(cost.gpu)} of the time: "
-                f"{phrases.duration(cost.lost)} of GPU time went into waiting."
+                f"{phrases.gpus(devices, tuple(context.gpus()))} {waiting_gpus.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
+    def _build_evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
         return (
             Evidence(metric=UTILISATION, statistic="mean", observed=gpu, unit="1"),
             Evidence(

@@ -8,10 +8,11 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import gpus_and_host
-from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.signals import waiting_gpus
+from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
 from gpureport.analysis.thresholds import limits, literature, pragmatic
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -29,7 +30,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CpuBoundSingle:
+class CpuBoundSingle(Rule):
     """Mean utilisation of the GPUs of at most 64 %, one core busy for 96 %, all cores together less than 75 %.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
@@ -41,11 +42,31 @@ class CpuBoundSingle:
     without such a part it is no more than a warning.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU,), (CORE, PROCESS))
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound", "io_bound")
-    wants: ClassVar[tuple[str, ...]] = (PROCESS,)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Waiting for one CPU core",
+            recommendations=(_ADVICE,),
+            advice_paths=(
+                AdvicePath(
+                    steps=(
+                        "processes_not_threads",
+                        "loader_workers",
+                        "fewer_waits",
+                        "compile",
+                        "cuda_graphs",
+                        "faster_preprocessing",
+                    )
+                ),
+            ),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for one CPU core",
+        ),
+    )
+    requires = ((UTILISATION,), (CPU,), (CORE, PROCESS))
+    after = ("cpu_bound", "io_bound")
+    wants = (PROCESS,)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
@@ -56,7 +77,7 @@ class CpuBoundSingle:
     over: ClassVar[Threshold] = pragmatic(30.0, "s", "averages over many training steps")
     rows: ClassVar[Threshold] = pragmatic(30.0, "rows", "fewer point samples do not make a mean")
     bins: ClassVar[Threshold] = pragmatic(9.0, "rows", "fewer samples of the machine do not make a median")
-    shortest: Threshold = gpus_and_host.ONE_CORE
+    shortest: Threshold = waiting_gpus.SHORTEST_ONE_CORE_WAIT
     bridge: ClassVar[Threshold] = pragmatic(30.0, "s", "a hole as long as what is averaged over")
     covered: ClassVar[Threshold] = pragmatic(0.5, "1", "below it the cores were not watched")
     fed: ClassVar[Threshold] = pragmatic(
@@ -69,74 +90,88 @@ class CpuBoundSingle:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in gpus_and_host.machines(context):
+        for machine in waiting_gpus.find_host_candidates(context):
             if context.window is None:
                 continue
             source = machine.source
-            metric = CORE if source.recorded(CORE) else PROCESS
-            missing = [] if source.recorded(CPU) else [CPU]
-            missing += [] if source.recorded(metric) else [CORE]
+            metric = CORE if source.is_recorded(CORE) else PROCESS
+            missing = [] if source.is_recorded(CPU) else [CPU]
+            missing += [] if source.is_recorded(metric) else [CORE]
             if missing:
                 yield missing_metrics.absent(_KIND, source.device.id, *missing)
             else:
-                yield from self._of(context, context.window, machine, metric)
+                yield from self._judge_candidate(context, context.window, machine, metric)
 
-    def _of(self, context: Context, window: Interval, machine: Machine, metric: str) -> Iterator[Finding | NotJudged]:
-        series = machine.mean(metric)
-        unjudged = gpus_and_host.too_little(
+    def _judge_candidate(
+        self, context: Context, window: Interval, machine: WaitCandidate, metric: str
+    ) -> Iterator[Finding | NotJudged]:
+        series = machine.average_metric(metric)
+        unjudged = waiting_gpus.explain_unjudged(
             _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.length(self.over.value, self.bins.value)
-        full = gpus_and_host.share_of(series, length, lambda values: self._full(values, metric)) >= _HALF
-        calm = gpus_and_host.share_of(machine.mean(CPU), length, lambda values: values >= self.cpu.value) < _HALF
-        episodes = gpus_and_host.episodes(context, machine, full & calm, limits(self, gpus_and_host.Limits), self.after)
-        episodes = gpus_and_host.with_values(machine, episodes, metric, CPU)
-        against = gpus_and_host.compare(
+        length = machine.count_bins(self.over.value, self.bins.value)
+        full = (
+            waiting_gpus.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
+            >= _HALF
+        )
+        calm = (
+            waiting_gpus.compute_rolling_share(
+                machine.average_metric(CPU), length, lambda values: values >= self.cpu.value
+            )
+            < _HALF
+        )
+        episodes = waiting_gpus.find_low_episodes(
+            context, machine, full & calm, limits(self, waiting_gpus.Limits), self.after
+        )
+        episodes = waiting_gpus.drop_unrecorded(machine, episodes, metric, CPU)
+        against = waiting_gpus.compare_with_fed_gpus(
             machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            cost = gpus_and_host.wait(window, machine.gpus, against.spans)
-            yield self._finding(context, machine, metric, cost, against)
+            cost = waiting_gpus.measure_wait(window, machine.gpus, against.spans)
+            yield self._build_finding(context, machine, metric, cost, against)
 
-    def _full(self, values: FloatArray, metric: str) -> BoolArray:
+    def _is_core_full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
         return busy if metric == CORE else busy & (values <= self.process.value)
 
-    def _finding(self, context: Context, machine: Machine, metric: str, cost: Wait, against: Compared) -> Finding:
+    def _build_finding(
+        self, context: Context, machine: WaitCandidate, metric: str, cost: WaitCost, against: ComparedEpisodes
+    ) -> Finding:
         devices = tuple(machine.gpus)
-        core, cpu = (_median(machine.inside(cost.spans, name)) for name in (metric, CPU))
-        many = cost.share >= self.problem.value and against.done
+        core, cpu = (_median_or_nan(machine.find_values_inside(cost.spans, name)) for name in (metric, CPU))
+        many = cost.lost_share >= self.problem.value and against.has_comparison
         who = "one CPU core" if metric == CORE else "the watched process"
         busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
-            confidence=gpus_and_host.confidence(machine, cost, against) if metric == CORE else Confidence.MEDIUM,
+            confidence=waiting_gpus.rate_confidence(machine, cost, against) if metric == CORE else Confidence.MEDIUM,
             devices=devices,
-            intervals=intervals.intervals(cost.spans),
-            evidence=self._evidence(metric, cost, core, cpu),
-            lost_gpu_seconds=cost.lost,
+            intervals=intervals.to_intervals(cost.spans),
+            evidence=self._build_evidence(metric, cost, core, cpu),
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="one thread",
             samples=cost.samples,
             ruled_out=(
-                *gpus_and_host.ruled_out("a core that is as busy", against),
+                *waiting_gpus.list_ruled_out("a core that is as busy", against),
                 "a CPU that is busy as a whole, and waiting for storage: their episodes are left out",
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
-                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} worked "
-                f"{phrases.percent(cost.gpu)} of the time: {phrases.duration(cost.lost)} of GPU time went into waiting"
-                f"{'' if against.done else ', unless that thread only spins while it waits for the GPU'}."
+                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"{waiting_gpus.describe_wait(cost)}"
+                f"{'' if against.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
             ),
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, metric: str, cost: Wait, core: float, cpu: float) -> tuple[Evidence, ...]:
+    def _build_evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
         return (
-            gpus_and_host.used_in(cost, self.gpu),
+            waiting_gpus.build_utilisation_evidence(cost, self.gpu),
             Evidence(
                 metric=metric,
                 statistic="median",
@@ -146,10 +181,10 @@ class CpuBoundSingle:
                 relation=">=",
             ),
             Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
-            gpus_and_host.length_of(cost, self.shortest),
-            *cost.levels,
+            waiting_gpus.build_duration_evidence(cost, self.shortest),
+            *cost.level_evidence,
         )
 
 
-def _median(values: FloatArray) -> float:
+def _median_or_nan(values: FloatArray) -> float:
     return float(np.median(values)) if len(values) else float("nan")

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from gpureport.analysis.job import job_params
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -34,7 +34,7 @@ _FEWER = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostMemory:
+class HostMemory(Rule):
     """Host memory in use while GPUs wait for the CPU or for storage, for at least a minute.
 
     workers_headroom: the p95 is below 70 % of what is installed, and the median CPU use below 90 %, so that some core
@@ -42,14 +42,24 @@ class HostMemory:
     tells the two apart. There is no room where params say that each process has a worker for every core already.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("workers_headroom", "host_memory_pressure")
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
-    after: ClassVar[tuple[str, ...]] = _WAITS
-    wants: ClassVar[tuple[str, ...]] = (RATIO, TOTAL)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
-        ("workers_headroom", (_MORE,)),
-        ("host_memory_pressure", (_FEWER,)),
+    name = "host_memory"
+    descriptions = (
+        KindDescription(
+            name="workers_headroom",
+            title="Room for more loader workers",
+            recommendations=(_MORE,),
+            advice_paths=(AdvicePath(steps=("loader_workers", "prefetch", "faster_preprocessing")),),
+        ),
+        KindDescription(
+            name="host_memory_pressure",
+            title="Host memory nearly full",
+            recommendations=(_FEWER,),
+            advice_paths=(AdvicePath(steps=("fewer_workers", "file_formats")),),
+        ),
     )
+    requires = ((UTILISATION,), (CPU, "cpu_iowait_ratio"), (RATIO, USED))
+    after = _WAITS
+    wants = (RATIO, TOTAL)
 
     roomy: Threshold = literature(0.70, "1", "published advice: low host memory beside a waiting GPU, more workers")
     full: Threshold = pragmatic(0.90, "1", "what is left is no page cache to speak of")
@@ -60,42 +70,46 @@ class HostMemory:
         """Yield at most one finding for each host beside whose GPUs wait."""
         for host, cells in context.hosts().items():
             beside = [n for n, one in context.gpus().items() if cells.device.node in {None, one.device.node}]
-            waits = [intervals.of_kinds(context.found, name, _WAITS) for name in beside]
-            spans = intervals.union(np.concatenate([intervals.NONE, *waits]))
+            waits = [intervals.collect_finding_spans(context.found, name, _WAITS) for name in beside]
+            spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
             if intervals.total_seconds(spans) < self.shortest.value:
                 continue
-            used = _inside(cells, memory_ratio(cells), spans)
+            used = _find_values_inside(cells, compute_memory_ratio(cells), spans)
             if len(used) == 0:
                 yield from (missing_metrics.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
             settings = job_params.read_params(context.recording.run.params_and_tags)
             full = job_params.has_worker_per_core(settings)
-            yield from (each for each in self._judge(host, cells, spans, used) if not (full and each.kind == _ROOM))
+            yield from (
+                each for each in self._judge_host(host, cells, spans, used) if not (full and each.kind == _ROOM)
+            )
 
-    def _judge(self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray) -> Iterator[Finding | NotJudged]:
+    def _judge_host(
+        self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray
+    ) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
-        cpu = _inside(cells, cells.values(CPU), spans)
+        cpu = _find_values_inside(cells, cells.values(CPU), spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
         when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
         if peak >= self.full.value:
-            yield self._finding(
+            yield self._build_finding(
                 "host_memory_pressure",
                 host,
                 spans,
                 len(used),
-                (_peak(peak, self.full, ">="),),
+                (_build_peak_evidence(peak, self.full, ">="),),
                 f"Host memory was nearly full ({phrases.percent(peak)}) {when}: little is left for the page cache.",
             )
         elif peak < self.roomy.value and np.isnan(busy):
             yield missing_metrics.absent("workers_headroom", host, CPU)
         elif peak < self.roomy.value and busy < self.cores.value:
-            yield self._finding(
+            yield self._build_finding(
                 "workers_headroom",
                 host,
                 spans,
                 len(used),
                 (
-                    _peak(peak, self.roomy, "<"),
+                    _build_peak_evidence(peak, self.roomy, "<"),
                     Evidence(
                         metric=CPU, statistic="median", observed=busy, unit="1", threshold=self.cores, relation="<"
                     ),
@@ -104,7 +118,7 @@ class HostMemory:
                 f"{phrases.percent(busy)} {when}: there is room for more loader workers.",
             )
 
-    def _finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in
+    def _build_finding(  # noqa: PLR0913, PLR0917 - what the two kinds differ in
         self, kind: str, host: str, spans: Spans, samples: int, evidence: tuple[Evidence, ...], summary: str
     ) -> Finding:
         tight = kind == "host_memory_pressure"
@@ -113,7 +127,7 @@ class HostMemory:
             severity=Severity.WARNING if tight else Severity.INFO,
             confidence=Confidence.MEDIUM,
             devices=(host,),
-            intervals=intervals.intervals(spans),
+            intervals=intervals.to_intervals(spans),
             evidence=evidence,
             lost_gpu_seconds=None,
             samples=samples,
@@ -122,22 +136,22 @@ class HostMemory:
         )
 
 
-def memory_ratio(cells: DeviceSeries) -> FloatArray:
+def compute_memory_ratio(cells: DeviceSeries) -> FloatArray:
     """Return the share of host memory in use in each row, NaN where it is not known."""
     known = cells.values(RATIO)
-    if not cells.recorded(TOTAL):
+    if not cells.is_recorded(TOTAL):
         return known
     # a total is often written once
     total = float(np.nanmax(cells.values(TOTAL)))
     return np.where(np.isnan(known), cells.values(USED) / total if total > 0 else np.nan, known)
 
 
-def _inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
+def _find_values_inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
     inside = values[intervals.contains(spans, cells.times - cells.shift)]
     return inside[~np.isnan(inside)]
 
 
-def _peak(ratio: float, limit: Threshold, relation: str) -> Evidence:
+def _build_peak_evidence(ratio: float, limit: Threshold, relation: str) -> Evidence:
     return Evidence(
         metric=RATIO, statistic="p95 while GPUs wait", observed=ratio, unit="1", threshold=limit, relation=relation
     )

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules import missing_metrics, phrases, shared_advice
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.signals import gpus_and_host
-from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.signals import waiting_gpus
+from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
 from gpureport.analysis.thresholds import limits, literature, pragmatic
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -23,7 +24,7 @@ _ADVICE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IoBound:
+class IoBound(Rule):
     """Mean utilisation of the GPUs of at most 64 %, and at least 15 % of CPU time waiting for storage.
 
     The utilisation is the mean over 30 s and 30 samples of the median GPU; an episode lasts until it exceeds 72 %.
@@ -33,11 +34,19 @@ class IoBound:
     in an episode than there, by 5 points and four standard errors.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (IOWAIT,))
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound",)
-    wants: ClassVar[tuple[str, ...]] = ()
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Waiting for storage",
+            recommendations=(_ADVICE,),
+            advice_paths=(AdvicePath(steps=shared_advice.STORAGE),),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for storage",
+        ),
+    )
+    requires = ((UTILISATION,), (IOWAIT,))
+    after = ("cpu_bound",)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
@@ -59,44 +68,52 @@ class IoBound:
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in gpus_and_host.machines(context):
+        for machine in waiting_gpus.find_host_candidates(context):
             if context.window is None:
                 continue
-            if machine.source.recorded(IOWAIT):
-                yield from self._of(context, context.window, machine)
+            if machine.source.is_recorded(IOWAIT):
+                yield from self._judge_candidate(context, context.window, machine)
             else:
                 yield missing_metrics.absent(_KIND, machine.source.device.id, IOWAIT)
 
-    def _of(self, context: Context, window: Interval, machine: Machine) -> Iterator[Finding | NotJudged]:
-        series = machine.mean(IOWAIT)
-        unjudged = gpus_and_host.too_little(
+    def _judge_candidate(
+        self, context: Context, window: Interval, machine: WaitCandidate
+    ) -> Iterator[Finding | NotJudged]:
+        series = machine.average_metric(IOWAIT)
+        unjudged = waiting_gpus.explain_unjudged(
             _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.length(self.over.value, self.bins.value)
+        length = machine.count_bins(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
-        episodes = gpus_and_host.episodes(context, machine, where, limits(self, gpus_and_host.Limits), self.after)
-        episodes = gpus_and_host.with_values(machine, episodes, IOWAIT)
-        against = gpus_and_host.compare(
+        episodes = waiting_gpus.find_low_episodes(
+            context, machine, where, limits(self, waiting_gpus.Limits), self.after
+        )
+        episodes = waiting_gpus.drop_unrecorded(machine, episodes, IOWAIT)
+        against = waiting_gpus.compare_with_fed_gpus(
             machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            yield self._finding(context, machine, gpus_and_host.wait(window, machine.gpus, against.spans), against)
+            yield self._build_finding(
+                context, machine, waiting_gpus.measure_wait(window, machine.gpus, against.spans), against
+            )
 
-    def _finding(self, context: Context, machine: Machine, cost: Wait, against: Compared) -> Finding:
+    def _build_finding(
+        self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
+    ) -> Finding:
         devices = tuple(machine.gpus)
-        inside = machine.inside(cost.spans, IOWAIT)
+        inside = machine.find_values_inside(cost.spans, IOWAIT)
         waited = float(inside.mean()) if len(inside) else float("nan")
         return Finding(
             kind=_KIND,
-            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=gpus_and_host.confidence(machine, cost, against),
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
+            confidence=waiting_gpus.rate_confidence(machine, cost, against),
             devices=devices,
-            intervals=intervals.intervals(cost.spans),
+            intervals=intervals.to_intervals(cost.spans),
             evidence=(
-                gpus_and_host.used_in(cost, self.gpu),
+                waiting_gpus.build_utilisation_evidence(cost, self.gpu),
                 Evidence(
                     metric=IOWAIT,
                     statistic="mean",
@@ -105,20 +122,20 @@ class IoBound:
                     threshold=self.iowait,
                     relation=">=",
                 ),
-                gpus_and_host.length_of(cost, self.shortest),
-                *cost.levels,
+                waiting_gpus.build_duration_evidence(cost, self.shortest),
+                *cost.level_evidence,
             ),
-            lost_gpu_seconds=cost.lost,
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="storage",
             samples=cost.samples,
             ruled_out=(
-                *gpus_and_host.ruled_out("a wait for storage that is as long", against),
+                *waiting_gpus.list_ruled_out("a wait for storage that is as long", against),
                 "a busy CPU: its episodes are left out",
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
-                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} worked "
-                f"{phrases.percent(cost.gpu)} of the time: {phrases.duration(cost.lost)} of GPU time went into waiting."
+                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"{waiting_gpus.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )

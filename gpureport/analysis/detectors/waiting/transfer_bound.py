@@ -9,12 +9,13 @@ import numpy as np
 from gpureport import gpus
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
-from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
+from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import gpus_and_host
-from gpureport.analysis.signals.gpus_and_host import Compared, Machine, Wait
+from gpureport.analysis.signals import waiting_gpus
+from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -44,12 +45,12 @@ class _Link:
     """What a GPU's link can carry one way, and whether generation and width are as logged."""
 
     bytes_per_second: float
-    words: str
-    logged: bool
+    description: str
+    is_logged: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TransferBound:
+class TransferBound(Rule):
     """Mean utilisation of a GPU of at most 64 % beside PCIe traffic of at least 60 % of what its link carries one way.
 
     Both are means over 30 s and 30 samples, the traffic of the busier direction; an episode lasts until the
@@ -60,11 +61,31 @@ class TransferBound:
     there, by 5 points and four standard errors.
     """
 
-    kinds: ClassVar[tuple[str, ...]] = (_KIND,)
-    requires: ClassVar[tuple[tuple[str, ...], ...]] = ((UTILISATION,), (RECEIVED, SENT))
-    after: ClassVar[tuple[str, ...]] = ("cpu_bound", "io_bound", "cpu_bound_single")
-    wants: ClassVar[tuple[str, ...]] = (*GENERATION, *WIDTH)
-    advice: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = ((_KIND, (_ADVICE,)),)
+    name = _KIND
+    descriptions = (
+        KindDescription(
+            name=_KIND,
+            title="Waiting for copies to the GPU",
+            recommendations=(_ADVICE,),
+            advice_paths=(
+                AdvicePath(
+                    steps=(
+                        "pinned_memory",
+                        "overlapped_copies",
+                        "smaller_transfers",
+                        "gpu_preprocessing",
+                        "reseat_card",
+                    )
+                ),
+            ),
+            follows_from=(RootCause(kind="pcie_degraded"),),
+            gpu_time_class="waiting_for_input",
+            gpu_time_part="for copies",
+        ),
+    )
+    requires = ((UTILISATION,), (RECEIVED, SENT))
+    after = ("cpu_bound", "io_bound", "cpu_bound_single")
+    wants = (*GENERATION, *WIDTH)
 
     gpu: Threshold = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
     enter: Threshold = pragmatic(0.64, "1", "70 % less the error of a mean of 30 point samples")
@@ -91,10 +112,10 @@ class TransferBound:
         for device, cells in context.gpus().items():
             if device not in context.active:
                 continue
-            if not cells.recorded(RECEIVED) and not cells.recorded(SENT):
+            if not cells.is_recorded(RECEIVED) and not cells.is_recorded(SENT):
                 yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
                 continue
-            link = _link(cells)
+            link = _find_link(cells)
             if link is None:
                 yield NotJudged(
                     kind=_KIND,
@@ -103,33 +124,37 @@ class TransferBound:
                     recording=missing_metrics.recording([GENERATION[0], WIDTH[0]]),
                 )
                 continue
-            yield from self._of(
-                context, context.window, gpus_and_host.machine(context.window, cells, {device: cells}), link
+            yield from self._judge_candidate(
+                context, context.window, waiting_gpus.build_candidate(context.window, cells, {device: cells}), link
             )
 
-    def _of(self, context: Context, window: Interval, machine: Machine, link: _Link) -> Iterator[Finding | NotJudged]:
-        series = np.fmax(machine.mean(RECEIVED), machine.mean(SENT)) / link.bytes_per_second
-        unjudged = gpus_and_host.too_little(
+    def _judge_candidate(
+        self, context: Context, window: Interval, machine: WaitCandidate, link: _Link
+    ) -> Iterator[Finding | NotJudged]:
+        series = np.fmax(machine.average_metric(RECEIVED), machine.average_metric(SENT)) / link.bytes_per_second
+        unjudged = waiting_gpus.explain_unjudged(
             _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=RECEIVED
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.samples_length(self.over.value, self.rows.value)
+        length = machine.count_bins_with_samples(self.over.value, self.rows.value)
         carried = -rolling_mean(series, length)
-        where = machine.bins.mask(*intervals.hysteresis(carried, enter=-self.link.value, leave=-self.pause.value))
-        episodes = gpus_and_host.episodes(context, machine, where, self._limits(), self.after)
-        against = gpus_and_host.compare(
+        where = machine.bins.mark_runs(
+            *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
+        )
+        episodes = waiting_gpus.find_low_episodes(context, machine, where, self._build_limits(), self.after)
+        against = waiting_gpus.compare_with_fed_gpus(
             machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            cost = gpus_and_host.wait(window, machine.gpus, against.spans)
-            traffic = np.concatenate([series[machine.bins.rows(start, end)] for start, end in against.spans])
+            cost = waiting_gpus.measure_wait(window, machine.gpus, against.spans)
+            traffic = np.concatenate([series[machine.bins.find_bin_slice(start, end)] for start, end in against.spans])
             if not np.isnan(traffic).all():
-                yield self._finding(machine, link, cost, against, traffic)
+                yield self._build_finding(machine, link, cost, against, traffic)
 
-    def _limits(self) -> gpus_and_host.Limits:
-        return gpus_and_host.Limits(
+    def _build_limits(self) -> waiting_gpus.Limits:
+        return waiting_gpus.Limits(
             gpu=self.gpu.value,
             enter=self.enter.value,
             leave=self.leave.value,
@@ -140,17 +165,19 @@ class TransferBound:
             bins=0.0,
         )
 
-    def _finding(self, machine: Machine, link: _Link, cost: Wait, against: Compared, traffic: FloatArray) -> Finding:
+    def _build_finding(
+        self, machine: WaitCandidate, link: _Link, cost: WaitCost, against: ComparedEpisodes, traffic: FloatArray
+    ) -> Finding:
         device = machine.source.device.id
         used = float(np.nanmean(traffic))
         return Finding(
             kind=_KIND,
-            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
-            confidence=gpus_and_host.confidence(machine, cost, against) if link.logged else Confidence.LOW,
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
+            confidence=waiting_gpus.rate_confidence(machine, cost, against) if link.is_logged else Confidence.LOW,
             devices=(device,),
-            intervals=intervals.intervals(cost.spans),
+            intervals=intervals.to_intervals(cost.spans),
             evidence=(
-                gpus_and_host.used_in(cost, self.gpu),
+                waiting_gpus.build_utilisation_evidence(cost, self.gpu),
                 Evidence(
                     metric="PCIe traffic",
                     statistic="mean of the busier direction, of what the link carries",
@@ -159,26 +186,27 @@ class TransferBound:
                     threshold=self.link,
                     relation=">=",
                 ),
-                gpus_and_host.length_of(cost, self.shortest),
-                *cost.levels,
+                waiting_gpus.build_duration_evidence(cost, self.shortest),
+                *cost.level_evidence,
             ),
-            lost_gpu_seconds=cost.lost,
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="copying",
             samples=cost.samples,
             ruled_out=(
-                *gpus_and_host.ruled_out("traffic that is as dense", against),
+                *waiting_gpus.list_ruled_out("traffic that is as dense", against),
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked {phrases.percent(cost.gpu)} of the "
-                f"time while copies filled {phrases.percent(used)} of its PCIe link ({link.words}): "
-                f"{phrases.duration(cost.lost)} of GPU time went into waiting."
+                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked "
+                f"{phrases.percent(cost.utilisation)} of the time while copies filled {phrases.percent(used)} of its "
+                f"PCIe link ({link.description}): {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into "
+                "waiting."
             ),
             recommendation=_ADVICE,
         )
 
 
-def _link(cells: DeviceSeries) -> _Link | None:
+def _find_link(cells: DeviceSeries) -> _Link | None:
     """Return what the link of a GPU carries, None where generation or width is not known; no link has no lanes."""
     generation, width = (_highest(cells, names) for names in (GENERATION, WIDTH))
     known = gpus.find(cells.device.model)
@@ -188,11 +216,13 @@ def _link(cells: DeviceSeries) -> _Link | None:
     if generation is None or not width or generation not in _LANE:
         return None
     return _Link(
-        bytes_per_second=_LANE[generation] / 8 * width, words=f"generation {generation}, {width} lanes", logged=logged
+        bytes_per_second=_LANE[generation] / 8 * width,
+        description=f"generation {generation}, {width} lanes",
+        is_logged=logged,
     )
 
 
 def _highest(cells: DeviceSeries, names: tuple[str, ...]) -> int | None:
     """Return the highest value of the first column that was recorded; a link is slower only while nothing is sent."""
-    name = next((name for name in names if cells.recorded(name)), None)
+    name = next((name for name in names if cells.is_recorded(name)), None)
     return None if name is None else int(np.nanmax(cells.values(name)))

@@ -1,19 +1,21 @@
 """The columns of CSV files that scripts write of DCGM's fields: one reading a line, or one GPU a line."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from gpureport.importers.logs.dcgm import fields
+from gpureport.importers.values.column_names import INDEX_COLUMNS, is_time_heading, recognise_column
+from gpureport.importers.values.heading_words import heading_words
 from gpureport.importers.values.timestamps import Moment, epoch, iso
 
-_TIMES = {"timestamp", "time", "ts", "datetime", "date", "timestampus", "timestampms", "timestampns"}
-_GPUS = {"gpu", "gpuid", "gpuindex", "index", "entity", "entityid", "deviceid", "device"}
+_ENTITIES = {"entity", "entityid"}
+"""What DCGM calls a GPU."""
 _FIELDS = {"field", "fieldname", "fieldid", "metric", "metricname"}
 _VALUES = {"value", "values"}
 _TEXTS = {"uuid": "uuid", "gpuuuid": "uuid", "modelname": "model", "gpuname": "model"}
 _NODES = {"hostname", "host", "node"}
-_COUNTS = {"us": "us", "ms": "ms", "ns": "ns"}
+_COUNTS = ("us", "ms", "ns")
 _SEPARATORS = re.compile(r"[ _\-.]")
 _INDEX = re.compile(r"(?:gpu|nvidia)?[ :_]*([0-9]{1,4})", re.IGNORECASE | re.ASCII)
 
@@ -65,10 +67,11 @@ def table(header: Sequence[str]) -> Table | None:
     bare = {heading: _SEPARATORS.sub("", heading.lower()) for heading in dict.fromkeys(header)}
     plain = [bare[heading] for heading in header]
 
-    def place(names: set[str]) -> int | None:
+    def place(names: Container[str]) -> int | None:
         return next((place for place, name in enumerate(plain) if name in names), None)
 
-    time, gpu = place(_TIMES), place(_GPUS)
+    time = place({bare[heading] for heading in bare if is_time_heading(heading)})
+    gpu = place(_ENTITIES | {bare[heading] for heading in bare if recognise_column(heading, INDEX_COLUMNS)})
     texts = tuple((place, _TEXTS[name]) for place, name in enumerate(plain) if name in _TEXTS)
     named, value = place(_FIELDS), place(_VALUES)
     known = any(heading.isidentifier() and fields.field(heading) for heading in bare)
@@ -79,7 +82,7 @@ def table(header: Sequence[str]) -> Table | None:
     return Table(
         header=tuple(header),
         time=time,
-        counted=None if time is None else _COUNTS.get(plain[time][-2:]) if len(plain[time]) > 4 else None,  # noqa: PLR2004 - `timestampus`
+        counted=None if time is None else next((each for each in _COUNTS if each in heading_words(header[time])), None),
         gpu=gpu,
         field=named if long else None,
         value=value if long else None,

@@ -8,11 +8,19 @@ from datetime import datetime
 from gpureport.importers.logs.mapped.tolerant import quantity, written_unit
 from gpureport.importers.protocol.column_map import ISO
 from gpureport.importers.values import quantities
+from gpureport.importers.values.column_names import (
+    HOST_COLUMNS,
+    INDEX_COLUMNS,
+    LOOSE_GPU_COLUMNS,
+    mentions_time,
+    recognise_column,
+    resembling_metric,
+)
+from gpureport.importers.values.heading_words import UNIT_WORDS, heading_words, stated_unit_word
 from gpureport.importers.values.timestamps import epoch, iso
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.units import UNITS
 
-_TIME = re.compile(r"time|date|timestamp|datetime|ts|time_?stamp|epoch|unix_?time", re.IGNORECASE)
 _WRITTEN = (
     *(
         f"{date} {time}"
@@ -23,44 +31,14 @@ _WRITTEN = (
 )
 """Times as spreadsheets and `date` write them; without seconds, rows cannot be told apart."""
 _GPU = re.compile(r"(?:gpu|cuda|device|card)[ _:.\-]*(\d{1,3})", re.IGNORECASE | re.ASCII)
-_NUMBERED = re.compile(r"(?:gpu|gpu[ _]?(?:id|idx|index)|index|device(?:[ _]id)?|card)", re.IGNORECASE)
-_HOST = re.compile(r"cpu|ram|host|system|(?<![a-z])sys|mem_?total|mem_?used|swap", re.IGNORECASE)
-_OTHER = re.compile(r"nvme|ssd|disk|drive|nic|board|ambient|inlet|chassis|psu", re.IGNORECASE)
+_HOST = frozenset({"cpu", "host", "system", "swap"})
+_OTHER = frozenset(["nvme", "ssd", "disk", "drive", "nic", "board", "ambient", "inlet", "chassis", "psu"])
 """Devices that are neither a GPU nor what is known of its machine."""
-_SHAPES: tuple[tuple[str, str], ...] = (
-    (r"(?:power|pwr).*(?:limit|cap)", "gpu_power_limit_requested_watts"),
-    (r"power|pwr|watt|draw", "gpu_power_watts"),
-    (r"(?:mem|vram|hbm).*temp|temp.*(?:mem|vram|hbm)", "gpu_memory_temperature_celsius"),
-    (r"temp|celsius", "gpu_temperature_celsius"),
-    (r"(?:mem|vram).*(?:clock|clk|freq|mhz)|(?:clock|clk).*mem", "gpu_memory_clock_hertz"),
-    (r"clock|clk|freq|mhz", "gpu_sm_clock_hertz"),
-    (r"(?:mem|vram|fb).*(?:total|size)|(?:total|size).*(?:mem|vram)", "gpu_memory_total_bytes"),
-    (r"(?:mem|vram|fb).*free|free.*(?:mem|vram)", "gpu_memory_free_bytes"),
-    (r"(?:mem|memory).*(?:util|ctrl|controller|bandwidth|bw)", "gpu_memory_controller_ratio"),
-    (r"mem|vram|fb", "gpu_memory_used_bytes"),
-    (r"fan", "gpu_fan_ratio"),
-    (r"util|usage|load|busy|gpu_?%|gpu_?percent", "gpu_utilization_ratio"),
-)
-"""What words of a heading stand for, those that say more first."""
-_OF_HOST: tuple[tuple[str, str], ...] = (
-    (r"temp|freq|clock|power|volt", ""),
-    (r"iowait|io_wait", "cpu_iowait_ratio"),
-    (r"(?:mem|ram).*total|total.*(?:mem|ram)", "host_memory_total_bytes"),
-    (r"(?:mem|ram).*(?:%|percent|free|avail)", ""),
-    (r"mem|ram", "host_memory_used_bytes"),
-    (r"cpu", "cpu_utilization_ratio"),
-)
-_HEADING_UNITS = {
-    "By": {"gib": "GiB", "gb": "GiB", "mib": "MiB", "mb": "MiB", "kib": "KiB", "kb": "KiB", "bytes": "B"},
-    "W": {"mw": "mW", "milliwatts": "mW", "kw": "kW", "w": "W", "watt": "W", "watts": "W"},
-    "Hz": {"ghz": "GHz", "mhz": "MHz", "khz": "kHz", "hz": "Hz"},
-    "1": {"%": "%", "percent": "%", "percentage": "%", "pct": "%", "perc": "%", "ratio": "1", "frac": "1"},
-    "Cel": {"c": "C", "celsius": "C", "degc": "C"},
-}
-"""Words of a heading that state a unit, by the base unit of what is counted in it."""
+_NOT_OF_HOST = frozenset({"temperature", "clock", "power", "volt", "free", "available", "percent"})
+"""Quantities of a machine that a draft leaves out."""
 _FOREIGN = {"rpm", "wh", "kwh", "j", "mj", "kj", "joule", "joules", "v", "mv", "volt", "volts", "f", "fahrenheit", "k"}
 """Words that state a unit in which no metric of a table is counted."""
-_UNPROVEN = {"c"}
+_UNPROVEN = frozenset({"b", "c"})
 """Words too short to say that a column holds nothing else."""
 _LIKELY_WATTS = (100.0, 1_500.0)
 """Decimals in this range, from a GPU, are watts: nothing else a script logs lies there with a fraction."""
@@ -104,7 +82,7 @@ class Guess:
 
 def time_formats(heading: str, cells: Sequence[str]) -> list[str]:
     """Return the formats that a column of times may have, the likeliest first; none where none is known."""
-    if not cells or not _TIME.search(heading):
+    if not cells or not mentions_time(heading):
         return []
     if iso(cells[0]) is not None:
         return [ISO]
@@ -129,7 +107,7 @@ def _is_now(number: float, unit: str) -> bool:
 
 def numbers_gpus(heading: str, cells: Sequence[str]) -> bool:
     """Return whether a column holds the number of a GPU."""
-    return _NUMBERED.fullmatch(heading.strip()) is not None and all(cell.isdigit() for cell in cells)
+    return recognise_column(heading, INDEX_COLUMNS) is not None and all(cell.isdigit() for cell in cells)
 
 
 def names_gpu(heading: str) -> bool:
@@ -148,31 +126,33 @@ def guess(heading: str, cells: Sequence[str], *, others: bool = False) -> Guess:
     held = [cell for cell in cells if quantities.absent(cell) is None]
     of_gpu = _GPU.search(heading)
     index = int(of_gpu[1]) if of_gpu else None
-    if of_gpu is None and _HOST.search(heading) and not re.search(r"gpu|vram|cuda", heading, re.IGNORECASE):
-        return _fitting(_first(_OF_HOST, heading), heading, held, None)
-    if of_gpu is None and (others or _OTHER.search(heading)):
+    bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
+    words = frozenset(heading_words(bare))
+    if of_gpu is None and _is_of_host(words):
+        return _fitting("" if words & _NOT_OF_HOST else resembling_metric(words, HOST_COLUMNS), words, held, None)
+    if of_gpu is None and (others or words & _OTHER):
         return Guess()
     if of_gpu is None and (suffix := _GPU_SUFFIX.search(heading.strip())):
         index = int(suffix[1])
-    bare = heading if of_gpu is None else heading.replace(of_gpu[0], "gpu", 1)
-    metric = _first(_SHAPES, bare)
+    metric = resembling_metric(words | {"gpu"}, LOOSE_GPU_COLUMNS)
     if metric:
-        return _fitting(metric, bare, held, index)
+        return _fitting(metric, words, held, index)
     if of_gpu is not None and _watts(held):
         return Guess(metric="gpu_power_watts", unit="W", gpu=index)
     return Guess(gpu=index)
 
 
-def _first(shapes: Sequence[tuple[str, str]], heading: str) -> str:
-    return next((metric for shape, metric in shapes if re.search(shape, heading, re.IGNORECASE)), "")
+def _is_of_host(words: frozenset[str]) -> bool:
+    """Return whether a heading that numbers no GPU is one of a machine."""
+    return "gpu" not in words and bool(words & _HOST or ("memory" in words and words & {"total", "used"}))
 
 
-def _fitting(metric: str, heading: str, held: Sequence[str], gpu: int | None) -> Guess:
+def _fitting(metric: str, words: frozenset[str], held: Sequence[str], gpu: int | None) -> Guess:
     """Return the guess with its unit, none where heading or cells state a unit of something else."""
     if not metric or not held:
         return Guess(gpu=gpu)
     base = BY_NAME[metric].unit
-    stated = _stated_unit(base, heading, held)
+    stated = _stated_unit(base, words, held)
     units = _units_by_size(metric, base, held) if stated is None else stated
     trial = next(iter(units), None)
     if trial is None or any(quantity(cell, trial, metric) is None for cell in held):
@@ -186,17 +166,14 @@ def _fitting(metric: str, heading: str, held: Sequence[str], gpu: int | None) ->
     )
 
 
-def _stated_unit(base: str, heading: str, held: Sequence[str]) -> tuple[str, ...] | None:
+def _stated_unit(base: str, words: frozenset[str], held: Sequence[str]) -> tuple[str, ...] | None:
     """Return the unit that cells or heading state, none of one that is no unit of the metric; None where none is."""
     stated = next((unit for cell in held if (unit := written_unit(cell))), "")
     if stated:
         return (stated,) if UNITS[stated].base == base else ()
-    words = {*_words(heading), *_words(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", heading)), *("%" * ("%" in heading))}
-    own = next((unit for word, unit in _HEADING_UNITS.get(base, {}).items() if word in words), "")
-    if own:
-        return (own,)
-    others = {word for units in _HEADING_UNITS.values() for word in units} - _UNPROVEN | _FOREIGN
-    return () if words & others else None
+    if own := stated_unit_word(words, base):
+        return (UNIT_WORDS[own],)
+    return () if words & (UNIT_WORDS.keys() - _UNPROVEN | _FOREIGN) else None
 
 
 def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ...]:
@@ -207,10 +184,6 @@ def _units_by_size(metric: str, base: str, held: Sequence[str]) -> tuple[str, ..
     units, low, high = _SIZES.get(metric) or _SIZES[base]
     left = tuple(unit for unit in units if low <= UNITS[unit].to_base(most) <= high)
     return left or (units if len(units) > 1 else ())
-
-
-def _words(heading: str) -> list[str]:
-    return [word for word in re.split(r"[^a-z%]+", heading.lower()) if word]
 
 
 def _watts(held: Sequence[str]) -> bool:

@@ -16,10 +16,12 @@ from gpureport.comparison.chain.step_pairs import Link, links
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.step_figures import Measure, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Step
+from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.report.formats.json.across_json import across_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
+from gpureport.report.wording.comparison_reasons import describe_check, describe_reason, describe_unknown_change
 
 SCHEMA = "gpureport.comparison/1"
 
@@ -38,7 +40,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "comparisons_tested": comparison.tested,
         "steps": [_step(step) for step in comparison.steps],
         "changes": [asdict(change) for link in found for change in link.changes],
-        "comparability": [asdict(check) for link in found for check in link.comparability],
+        "comparability": [_check(check) for link in found for check in link.comparability],
         "deltas": [_delta(delta) for delta in comparison.deltas],
         "training": [asdict(entry) for link in found for entry in link.training],
         "findings": {fate.value: _fates(found, fate) for fate in Fate},
@@ -109,7 +111,16 @@ def _delta(delta: Delta) -> dict[str, Any]:
         "interval": delta.interval if bounded else None,
         "detectable_difference": detectable if detectable is not None and isfinite(detectable) else None,
         "whole": asdict(delta.whole) | {"difference": delta.whole.difference},
+        "reason": describe_reason(delta.reason),
+        "general_reason": describe_reason(delta.reason.of_any_run) if delta.reason and delta.reason.run else "",
     }
+
+
+def _check(check: Comparability) -> dict[str, Any]:
+    fields = asdict(check)
+    del fields["agree"]
+    touches = fields.pop("touches")
+    return fields | {"note": describe_check(check), "touches": touches}
 
 
 def _fates(found: Sequence[Link], fate: Fate) -> list[dict[str, Any]]:
@@ -117,5 +128,5 @@ def _fates(found: Sequence[Link], fate: Fate) -> list[dict[str, Any]]:
 
 
 def _fate(entry: FindingFate) -> dict[str, Any]:
-    fields = {name: value for name, value in asdict(entry).items() if name != "fate"}
-    return fields | {"steps": steps_json(entry.steps)}
+    fields = {{"unknown": "reason"}.get(name, name): value for name, value in asdict(entry).items() if name != "fate"}
+    return fields | {"reason": describe_unknown_change(entry), "steps": steps_json(entry.steps)}

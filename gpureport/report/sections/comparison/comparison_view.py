@@ -8,6 +8,7 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.chain.step_pairs import Link, links
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.steps.steps import Comparison, Delta, Verdict
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import Change
@@ -28,26 +29,10 @@ from gpureport.report.sections.comparison import (
 from gpureport.report.sections.findings import cards, open_findings
 from gpureport.report.sections.head import verdict
 from gpureport.report.wording import difference, display, numbered
+from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
 from gpureport.report.wording.difference import Shown
-from gpureport.report.wording.reasons import Reasons
+from gpureport.report.wording.grouping import group_holders
 
-_CHECKS = {
-    "gpu_models": "GPU models",
-    "gpu_count": "Number of GPUs",
-    "gpu_memory": "Memory installed",
-    "source_kind": "Recorded by",
-    "sampling_interval": "Sampling interval",
-    "power_reading": "Power read from",
-    "power_limit": "Power limit",
-    "driver": "Driver",
-    "duration": "Duration of a run",
-    "coverage": "Time sampled",
-    "start_temperature": "Temperature at start",
-    "observed_time": "Time recorded",
-    "work_unit": "Work counted in",
-    "different_runs": "Run",
-    "timezone": "Time zone",
-}
 _VALUE = 22
 """Most characters of a value, so that two stand side by side on a terminal."""
 _SILENT = {"different_runs", "observed_time", "coverage", "source_kind"}
@@ -171,7 +156,7 @@ def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -
     if not any(link.comparable for link in found):
         return
     yield from verdict.change(comparison)[1]
-    doubts = list(dict.fromkeys(_CHECKS[check.check] for link in found for check in _doubts(link)))
+    doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
         yield f"Not recorded alike, as said below: {display.listing(doubts)}."
     yield from verdict.caution(comparison)
@@ -201,29 +186,31 @@ def _margin(noise: MetricNoise, shown: Shown) -> str:
 
 def _since_first(comparison: Comparison) -> Iterator[Fact]:
     """Yield what may be said of each step after the second against the first; of the last the headline does."""
-    judged = [comparison.judged(comparison.steps[0].label, step.label) for step in comparison.steps[2:-1]]
-    held: dict[tuple[str, str], list[Delta]] = {}
-    for delta in filter(None, judged):
-        if delta.difference is not None:
-            # what keeps several steps from being judged is said once, of all of them
-            reason = delta.general_reason or delta.reason
-            held.setdefault((delta.metric, reason if delta.verdict is Verdict.CANNOT_JUDGE else delta.step), []).append(
-                delta
-            )
-    units = {step.label: step.work_unit for step in comparison.steps}
-    for (metric, reason), deltas in held.items():
-        shown = step_figures.shown(metric, units[deltas[0].step], brief=step_figures.brief(comparison))
+    first = comparison.steps[0].label
+    found = (comparison.judged(first, step.label) for step in comparison.steps[2:-1])
+    judged = [delta for delta in found if delta is not None and delta.difference is not None]
+    for (metric, _, _), deltas in group_holders((_since_first_key(delta), delta) for delta in judged).items():
+        unit = next(step.work_unit for step in comparison.steps if step.label == deltas[0].step)
+        shown = step_figures.shown(metric, unit, brief=step_figures.brief(comparison))
         if len(deltas) > 1:
-            yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown, reason))
+            yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
         else:
             name = display.squeeze(display.clean(deltas[0].step), _VALUE)
             yield Fact(name=name, text=difference.sentence(deltas[0], shown))
 
 
-def _withheld(deltas: Sequence[Delta], shown: Shown, reason: str) -> str:
+def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
+    """Return what steps have in common that cannot be judged for one reason; any other step stands by itself."""
+    if delta.verdict is Verdict.CANNOT_JUDGE and delta.reason:
+        return delta.metric, delta.reason.of_any_run, ""
+    return delta.metric, None, delta.step
+
+
+def _withheld(deltas: Sequence[Delta], shown: Shown) -> str:
     """Return why several steps cannot be set against the first."""
     names = numbered.listing([display.clean(delta.step) for delta in deltas])
-    why = display.sentence(reason)
+    reason = deltas[0].reason
+    why = display.sentence(describe_reason(reason and reason.of_any_run))
     return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
 
 
@@ -251,16 +238,22 @@ def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta], *, bri
 
 def _verdicts(figures: Sequence[tuple[Shown, Delta]]) -> Iterator[Fact]:
     """Yield the verdict on each figure; why no more is said once where it is the same of several."""
-    reasons = Reasons()
+    first: dict[Reason, str] = {}
     for shown, delta in figures:
-        verdict, _, why = difference.verdict(delta, shown).partition(". ")
-        told = reasons.told(why, shown.noun) if delta.verdict is Verdict.CANNOT_JUDGE else why
-        text = f"{verdict}, {told}." if told != why else f"{verdict}. {why}" if why else verdict
-        yield Fact(name=shown.of(delta).title, text=text)
+        name, verdict = shown.of(delta).title, delta.verdict.value.capitalize()
+        reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
+        precision = list(difference.describe_precision(delta, shown))
+        if reason and delta.verdict is Verdict.CANNOT_JUDGE and not precision:
+            if reason in first:
+                yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")
+                continue
+            first[reason] = shown.noun
+        why = [display.sentence(describe_reason(reason))] if reason else []
+        yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
 
 
 def _change(change: Change) -> Fact:
-    name = _CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
+    name = CHECKS.get(change.key, change.key) if change.kind == "hardware" else f"{change.kind} {change.key}"
     before, after = (
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )
@@ -276,7 +269,7 @@ def _checks(checks: Sequence[Comparability]) -> Table:
     shown = [check for check in checks if check.check not in _SILENT or not check.comparable]
     rows = tuple(
         Row(
-            head=Cell(text=_CHECKS[check.check]),
+            head=Cell(text=CHECKS[check.check]),
             cells=tuple(
                 Cell(text=display.squeeze(text, _VALUE))
                 for text in (_value(check, check.before), _value(check, check.after), _AGREE[check.comparable])
@@ -295,9 +288,9 @@ def _value(check: Comparability, value: str | float | None) -> str:
 
 def _doubt(check: Comparability) -> str:
     values = f"{_value(check, check.before)} against {_value(check, check.after)}"
-    return f"{_CHECKS[check.check]}: {values}. {check.note}"
+    return f"{CHECKS[check.check]}: {values}. {describe_check(check)}"
 
 
 def _unknown(checks: Sequence[Comparability]) -> str:
-    names = [_CHECKS[each.check] for each in checks if each.comparable is None and each.check not in _HARMLESS]
+    names = [CHECKS[each.check] for each in checks if each.comparable is None and each.check not in _HARMLESS]
     return f"Whether they agree cannot be told from what was recorded: {display.listing(names)}." if names else ""

@@ -8,6 +8,8 @@ from gpureport.report.runs.inputs import RunInput
 from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.comparison_reasons import describe_unknown_change
+from gpureport.report.wording.grouping import group_holders
 
 _FATES = {
     Fate.NEW: "New",
@@ -24,10 +26,8 @@ def lines(fates: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Iterator[
         fates: of one link.
         inputs: the runs, for the names of their devices.
     """
-    gathered: dict[tuple[object, ...], list[FindingFate]] = {}
-    for entry in fates:
-        gathered.setdefault((entry.fate, entry.kind, entry.cause, entry.reason, entry.judged), []).append(entry)
-    for entries in gathered.values():
+    groups = group_holders(((each.fate, each.kind, each.cause, each.unknown, each.judged), each) for each in fates)
+    for entries in groups.values():
         fate, kind, cause = entries[0].fate, entries[0].kind, entries[0].cause
         whose = next(run for run in inputs if run.step == display.clean(_step(entries[0])))
         devices = [device for entry in entries for device in entry.devices]
@@ -42,7 +42,7 @@ def lines(fates: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Iterator[
 def _why(entry: FindingFate) -> str:
     """Return why a fate cannot be told, or on how many repetitions it rests where not on all; empty else."""
     if entry.judged is None or entry.judged[0] == entry.judged[1]:
-        return display.clean(entry.reason)
+        return display.clean(describe_unknown_change(entry))
     count, runs = entry.judged
     without = entry.step if entry.before else entry.base
     return f"only {count} of {runs} runs of {display.clean(without)} could be judged"

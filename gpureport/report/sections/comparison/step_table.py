@@ -1,18 +1,19 @@
 """The steps of an optimization, each row against the row above."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 
 from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Plain, Step
+from gpureport.comparison.steps.verdict_reason import Reason
 from gpureport.report.model.parts import Cell, Row, Table
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.comparison.step_figures import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
-from gpureport.report.wording.difference import Shown, held_back, interval
-from gpureport.report.wording.reasons import Gathered
+from gpureport.report.wording.comparison_reasons import list_reasons
+from gpureport.report.wording.difference import Shown, interval
 
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
@@ -27,14 +28,13 @@ def table(comparison: Comparison) -> Table:
     settled = {delta.metric: delta.before for delta in links[0]} if links else {}
     several = len(steps) > 2  # noqa: PLR2004 - of two steps the row above is the first
     title = _named(steps, (comparison.primary,), brief=brief)[comparison.primary]
-    reasons = Gathered()
+    reasons: list[tuple[Reason | None, str]] = []
     rows = [_row(steps[0], [Cell(text="first step")] * (1 + several), figures, (), settled)]
     for place, (step, link) in enumerate(zip(steps[1:], links, strict=True), start=1):
         name = display.clean(step.label)
         before, first = (comparison.judged(base.label, step.label) for base in (steps[place - 1], steps[0]))
         verdicts = [_verdict(before), *([_verdict(first, title)] if several else [])]
-        for judged, otherwise in ((before, ""), (first, f"{name} since the first")):
-            reasons.add(held_back(judged) if judged else "", name, otherwise)
+        reasons += _reasons(name, before, first, f"{name} since the first")
         rows.append(_row(step, verdicts, figures, link, {delta.metric: delta.after for delta in link}))
     heads = ("Verdict", "Since first") if several else ("Verdict",)
     return Table(
@@ -42,9 +42,22 @@ def table(comparison: Comparison) -> Table:
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
         note=_joined(
-            _note(title.noun, several=several), allowance(comparison), reasons.text(), _price_note(steps, figures)
+            _note(title.noun, several=several),
+            allowance(comparison),
+            list_reasons(reasons),
+            _price_note(steps, figures),
         ),
     )
+
+
+def _reasons(
+    name: str, before: Delta | None, first: Delta | None, name_since_first: str
+) -> Iterator[tuple[Reason | None, str]]:
+    """Yield what holds a verdict back, and the one since the first step where that is held back by something else."""
+    near, far = (delta.reason and delta.reason.of_any_run if delta else None for delta in (before, first))
+    yield near, name
+    if far != near:
+        yield far, name_since_first
 
 
 def allowance(comparison: Comparison) -> str:
@@ -206,16 +219,16 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (),
     """
     since = {delta.metric: delta for delta in first}
     heads = ("Since first", "Verdict since first") if since else ()
-    reasons = Gathered()
-    for shown, delta in figures:
-        reasons.add(held_back(delta), shown.noun)
-        if delta.metric in since:
-            reasons.add(held_back(since[delta.metric]), shown.noun, f"{shown.noun} since the first step")
+    reasons = [
+        reason
+        for shown, delta in figures
+        for reason in _reasons(shown.noun, delta, since.get(delta.metric), f"{shown.noun} since the first step")
+    ]
     return Table(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
         rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
-        note=_joined(differences(figures, steps).note, reasons.text()),
+        note=_joined(differences(figures, steps).note, list_reasons(reasons)),
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from gpureport.analysis.advice import steps_by_loss
 from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.step import Step
-from gpureport.analysis.advice.steps_by_loss import Path
+from gpureport.analysis.rules.kind_description import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
 from gpureport.report.model.parts import Fact, Section, StepLine
 from gpureport.report.wording import display
@@ -38,7 +38,7 @@ def _line(step: Step, unknown: Iterable[str]) -> StepLine:
 
 def sections(kinds: Sequence[str]) -> Iterator[Section]:
     """Yield which steps some kinds have, in order and by cause where that decides, then each step once."""
-    chosen = [(kind, path) for kind in kinds for path in steps_by_loss.causes(kind)]
+    chosen = [(kind, path) for kind in kinds for path in steps_by_loss.PATHS[kind]]
     several = len(kinds) > 1
     yield Section(
         title="Steps, the most promising first",
@@ -65,16 +65,16 @@ def facts(step: Step) -> Iterator[Fact]:
 
 def titles(kinds: Sequence[str]) -> list[str]:
     """Return what the steps of some kinds are called, each once, in the order in which causes give them."""
-    chosen = (name for kind in kinds for path in steps_by_loss.causes(kind) for name in path.steps)
+    chosen = (name for kind in kinds for path in steps_by_loss.PATHS[kind] for name in path.steps)
     return [STEPS[name].title for name in dict.fromkeys(chosen)]
 
 
-def _when(kind: str, path: Path, *, several: bool) -> str:
+def _when(kind: str, path: AdvicePath, *, several: bool) -> str:
     cause = (
         f"cause {' or '.join(path.causes)}"
         if path.causes
         else "any other cause"
-        if len(steps_by_loss.causes(kind)) > 1
+        if len(steps_by_loss.PATHS[kind]) > 1
         else ""
     )
     return ", ".join(filter(None, [kind if several else "", cause]))

@@ -12,9 +12,6 @@ _SEVERITIES = list(Severity)
 _SHARED = 0.9
 """Share of the time of all GPUs together that they must have on average to be taken to share their stretches."""
 
-_NOUNS = {"idle_gap": "gap", "log_gap": "gap"}
-"""What a stretch of a kind is called."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
@@ -99,7 +96,7 @@ def cause(finding: Finding) -> str:
 
 def unknown_loss(findings: Sequence[Finding]) -> bool:
     """Whether findings that lost GPU time do not say how much."""
-    return any(found.kind in terms.THROTTLING and found.lost_gpu_seconds is None for found in findings)
+    return any(found.kind in terms.ALWAYS_LOSING and found.lost_gpu_seconds is None for found in findings)
 
 
 def lost(group: Group, ratio: float | None) -> str:
@@ -138,7 +135,8 @@ def summary(group: Group) -> str:
 
 def counted(group: Group) -> str:
     """Return how many there are, those that GPUs share as one: `7 gaps`."""
-    noun = _NOUNS.get(group.worst.kind)
+    described = terms.DESCRIPTIONS.get(group.worst.kind)
+    noun = described.stretch if described else ""
     stretches = _shared(group)[0] if len(group.findings) > 1 else 0
     return _counted(stretches or len(group.findings), noun or ("stretch" if stretches else "finding"))
 

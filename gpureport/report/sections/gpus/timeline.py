@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import DeviceSeries, cells_of
+from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
 from gpureport.report.model.parts import FindingCard, Mark, Timeline, TimelineStrip
@@ -129,7 +129,7 @@ def _column(run: RunInput, edges: FloatArray) -> str:
 def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
     marked = list(_marked(run, cards))
     for gpu in run.run.gpus:
-        cells = cells_of(run.recording, gpu)
+        cells = build_device_series(run.recording, gpu)
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
         zero = run.run.started + cells.shift
         starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpureport.analysis.results import Analysis
-from gpureport.analysis.signals.partial_use import BELOW
+from gpureport.analysis.signals.low_use import BELOW
 from gpureport.comparison.steps.step_figures import below_ratios, utilisation
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.findings import loss

@@ -165,7 +165,7 @@ def test_when_each_gpu_was_hollow_is_had_from_the_findings() -> None:
     """Only the GPUs a finding names."""
     run = recording(util=[_BUSY, _BUSY], power=[_HUNG, steps((330, 900))], **_LIMIT)
     findings = analyze(run).findings
-    own = [intervals.of_kinds(findings, device, {"hollow_util"}) for device in ("gpu:0", "gpu:1")]
+    own = [intervals.collect_finding_spans(findings, device, {"hollow_util"}) for device in ("gpu:0", "gpu:1")]
     assert [round(intervals.total_seconds(one), -1) for one in own] == [300, 0]
 
 
@@ -174,8 +174,8 @@ def test_hollow_time_is_not_low_use() -> None:
     util = steps((40, 300), (98, 300), (40, 300))
     power = steps((200, 300), (85, 300), (200, 300))
     analysis = analyze(recording(util=util, power=power, **_LIMIT))
-    hollow = intervals.of_kinds(analysis.findings, "gpu:0", {"hollow_util"})
-    low = intervals.of_kinds(analysis.findings, "gpu:0", {"low_util_cause_unknown"})
+    hollow = intervals.collect_finding_spans(analysis.findings, "gpu:0", {"hollow_util"})
+    low = intervals.collect_finding_spans(analysis.findings, "gpu:0", {"low_util_cause_unknown"})
     assert min(len(hollow), len(low)) > 0
     assert intervals.total_seconds(intervals.intersection(hollow, low)) == 0
 

@@ -5,7 +5,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.detectors.low_use.underutilised import Underutilised
-from gpureport.analysis.job.phases import activities, job_window
+from gpureport.analysis.job.phases import find_activities, find_job_window
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
@@ -80,9 +80,9 @@ def test_uneven_gpus_are_another_kind(seconds: tuple[int, int], count: int) -> N
     run = recording(util=[_PHASES, _PHASES], cpu=_CALM)
     context = Context(
         recording=run,
-        cells=(cells := series_by_device(run)),
-        active=(active := activities(cells)),
-        window=job_window(run.run, active.values()),
+        series=(cells := series_by_device(run)),
+        active=(active := find_activities(cells)),
+        window=find_job_window(run.run, active.values()),
         found=(
             Finding(
                 kind="imbalance",

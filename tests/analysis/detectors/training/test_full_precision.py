@@ -76,5 +76,5 @@ def test_without_params_and_counters_it_is_not_judged() -> None:
 )
 def test_what_params_say(params: dict[str, str], full: bool | None) -> None:  # noqa: FBT001 - a case of the table
     """Any that says less than 32 bits decides; names of something else say nothing."""
-    said = precision_params.said(params.items())
+    said = precision_params.find_precision_param(params.items())
     assert (said and said[1]) is full

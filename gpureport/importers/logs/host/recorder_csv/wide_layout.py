@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gpureport.importers.logs.host.figures import figure
-from gpureport.importers.logs.host.recorder_csv.wide_names import CORE, TIME, Meaning, meaning
+from gpureport.importers.logs.host.recorder_csv.wide_names import TIME, Meaning, meaning
+from gpureport.importers.values.column_names import CORE
 from gpureport.metrics import BY_NAME
 
 _GPU = re.compile(r"gpu|vram|nvidia|cuda|utilization\.|power\.|clocks\.|temperature\.|pstate|fan\.speed", re.IGNORECASE)

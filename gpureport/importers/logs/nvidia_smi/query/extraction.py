@@ -10,7 +10,7 @@ import numpy as np
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.count_text import counted
-from gpureport.importers.decoding.pieces import PIECE_BYTES, pieces
+from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
@@ -19,17 +19,17 @@ from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.series_assembly import Tally, Values, columns_of
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.beginning import beginning, every_line
 from gpureport.importers.logs.nvidia_smi.query.clock_event_bits import expand
 from gpureport.importers.logs.nvidia_smi.query.driver_messages import Messages, lost_rows
 from gpureport.importers.logs.nvidia_smi.query.host_column import Machines
-from gpureport.importers.logs.nvidia_smi.query.opening import Opening, opening
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import is_unambiguous
+from gpureport.importers.logs.nvidia_smi.query.opening import Opening, beginning, every_line, opening
 from gpureport.importers.logs.nvidia_smi.query.timeless import strange
 from gpureport.importers.logs.nvidia_smi.query.torn_lines import Torn
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus import tick_places
 from gpureport.importers.ordering.row_placement import Assembly, Rows
 from gpureport.importers.ordering.timestamp_outliers import Strays
-from gpureport.importers.protocol.importer import Outcome, ReadOptions
+from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import (
     GPU_DAMAGED,
     GPU_NOT_NAMED,
@@ -116,8 +116,7 @@ class QueryGpuExtraction:
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
-        text = beginning(self._file)
-        self._opening = opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
+        text, self._opening = self._begin()
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
@@ -132,8 +131,18 @@ class QueryGpuExtraction:
                     self._file.account.delimiter = section.layout.delimiter
                     yield self._believed(section)
 
+    def _begin(self) -> tuple[str, Opening]:
+        """Return the beginning of the log, and how its lines are read."""
+        first = head(self._file.again(), HEAD_BYTES)
+        if self._placement.columns is None and is_unambiguous(first):
+            return first.decode(errors="replace"), Opening(stamped=True)
+        text = beginning(self._file)
+        return text, opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
+
     def _believed(self, section: Section) -> Section:
         """Return a section without what a job printed among the rows of a log without time stamps."""
+        if section.layout.stamp is not None:
+            return section
         bad = np.zeros(len(section.numbers), dtype=np.bool_)
         for source, rows in strange(section):
             self._tally.drop(f"{MALFORMED} {source}", section.numbers[rows & ~bad])

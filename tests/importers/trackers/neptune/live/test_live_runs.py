@@ -124,7 +124,7 @@ def test_a_run_is_read_through_the_client(monkeypatch: pytest.MonkeyPatch, tmp_p
     }
     assert content.series["train/loss"].times.tolist() == [at // 1000 * 1000 for at, _ in SERIES["train/loss"]]
     assert STEP_NOT_RECORDED not in content.series["train/loss"].steps
-    monkeypatch.setattr(live_runs, "asked", lambda *given: parquet.write_table(table, given[-1]))
+    monkeypatch.setattr(live_runs, "read_in_process", lambda *given: parquet.write_table(table, given[-1]))
     found = recording(f"{STORE}/OPT-1")
     assert (found.run.name, found.run.started) == ("baseline", SCHEDULE.start)
     assert dict(found.run.params) == {"params/amp": "true", "params/layers": "3", "params/lr": "0.1"}
@@ -144,7 +144,7 @@ def test_a_listing_names_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     table = pa.Table.from_pylist(rows, schema=client_process.SCHEMA)
     monkeypatch.setattr(live_runs, "find_spec", lambda _: True)
-    monkeypatch.setattr(live_runs, "asked", lambda *given: parquet.write_table(table, given[-1]))
+    monkeypatch.setattr(live_runs, "read_in_process", lambda *given: parquet.write_table(table, given[-1]))
     one, two = Neptune().listed(STORE, Selection())
     assert (one.id, one.name, one.points, one.holds) == ("OPT-1", "one", None, "acme/gpu-opt  series not looked at")
     assert two.id == "OPT-2"

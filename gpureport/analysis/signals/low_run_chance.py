@@ -28,7 +28,7 @@ by 15 %, 116, 112 and 77 of 161, 211 and 77. Of pauses of 6 and 8 s after 6 to 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chance:
+class LowRunChance:
     """The samples of one GPU that a run of low ones is judged by.
 
     Attributes:
@@ -36,7 +36,7 @@ class Chance:
         job: which lie in the job window.
         first: first row of each run of low samples.
         stop: past-the-end row of each run.
-        level: probability with which chance samples may hold such a run anywhere.
+        significance: probability with which chance samples may hold such a run anywhere.
         neighbours: samples each side that are looked at.
         rows: number of samples in the job window.
     """
@@ -45,7 +45,7 @@ class Chance:
     job: BoolArray
     first: IntArray
     stop: IntArray
-    level: float
+    significance: float
     neighbours: int
     rows: int = field(init=False)
 
@@ -53,7 +53,7 @@ class Chance:
         """Count the samples of the job once."""
         object.__setattr__(self, "rows", int(self.job.sum()))
 
-    def needed(self, begin: int, past: int) -> int:
+    def find_shortest_surprise(self, begin: int, past: int) -> int:
         """Return the shortest run that surprises in the place of rows [begin, past).
 
         With a share p of low samples around, of m, k in a row are expected m * p^k times by chance. Long low runs
@@ -73,11 +73,11 @@ class Chance:
             return 1
         share = (float(self.low[left:right][around].sum()) + 0.5) / (count + 1)
         places = count if share < _DENSE else max(self.rows, count)
-        return int(np.ceil(np.log(self.level / places) / np.log(share)))
+        return int(np.ceil(np.log(self.significance / places) / np.log(share)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
+class LowRunDoubt:
     """Whether low samples may be an accident of sampling: by how many there are around, and by power beside them.
 
     Attributes:
@@ -88,7 +88,7 @@ class Doubt:
         fewest: samples of a run at least.
     """
 
-    chance: Chance
+    chance: LowRunChance
     power: RelativePower
     resting: float
     decisive: bool
@@ -102,16 +102,19 @@ class Doubt:
             past: past-the-end row.
             samples: its readings.
         """
-        needed, highest_power = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
-        doubtful = (samples < needed and not self.confirms(highest_power)) or self.power.works(begin, past)
+        needed, highest_power = (
+            max(self.chance.find_shortest_surprise(begin, past), self.fewest),
+            self.power.highest_level(begin, past),
+        )
+        doubtful = (samples < needed and not self.is_resting(highest_power)) or self.power.is_working(begin, past)
         return needed, highest_power, doubtful
 
-    def confirms(self, highest_power: float | None) -> bool:
+    def is_resting(self, highest_power: float | None) -> bool:
         """Whether the highest power in a run says that the GPU was at rest all the time."""
         return self.decisive and highest_power is not None and highest_power <= self.resting
 
 
-def beat_readings(values: FloatArray, chance: Chance, covered: float) -> int:
+def find_longest_beat_run(values: FloatArray, chance: LowRunChance, covered: float) -> int:
     """Return below how many readings a run is one of a beat between steps and samples, 0 where there is no beat.
 
     Steps about as long as the distance of samples are met by one sample after the other a little later in the step:

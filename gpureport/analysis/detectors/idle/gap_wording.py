@@ -10,6 +10,11 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Interval, NotJudged
 
+CHECKPOINT_STEPS = ("asynchronous_checkpoints", "rarer_checkpoints")
+EPOCH_STEPS = ("persistent_workers", "overlap_evaluation", "prefetch")
+PERIODIC_STEPS = (*CHECKPOINT_STEPS, *EPOCH_STEPS, "profile_step")
+"""Steps of the advice catalogue for GPUs that stand still during checkpoints, between epochs, or at either."""
+
 _DATA = (
     "The GPU waits for input: add loader workers, prefetch and pin memory, move preprocessing offline or onto the GPU."
 )
@@ -45,7 +50,7 @@ _UNUSED = "This GPU was never used: release it or check CUDA_VISIBLE_DEVICES."
 _NO_PROCESS = (
     "No process held the GPU for most of this time: start the next one sooner, or let one process do the work of both."
 )
-BY_CAUSE = {
+ADVICE_BY_CAUSE = {
     NO_PROCESS: _NO_PROCESS,
     training_signs.REQUESTS: training_signs.REQUESTS_ADVICE,
     "data": _DATA,
@@ -60,18 +65,18 @@ BY_CAUSE = {
 }
 """Advice on an idle gap of each cause."""
 
-RECURRING = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
+RECURRING_ADVICE = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
 """All that may be recommended against what recurs."""
 
 
-def finer(cells: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
+def report_invisible_gaps(cells: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
     """Say where the driver gives new values too seldom for the gaps asked for.
 
     Args:
         cells: a GPU.
         shortest: seconds of the shortest gap asked for.
     """
-    period = cells.period(UTILISATION) or 0.0
+    period = cells.refresh_period(UTILISATION) or 0.0
     if shortest < period:
         yield NotJudged(
             kind="idle_gap",
@@ -84,7 +89,7 @@ def finer(cells: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
         )
 
 
-def summary(cells: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
+def describe_gap(cells: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
     """Return what a gap is in a sentence: that of a running job only where something tells that one held the GPU.
 
     Args:
@@ -97,12 +102,12 @@ def summary(cells: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
     low = f"(mean utilisation {phrases.percent(mean)})"
     if cause == NO_PROCESS:
         return f"{idle}, most of it with no memory in use, as between two processes {low}."
-    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.tells(cells):
+    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(cells):
         return f"{idle} between two stretches of work {low}; whether a job held it was not recorded."
     return f"{idle} while the job was running {low}."
 
 
-def ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
+def list_ruled_out(run: IdleRun, *, several: bool) -> tuple[str, ...]:
     """Return which other explanations of a gap were excluded; `several` where there are other GPUs."""
     said = ["missing samples: a stretch without samples is a log gap"]
     if run.samples < run.needed:

@@ -8,7 +8,7 @@ RECORDING = "a run of the job once its memory no longer grows"
 """What tells how much room there is."""
 
 
-def withdrawn(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
+def withdraw_headroom(findings: Sequence[Finding]) -> tuple[list[Finding], list[NotJudged]]:
     """Return the findings without that of unused memory where it keeps growing, and that this was not judged."""
     leaking = {device for found in findings if found.kind == "mem_leak" for device in found.devices}
     gone = [found for found in findings if found.kind == "mem_headroom" and leaking & set(found.devices)]

@@ -7,16 +7,16 @@ import numpy as np
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, grid, rolling_mean
+from gpureport.analysis.series.bins import Grid, build_grid, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_signals import clocks, event
+from gpureport.analysis.signals.clock_signals import find_event_rows, read_clocks
 from gpureport.analysis.signals.power_scale import PowerScale
 from gpureport.columns import BoolArray, FloatArray
 
 SM = "gpu_sm_active_ratio"
 DRAM = "gpu_dram_active_ratio"
-EXPLAINED = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle", "tail_idle")
+EXPLAINING_KINDS = ("thermal_throttle", "hw_throttle", "idle_gap", "startup_idle", "tail_idle")
 """Kinds that account for low power, or for no work, on their own."""
 
 
@@ -57,52 +57,56 @@ class Limits:
         return max(self.shortest, self.shortest_rows * cells.interval)
 
 
-def within(context: Context, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
+def find_job_episodes(context: Context, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return the episodes of one GPU inside the job, without those in which its utilisation was never read.
 
     The end of the job may cut an episode short, and utilisation may be absent for longer than one lasts.
     """
     if context.window is None:
-        return intervals.NONE
-    found = episodes(context, grid(context.window, [cells]), cells, scale, limits)
+        return intervals.NO_SPANS
+    found = find_episodes(context, build_grid(context.window, [cells]), cells, scale, limits)
     found = intervals.intersection(found, context.work)
-    claims = (cells.times - cells.shift)[cells.known(UTILISATION)]
+    claims = (cells.times - cells.shift)[cells.known_rows(UTILISATION)]
     claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
-    return intervals.at_least(found[claimed], limits.shortest_seconds(cells))
+    return intervals.drop_shorter(found[claimed], limits.shortest_seconds(cells))
 
 
-def episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
+def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
-    used = bins.mean(cells, UTILISATION)
-    explained = _explained(cells, scale, limits)
+    used = bins.average_metric(cells, UTILISATION)
+    explained = _find_explained_rows(cells, scale, limits)
     if explained.any():
-        used = np.where(bins.average(cells, explained.astype(np.float64)) > 0, 0.0, used)
+        used = np.where(bins.average_values(cells, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / bins.width), round(limits.rows))
     full = used >= limits.busy
     if np.isnan(used).any():
         full = np.where(np.isnan(used), np.nan, full)
     claimed = rolling_mean(full, length) >= limits.busy_share
     if not claimed.any():
-        return intervals.NONE
-    share, active, dram = _series(bins, cells, scale)
-    low = _low(_at_most(share, length), _at_most(active, length), rolling_mean(dram, length), limits)
+        return intervals.NO_SPANS
+    share, active, dram = _average_per_bin(bins, cells, scale)
+    low = _is_little_done(
+        _bound_rolling_mean(share, length), _bound_rolling_mean(active, length), rolling_mean(dram, length), limits
+    )
     if not (claimed & low).any():
-        return intervals.NONE
+        return intervals.NO_SPANS
     near = rolling_mean(claimed & low, length) > 0
-    own = near & ~(used < limits.busy) & (_low(share, active, dram, limits) | np.isnan(used))
+    own = near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
     shortest = limits.shortest_seconds(cells)
-    held = bins.spans(own, max(limits.over, 2 * bins.width), shortest)
+    held = bins.mask_to_spans(own, max(limits.over, 2 * bins.width), shortest)
     device = cells.device.id
-    held = intervals.difference(held, intervals.of_kinds(context.found, device, EXPLAINED))
-    return intervals.at_least(intervals.difference(held, intervals.spans(cells.gaps)), shortest)
+    held = intervals.difference(held, intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS))
+    return intervals.drop_shorter(intervals.difference(held, intervals.to_spans(cells.gaps)), shortest)
 
 
-def _series(bins: Grid, cells: DeviceSeries, scale: PowerScale | None) -> tuple[FloatArray, FloatArray, FloatArray]:
-    share = np.full(bins.count, np.nan) if scale is None else bins.average(cells, scale.share)
-    return share, bins.mean(cells, SM), bins.mean(cells, DRAM)
+def _average_per_bin(
+    bins: Grid, cells: DeviceSeries, scale: PowerScale | None
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    share = np.full(bins.count, np.nan) if scale is None else bins.average_values(cells, scale.share)
+    return share, bins.average_metric(cells, SM), bins.average_metric(cells, DRAM)
 
 
-def _at_most(values: FloatArray, length: int) -> FloatArray:
+def _bound_rolling_mean(values: FloatArray, length: int) -> FloatArray:
     """Return rolling means with twice their error added.
 
     Where a sensor sees a moment of each step, power comes in two levels, and a few samples of them make no mean.
@@ -116,7 +120,7 @@ def _at_most(values: FloatArray, length: int) -> FloatArray:
     return np.asarray(mean + 2 * np.sqrt(spread / np.maximum(number - 1, 1)), dtype=np.float64)
 
 
-def _low(share: FloatArray, active: FloatArray, dram: FloatArray, limits: Limits) -> BoolArray:
+def _is_little_done(share: FloatArray, active: FloatArray, dram: FloatArray, limits: Limits) -> BoolArray:
     """Return where little is done; the multiprocessors decide where DCGM counted them, else power.
 
     Multiprocessors that all spin are active and draw next to nothing.
@@ -125,10 +129,10 @@ def _low(share: FloatArray, active: FloatArray, dram: FloatArray, limits: Limits
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.dram)), dtype=np.bool_)
 
 
-def _explained(cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> BoolArray:
+def _find_explained_rows(cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> BoolArray:
     """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
-    clock, highest = clocks(cells)
-    capped = event(cells, "sw_power_cap")
+    clock, highest = read_clocks(cells)
+    capped = find_event_rows(cells, "sw_power_cap")
     if scale is None:
         return capped
     slow = clock < limits.clock * highest

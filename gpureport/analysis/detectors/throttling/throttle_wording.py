@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, Judged
+from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
 from gpureport.analysis.rules import phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import held
-from gpureport.analysis.signals.clock_signals import Reference, Signals, event, events_recorded
+from gpureport.analysis.signals.clock_event_time import measure_counted_time
+from gpureport.analysis.signals.clock_signals import ClockSignals, ReferenceClock, are_events_recorded, find_event_rows
 from gpureport.columns import BoolArray
 
 UNEXPLAINED = "hardware slowdown, reason not recorded"
@@ -35,7 +35,7 @@ _AS_HIGH = 0.995
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Episodes:
+class ThrottledEpisodes:
     """Throttled stretches of one GPU and what was measured in them.
 
     Attributes:
@@ -44,9 +44,9 @@ class Episodes:
         spans: when.
         rows: throttled rows within.
         seconds: throttled time: what the driver counted, else how long the stretches are.
-        found: series of the GPU.
-        judged: how the rows were told.
-        lost: seconds lost, None when not known.
+        signals: series of the GPU.
+        samples: how the rows were told.
+        lost_seconds: seconds lost, None when not known.
         reference: clock they are set against, None when not known.
         clock_ratio: mean clock of busy throttled rows, of the reference; NaN when not known.
         cause: what lies behind it.
@@ -57,20 +57,22 @@ class Episodes:
     spans: Spans
     rows: BoolArray
     seconds: float
-    found: Signals
-    judged: Judged
-    lost: float | None
-    reference: Reference | None
+    signals: ClockSignals
+    samples: ThrottledSamples
+    lost_seconds: float | None
+    reference: ReferenceClock | None
     clock_ratio: float
     cause: str
 
     @property
-    def heat(self) -> bool:
+    def is_heat(self) -> bool:
         """Whether heat is the reason."""
         return self.kind == "thermal_throttle"
 
 
-def cause(kind: str, cells: DeviceSeries, found: Signals, rows: BoolArray, *, direct: bool, near_limit: float) -> str:  # noqa: PLR0913 - what decides it
+def name_cause(  # noqa: PLR0913 - what decides it
+    kind: str, cells: DeviceSeries, found: ClockSignals, rows: BoolArray, *, direct: bool, near_limit: float
+) -> str:
     """Return what lies behind throttled rows; a power brake only where its own bit is set.
 
     Args:
@@ -85,49 +87,49 @@ def cause(kind: str, cells: DeviceSeries, found: Signals, rows: BoolArray, *, di
         return "heat"
     if not direct:
         return "hardware"
-    braked = held(cells, BRAKE)
-    if (event(cells, BRAKE) & rows).any() or (braked and braked.total > 0):
+    braked = measure_counted_time(cells, BRAKE)
+    if (find_event_rows(cells, BRAKE) & rows).any() or (braked and braked.total_seconds > 0):
         return "power brake"
-    hot = (found.temperature[rows] >= found.limit - near_limit).any()
-    return UNEXPLAINED if hot or not events_recorded(cells, *THERMAL) else "hardware"
+    hot = (found.temperature[rows] >= found.temperature_limit - near_limit).any()
+    return UNEXPLAINED if hot or not are_events_recorded(cells, *THERMAL) else "hardware"
 
 
-def advice(found: Episodes) -> str:
+def choose_advice(found: ThrottledEpisodes) -> str:
     """Return what to do."""
-    if found.heat:
+    if found.is_heat:
         return _HEAT
     return _EITHER if found.cause == UNEXPLAINED else _BRAKE
 
 
-def summary(found: Episodes) -> str:
+def describe_episodes(found: ThrottledEpisodes) -> str:
     """Return what happened, how far the clock fell, and whether the loss is known."""
     hardware = "a power brake" if found.cause == "power brake" else "the hardware"
-    seems = "was" if found.judged.direct else "appears to have been"
+    seems = "was" if found.samples.is_direct else "appears to have been"
     said = (
-        f"{phrases.gpu(found.device)} {seems} slowed by {'heat' if found.heat else hardware} for "
-        f"{phrases.duration(found.seconds)}{_episodes(found)}"
+        f"{phrases.gpu(found.device)} {seems} slowed by {'heat' if found.is_heat else hardware} for "
+        f"{phrases.duration(found.seconds)}{_describe_count(found)}"
     )
-    hot = found.found.temperature[found.rows]
-    if found.heat and not np.isnan(hot).all():
+    hot = found.signals.temperature[found.rows]
+    if found.is_heat and not np.isnan(hot).all():
         said += f", at up to {np.nanmax(hot):.0f} °C"
     if found.cause == UNEXPLAINED:
         said += "; whether by heat or by a power brake was not recorded"
     if found.reference and not np.isnan(found.clock_ratio):
-        share, whose = phrases.percent(found.clock_ratio), found.reference.whose
+        share, whose = phrases.percent(found.clock_ratio), found.reference.description
         fell = found.clock_ratio < _AS_HIGH
         said += f"; its clock fell to {share} of {whose}" if fell else f"; its mean clock was as high as {whose}"
-    if found.lost is None:
-        unseen = found.judged.held is not None and not np.isnan(found.found.clock).all()
+    if found.lost_seconds is None:
+        unseen = found.samples.counted is not None and not np.isnan(found.signals.clock).all()
         why = "no sample shows the clock it fell to, so the time lost is not known" if unseen else None
         said += f"; {why or 'the time lost is not known without a clock to compare'}"
     return said + "."
 
 
-def _episodes(found: Episodes) -> str:
+def _describe_count(found: ThrottledEpisodes) -> str:
     """Return how many episodes there are, and what the driver's counters say beyond them."""
     said = f" in {phrases.times(len(found.spans), 'episode')}" if len(found.spans) else ""
-    counted = found.judged.held
-    if counted is None or counted.total <= 0:
+    counted = found.samples.counted
+    if counted is None or counted.total_seconds <= 0:
         return said
     said += ", counted by the driver"
     if counted.gap_seconds > 0:
@@ -137,10 +139,10 @@ def _episodes(found: Episodes) -> str:
     return said
 
 
-def ruled_out(found: Episodes) -> tuple[str, ...]:
+def list_ruled_out(found: ThrottledEpisodes) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
-    if found.judged.direct:
+    if found.samples.is_direct:
         return ("the power cap and locked clocks, which have bits of their own",)
-    if found.heat:
+    if found.is_heat:
         return ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
     return ("heat: the core was cool", "the power cap: power was far below its limit", "idle clocks: the GPU was busy")

@@ -14,7 +14,7 @@ from gpureport.findings import Evidence
 _ROUNDING = 1e-6
 
 
-def time_below_levels(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
+def build_level_evidence(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, Spans]) -> tuple[Evidence, ...]:
     """Return the share of the time at 5 % and less, and below each level of the statistics, over several GPUs.
 
     Args:
@@ -23,7 +23,10 @@ def time_below_levels(gpus: Mapping[str, DeviceSeries], spans: Mapping[str, Span
     """
     values = np.concatenate([one.values(UTILISATION) for one in gpus.values()])
     seconds = np.concatenate(
-        [intervals.overlap(one.start - one.shift, one.end - one.shift, spans[name]) for name, one in gpus.items()]
+        [
+            intervals.overlap_seconds(one.start - one.shift, one.end - one.shift, spans[name])
+            for name, one in gpus.items()
+        ]
     )
     seconds[np.isnan(values)] = 0.0
     whole = max(float(seconds.sum()), _ROUNDING)

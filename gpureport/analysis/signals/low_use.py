@@ -10,11 +10,11 @@ from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, grid, middle, rolling_mean
+from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import gpus_and_host
-from gpureport.analysis.signals.pause_lengths import time_below_levels
+from gpureport.analysis.signals import waiting_gpus
+from gpureport.analysis.signals.utilisation_levels import build_level_evidence
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Interval, NotJudged, Threshold
@@ -32,9 +32,9 @@ FEWEST = pragmatic(10.0, "rows", "fewer samples do not even show the error of th
 WATCHED = pragmatic(0.5, "1", "share of the episodes below which the CPU was not watched")
 """Thresholds of both kinds, as `Limits` says what each is."""
 
-KINDS = ("underutilised", "low_util_cause_unknown")
+LOW_USE_KINDS = ("underutilised", "low_util_cause_unknown")
 """Kinds that share the computation, with and without a CPU series."""
-EXPLAINED = (*gpus_and_host.KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")
+EXPLAINING_KINDS = (*waiting_gpus.WAIT_KINDS, "idle_gap", "startup_idle", "tail_idle", "hollow_util")
 """Kinds whose time is theirs: it is left out of the mean and of the episodes."""
 
 
@@ -83,7 +83,7 @@ class LowUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class LowUseFigures:
     """Low use of several GPUs taken together.
 
     Attributes:
@@ -102,67 +102,67 @@ class Figures:
     lost: float
     samples: int
 
-    def worked(self, everybody: Collection[str]) -> str:
+    def describe(self, everybody: Collection[str]) -> str:
         """Return the beginning of a sentence: how little the GPUs worked."""
         whose = phrases.sentence(phrases.gpus(self.devices, tuple(everybody)))
         return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
 
 
-def too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
+def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
     """Return that a recording, or what samples cover of it, is shorter than what makes a mean; None where it is not."""
     width = max([1.0, *(cells.interval for cells in context.gpus().values())])
-    needed, sampled = max(limits.shortest, limits.rows * width), _sampled_seconds(context)
-    if find(context, limits).spans:
+    needed, sampled = max(limits.shortest, limits.rows * width), _measure_sampled_seconds(context)
+    if find_low_use(context, limits).spans:
         return None
     if context.whole.seconds < needed:
         return missing_metrics.too_short(kind, context.whole.seconds, needed)
     return missing_metrics.too_short(kind, sampled, needed, "samples cover") if sampled < needed else None
 
 
-def _sampled_seconds(context: Context) -> float:
+def _measure_sampled_seconds(context: Context) -> float:
     """Return the time that samples of a GPU cover, the longest: a log with gaps is as short as what it holds."""
     return max((float(cells.seconds.sum()) for cells in context.gpus().values()), default=0.0)
 
 
-def find(context: Context, limits: Limits) -> LowUse:
+def find_low_use(context: Context, limits: Limits) -> LowUse:
     """Return the episodes of the GPUs that work, taken together by their median."""
-    explained = tuple(found for found in context.found if found.kind in EXPLAINED)
-    return context.once((LowUse, limits, explained), lambda: _find(context, limits))
+    explained = tuple(found for found in context.found if found.kind in EXPLAINING_KINDS)
+    return context.once((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
 
-def _find(context: Context, limits: Limits) -> LowUse:
+def _compute_low_use(context: Context, limits: Limits) -> LowUse:
     working = {name: one for name, one in context.gpus().items() if name in context.active}
     if context.window is None:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
-    bins = grid(context.window, list(working.values()))
-    used = _used(context, bins, working)
-    low = _episodes(context, bins, used, working, limits)
-    return low if low.spans else _short_job(context, context.window, used, working, limits)
+    bins = build_grid(context.window, list(working.values()))
+    used = _median_unexplained_utilisation(context, bins, working)
+    low = _find_episodes(context, bins, used, working, limits)
+    return low if low.spans else _judge_short_job(context, context.window, used, working, limits)
 
 
-def _episodes(
+def _find_episodes(
     context: Context, bins: Grid, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
 ) -> LowUse:
     """Return the stretches whose rolling mean is low, of a recording that holds enough for such a mean."""
     length = max(round(limits.over / bins.width), round(limits.rows))
-    if context.window is None or _sampled_seconds(context) < length * bins.width:
+    if context.window is None or _measure_sampled_seconds(context) < length * bins.width:
         return LowUse(spans={}, lowest=float("nan"), mean_seconds=limits.over)
     mean = rolling_mean(used, length)
     mean[mean < limits.idle] = 1.0
-    first, stop = intervals.hysteresis(mean, enter=limits.enter, leave=limits.leave)
-    inside = bins.mask(first, stop)
-    episodes = bins.spans(inside, limits.over, length * bins.width)
+    first, stop = intervals.find_hysteresis_runs(mean, enter=limits.enter, leave=limits.leave)
+    inside = bins.mark_runs(first, stop)
+    episodes = bins.mask_to_spans(inside, limits.over, length * bins.width)
     episodes = intervals.intersection(episodes, context.work)
     coarse = bins.width > POINT_SAMPLE_SECONDS
-    own = {name: _own(context, one, episodes) for name, one in working.items()}
-    held = [intervals.overlap(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]
+    own = {name: _remove_explained(context, one, episodes) for name, one in working.items()}
+    held = [intervals.overlap_seconds(episodes[:, 0], episodes[:, 1], spans) for spans in own.values()]
     long = np.max(held, axis=0, initial=0.0) >= limits.over if held else np.zeros(len(episodes), dtype=np.bool_)
     kept = [
         part
-        for part in intervals.intervals(episodes[long])
-        if not coarse or gpus_and_host.certain(used[bins.rows(part.start, part.end)], limits.gpu)
+        for part in intervals.to_intervals(episodes[long])
+        if not coarse or waiting_gpus.is_surely_below(used[bins.find_bin_slice(part.start, part.end)], limits.gpu)
     ]
-    spans = {name: intervals.intersection(one, intervals.spans(kept)) for name, one in own.items()}
+    spans = {name: intervals.intersection(one, intervals.to_spans(kept)) for name, one in own.items()}
     return LowUse(
         spans={name: one for name, one in spans.items() if len(one)},
         lowest=float(np.nanmin(mean[inside])) if kept else float("nan"),
@@ -170,7 +170,7 @@ def _episodes(
     )
 
 
-def _short_job(
+def _judge_short_job(
     context: Context, window: Interval, used: FloatArray, working: dict[str, DeviceSeries], limits: Limits
 ) -> LowUse:
     """Return all that nothing explains of a job too short for an episode, where its mean is low.
@@ -179,7 +179,7 @@ def _short_job(
     something explains tells nothing of it.
     """
     known = used[~np.isnan(used)]
-    own = {name: _own(context, one, intervals.spans([window])) for name, one in working.items()}
+    own = {name: _remove_explained(context, one, intervals.to_spans([window])) for name, one in working.items()}
     seconds = max(map(intervals.total_seconds, own.values()))
     width = max(1.0, *(one.interval for one in working.values()))
     mean = float(known.mean()) if len(known) else 1.0
@@ -189,7 +189,7 @@ def _short_job(
         and 2 * seconds >= window.seconds
         and len(known) >= limits.fewest
         and limits.idle <= mean <= limits.enter
-        and (sure or gpus_and_host.certain(known, limits.gpu))
+        and (sure or waiting_gpus.is_surely_below(known, limits.gpu))
     )
     return LowUse(
         spans={name: one for name, one in own.items() if len(one)} if low else {},
@@ -199,78 +199,82 @@ def _short_job(
     )
 
 
-def _used(context: Context, bins: Grid, working: dict[str, DeviceSeries]) -> FloatArray:
+def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[str, DeviceSeries]) -> FloatArray:
     """Return the median over the GPUs in each bin, explained bins left out."""
     numbers = np.arange(bins.count)
-    starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
+    starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
     for device, cells in working.items():
-        explained = intervals.of_kinds(context.found, device, EXPLAINED)
-        left_out = intervals.overlap(starts, ends, explained) > 0
-        series.append(np.where(left_out, np.nan, bins.mean(cells, UTILISATION)))
-    return middle(series)
+        explained = intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS)
+        left_out = intervals.overlap_seconds(starts, ends, explained) > 0
+        series.append(np.where(left_out, np.nan, bins.average_metric(cells, UTILISATION)))
+    return median_over_devices(series)
 
 
-def _own(context: Context, cells: DeviceSeries, episodes: Spans) -> Spans:
+def _remove_explained(context: Context, cells: DeviceSeries, episodes: Spans) -> Spans:
     """Return the sampled part of the episodes that nothing else explains."""
-    left = intervals.intersection(episodes, cells.kept(("sampled", context.whole), lambda: _sampled(context, cells)))
-    return intervals.difference(left, intervals.of_kinds(context.found, cells.device.id, EXPLAINED))
+    left = intervals.intersection(
+        episodes, cells.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, cells))
+    )
+    return intervals.difference(left, intervals.collect_finding_spans(context.found, cells.device.id, EXPLAINING_KINDS))
 
 
-def _sampled(context: Context, cells: DeviceSeries) -> Spans:
+def _find_sampled_spans(context: Context, cells: DeviceSeries) -> Spans:
     """Return when the utilisation of a GPU was sampled."""
-    start, end = cells.tiles(context.whole)
-    known = cells.known(UTILISATION)
-    return intervals.of_rows(start, end, known)
+    start, end = cells.averaging_windows(context.whole)
+    known = cells.known_rows(UTILISATION)
+    return intervals.rows_to_spans(start, end, known)
 
 
-def watched(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
+def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans) -> bool:
     """Return whether the CPU beside a GPU was recorded for most of the stretches: with it, a cause can be told.
 
     Low use of a GPU is either watched or not, so one kind speaks of those that are and another of those that are not.
     """
-    node = context.cells[device].device.node
+    node = context.series[device].device.node
     return any(
-        intervals.overlap(host.start - host.shift, host.end - host.shift, spans)[~np.isnan(host.values(CPU))].sum()
+        intervals.overlap_seconds(host.start - host.shift, host.end - host.shift, spans)[
+            ~np.isnan(host.values(CPU))
+        ].sum()
         >= limits.watched * intervals.total_seconds(spans)
         for host in context.hosts().values()
         if host.device.node in {None, node}
     )
 
 
-def cause(context: Context, devices: Collection[str]) -> str | None:
+def find_cause(context: Context, devices: Collection[str]) -> str | None:
     """Return that the GPUs may wait for requests, where the gaps beside say so; None where nothing tells."""
     gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
     return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
 
 
-def figures(context: Context, low: LowUse, devices: Sequence[str]) -> Figures:
+def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> LowUseFigures:
     """Return the figures of some of the GPUs, each of which has episodes."""
     spans = [low.spans[name] for name in devices]
     held = sum(intervals.total_seconds(one) for one in spans)
-    lost = sum(unused_seconds(context, context.cells[name], low.spans[name]) for name in devices)
-    return Figures(
+    lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)
+    return LowUseFigures(
         devices=tuple(devices),
         spans=intervals.union(np.concatenate(spans)),
         seconds=max(intervals.total_seconds(one) for one in spans),
         mean=1 - lost / held,
         lost=lost,
-        samples=sum(_readings(context.cells[name], low.spans[name]) for name in devices),
+        samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
     )
 
 
-def _readings(cells: DeviceSeries, spans: Spans) -> int:
-    return cells.readings(UTILISATION, intervals.contains(spans, cells.times))
+def _count_readings(cells: DeviceSeries, spans: Spans) -> int:
+    return cells.count_readings(UTILISATION, intervals.contains(spans, cells.times))
 
 
-def unused_seconds(context: Context, cells: DeviceSeries, spans: Spans) -> float:
+def measure_unused_seconds(context: Context, cells: DeviceSeries, spans: Spans) -> float:
     """Return the GPU time in the stretches in which no kernel ran."""
-    start, end = cells.tiles(context.whole)
+    start, end = cells.averaging_windows(context.whole)
     unused = 1 - np.clip(cells.values(UTILISATION), 0, 1)
-    return float(np.nansum(unused * intervals.overlap(start, end, spans)))
+    return float(np.nansum(unused * intervals.overlap_seconds(start, end, spans)))
 
 
-def use_evidence(context: Context, low: LowUse, found: Figures, enter: Threshold) -> tuple[Evidence, ...]:
+def build_use_evidence(context: Context, low: LowUse, found: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
     """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
 
     Args:
@@ -283,11 +287,11 @@ def use_evidence(context: Context, low: LowUse, found: Figures, enter: Threshold
     return (
         Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
         Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
-        *time_below_levels({name: context.cells[name] for name in found.devices}, low.spans),
+        *build_level_evidence({name: context.series[name] for name in found.devices}, low.spans),
     )
 
 
-def length(low: LowUse, found: Figures, over: Threshold, shortest: Threshold) -> Evidence:
+def build_duration_evidence(low: LowUse, found: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
     """Return how long the episodes lasted, against what one must last, or the work of a short job."""
     return Evidence(
         metric="duration",

@@ -1,0 +1,167 @@
+"""What the headings that people and scripts write over columns mean: one table for every source.
+
+A row of the table names a metric, the words its heading must hold and those it may hold, in any order; a unit that
+fits the metric is always allowed. Names that only one tool uses, such as the fields of DCGM or of nvidia-smi, stay with
+the importer of that tool.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from gpureport.importers.values.heading_words import UNIT_WORDS, heading_words, stated_unit_word
+from gpureport.metrics import BY_NAME
+
+INDEX, MODEL, CORE = "index", "model", "core"
+"""What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
+_LOAD = "percent usage utilization used total average"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """A metric, the words its heading must hold, and those it may hold."""
+
+    target: str
+    words: frozenset[str]
+    optional: frozenset[str]
+
+    @property
+    def base(self) -> str:
+        """Base unit that a heading may state; a load of cores is stated as a share."""
+        if self.target in {CORE, "process_cpu_cores"}:
+            return "1"
+        return BY_NAME[self.target].unit if self.target in BY_NAME else ""
+
+
+def _rows(*rows: tuple[str, str] | tuple[str, str, str]) -> tuple[_Row, ...]:
+    return tuple(
+        _Row(target, frozenset(words.split()), frozenset("".join(optional).split()))
+        for target, words, *optional in rows
+    )
+
+
+GPU_COLUMNS = _rows(
+    ("gpu_power_limit_requested_watts", "power limit", "gpu"),
+    ("gpu_power_watts", "power", "gpu draw"),
+    ("gpu_memory_temperature_celsius", "memory temperature", "gpu"),
+    ("gpu_temperature_celsius", "temperature", "gpu"),
+    ("gpu_memory_clock_hertz", "memory clock", "gpu"),
+    ("gpu_sm_clock_hertz", "sm clock", "gpu"),
+    ("gpu_sm_clock_hertz", "gpu clock"),
+    ("gpu_memory_total_bytes", "memory total", "gpu"),
+    ("gpu_memory_free_bytes", "memory free", "gpu"),
+    ("gpu_memory_controller_ratio", "memory utilization", "gpu"),
+    ("gpu_memory_used_bytes", "memory used", "gpu"),
+    ("gpu_fan_ratio", "fan", "gpu speed"),
+    ("gpu_utilization_ratio", "gpu utilization"),
+    (MODEL, "gpu name"),
+    (INDEX, "gpu", "index id"),
+    (INDEX, "device id"),
+)
+"""Columns over which a heading says all: no other quantity of a GPU is called so."""
+LOOSE_GPU_COLUMNS = GPU_COLUMNS[:-3] + _rows(
+    ("gpu_power_watts", "draw"),
+    ("gpu_memory_total_bytes", "memory size"),
+    ("gpu_memory_controller_ratio", "memory controller"),
+    ("gpu_memory_controller_ratio", "memory bandwidth"),
+    ("gpu_memory_used_bytes", "memory"),
+    ("gpu_utilization_ratio", "usage"),
+    ("gpu_utilization_ratio", "load"),
+    ("gpu_utilization_ratio", "busy"),
+    ("gpu_utilization_ratio", "gpu percent"),
+)
+"""Columns as a draft of a map takes them, which a person corrects."""
+INDEX_COLUMNS = _rows((INDEX, "gpu", "index id"), (INDEX, "index"), (INDEX, "device", "index id"), (INDEX, "card"))
+"""Columns with the number of a GPU, where the table is known to be one of GPUs or the cells are looked at."""
+_SIZED = ("cpu_power_watts", "host_memory_used_bytes", "host_memory_total_bytes", "process_memory_used_bytes")
+HOST_COLUMNS = _rows(
+    ("cpu_iowait_ratio", "io wait", "cpu"),
+    ("host_memory_total_bytes", "memory total", "host"),
+    ("host_memory_used_ratio", "memory percent", f"ratio host {_LOAD}"),
+    ("host_memory_used_ratio", "memory ratio", f"host {_LOAD}"),
+    ("host_memory_used_ratio", "memory usage", "host used utilization"),
+    ("host_memory_used_ratio", "memory utilization", "host used"),
+    ("process_memory_used_bytes", "process memory", "used rss host"),
+    ("process_memory_used_bytes", "process rss", "used"),
+    ("host_memory_used_bytes", "memory", "used usage host"),
+    ("host_load_average", "load 1", "average m min"),
+    ("host_load_average", "host load average"),
+    *(
+        (f"host_disk_{way}_bytes_per_second", f"{device} {way} second", "per host")
+        for way in ("read", "write")
+        for device in ("disk", "io")
+    ),
+    ("process_cpu_cores", "process cpu", f"cores {_LOAD}"),
+    ("cpu_power_watts", "cpu power"),
+    ("cpu_busiest_core_ratio", "cpu max", "core"),
+    ("cpu_busiest_core_ratio", "cpu busiest core"),
+    (CORE, "cpu #", f"core {_LOAD}"),
+    (CORE, "core #", _LOAD),
+    ("cpu_utilization_ratio", "cpu load percent", _LOAD),
+    ("cpu_utilization_ratio", "cpu", _LOAD),
+)
+"""Columns of a machine; `#` stands for any number."""
+_TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "utc"})
+_TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnName:
+    """What a heading says of its column.
+
+    Attributes:
+        target: metric, or INDEX, MODEL or CORE.
+        unit: unit that the heading states, empty where it states none.
+        unit_word: the word that states it.
+    """
+
+    target: str
+    unit: str = ""
+    unit_word: str = ""
+
+
+def recognise_column(heading: str, columns: tuple[_Row, ...]) -> ColumnName | None:
+    """Return what a heading says of its column where the table knows all its words, else None.
+
+    Args:
+        heading: a heading as written.
+        columns: GPU_COLUMNS, INDEX_COLUMNS or HOST_COLUMNS.
+    """
+    words = heading_words(heading)
+    readings = [words, words[1:]] if words[:1] in {("host",), ("system",)} and columns is HOST_COLUMNS else [words]
+    return next((found for each in readings for found in _matches(frozenset(each), columns)), None)
+
+
+def _matches(words: frozenset[str], columns: tuple[_Row, ...]) -> Iterator[ColumnName]:
+    numbered = frozenset("#" if word.isdigit() else word for word in words)
+    for row in columns:
+        have = numbered if "#" in row.words else words
+        unit_word = stated_unit_word(words, row.base)
+        left = have - row.words - row.optional - {unit_word}
+        if row.words <= have and not left and (unit_word or not _needs_unit(row)):
+            yield ColumnName(row.target, UNIT_WORDS.get(unit_word, ""), unit_word)
+
+
+def _needs_unit(row: _Row) -> bool:
+    """Return whether the numbers of a column of the machine mean nothing without a unit."""
+    return row.target in _SIZED or row.target.endswith("bytes_per_second")
+
+
+def resembling_metric(words: frozenset[str], columns: tuple[_Row, ...]) -> str:
+    """Return the first metric of a table whose words are among those of a heading, empty where there is none."""
+    words |= {word for unit, word in _IMPLIED.items() if len(stated_unit_word(words, unit)) > 1}
+    return next((row.target for row in columns if row.words <= words), "")
+
+
+_IMPLIED: Mapping[str, str] = {"Hz": "clock", "W": "power", "Cel": "temperature"}
+"""Quantities that a unit alone tells."""
+
+
+def is_time_heading(heading: str) -> bool:
+    """Return whether a heading names a time and nothing else."""
+    words = frozenset(heading_words(heading))
+    return bool(words & _TIME_WORDS) and words <= _TIME_WORDS | _TIME_UNITS
+
+
+def mentions_time(heading: str) -> bool:
+    """Return whether a word of a heading is one of a time."""
+    return bool(_TIME_WORDS.intersection(heading_words(heading)))

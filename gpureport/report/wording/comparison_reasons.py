@@ -1,0 +1,152 @@
+"""Reasons of verdicts and doubts about a comparison, in words."""
+
+from collections.abc import Iterable
+
+from gpureport.analysis.rules import phrases
+from gpureport.comparison.steps.verdict_reason import Reason, ReasonKind
+from gpureport.comparison.verdicts.comparability import Comparability
+from gpureport.comparison.verdicts.finding_changes import FindingFate, Unknown
+from gpureport.report.wording import display
+from gpureport.report.wording.grouping import group_holders
+
+_REPEAT = "record longer, or repeat each step three times"
+_REASONS = {
+    ReasonKind.NOT_RECORDED: "It was not recorded in one of the two steps, or in both.",
+    ReasonKind.NO_PRICE: "The price of a GPU-hour is not known for both steps.",
+    ReasonKind.OTHER_WORK_UNIT: "The two steps count their work in different units.",
+    ReasonKind.UNEQUAL_WORK: "A total grows with the work done, and that both did the same work is not known.",
+    ReasonKind.ZERO: "It is 0 in one of the runs, and a ratio to 0 says nothing.",
+    ReasonKind.SINGLE_FIGURE: (
+        "It is one figure a run, so one run on each side says nothing about scatter: only what lies beyond what "
+        "repeating a run commonly changes is told."
+    ),
+    ReasonKind.FEW_BATCHES: f"Too little is left between gaps for {{least:.0f}} batches: {_REPEAT}.",
+    ReasonKind.SAME_RECORDING: "The same recording stands on both sides.",
+    ReasonKind.MANY_COMPARISONS: (
+        "It would be one comparison's difference, but not one of {amount:.0f}: with so many, some differ by chance."
+    ),
+    ReasonKind.WITHIN_USUAL_NOISE: "It is no larger than what repeating a run commonly changes.",
+    ReasonKind.WITHIN_STORE_NOISE: "It is no larger than what repeating a run of this store changed.",
+    ReasonKind.NOT_REPEATED: "A step of one run has no repetition that confirms it.",
+}
+_UNKNOWN = {
+    Unknown.TOO_SHORT: "less than a minute of it was recorded",
+    Unknown.NOT_JUDGED: "the kind could not be judged there",
+}
+_COUNTED = {ReasonKind.FEW_SAMPLES: "samples", ReasonKind.FEW_RATES: "points of its throughput"}
+
+CHECKS = {
+    "gpu_models": "GPU models",
+    "gpu_count": "Number of GPUs",
+    "gpu_memory": "Memory installed",
+    "source_kind": "Recorded by",
+    "sampling_interval": "Sampling interval",
+    "power_reading": "Power read from",
+    "power_limit": "Power limit",
+    "driver": "Driver",
+    "duration": "Duration of a run",
+    "coverage": "Time sampled",
+    "start_temperature": "Temperature at start",
+    "observed_time": "Time recorded",
+    "work_unit": "Work counted in",
+    "different_runs": "Run",
+    "timezone": "Time zone",
+}
+"""What is checked before steps are compared, by name."""
+
+_CONSEQUENCES = {
+    "observed_time": ("Less than a minute was recorded, which is too short to set figures against each other. "),
+    "gpu_models": (
+        "GPUs of other models differ in speed, power and memory, which hides what the change did; work done "
+        "and what it took can still be compared."
+    ),
+    "gpu_count": "GPU-hours and energy count all GPUs, so they differ by the number of GPUs alone.",
+    "gpu_memory": "GPUs with another amount of memory are filled to another level.",
+    "source_kind": (
+        "Recorders differ in what they count as memory in use, and trackers average what nvidia-smi reads at "
+        "one moment, which hides idle time."
+    ),
+    "sampling_interval": (
+        "The finer log sees pauses that the coarser one misses, so findings differ by that alone; figures "
+        "are made from the finer one thinned to the interval of the coarser."
+    ),
+    "power_reading": ("Power was not measured in the same way, so neither power nor energy should be compared. "),
+    "power_limit": "Another power limit changes power and clocks by itself.",
+    "driver": "Another driver can change clocks, and what it counts as memory in use.",
+    "duration": (
+        "Start-up and end weigh more in the shorter run, so figures of whole recordings differ in part by that."
+    ),
+    "coverage": "Too much of the time was not sampled for a total to mean anything.",
+    "start_temperature": (
+        "A GPU that starts cooler runs at higher clocks and lower power until it is warm, which short "
+        "recordings consist of."
+    ),
+    "work_unit": ("Work is not counted in one unit on both sides, so GPU-hours and energy are not for the same work. "),
+    "different_runs": "The same recording stands on both sides.",
+}
+"""What follows where the two sides of a check do not agree."""
+
+_NO_ZONE = (
+    "Whether they agree cannot be told: a log without a time zone is placed by its own clock only. "
+    "No figure depends on it."
+)
+
+
+def describe_reason(reason: Reason | None) -> str:
+    """Return why no more may be said of a difference, as a sentence; empty where nothing is held back."""
+    if reason is None:
+        return ""
+    if reason.kind is ReasonKind.NOT_COMPARABLE:
+        return _CONSEQUENCES[reason.check]
+    if reason.kind is ReasonKind.SHORT_STEADY_STATE:
+        return _short_steady_state(reason)
+    if reason.kind is ReasonKind.SHORT_RUN:
+        return _short_run(reason, f"{reason.least / 60:.0f} minutes", phrases.duration(reason.amount))
+    if reason.kind in _COUNTED:
+        return _short_run(reason, f"{reason.least:.0f} {_COUNTED[reason.kind]}", f"{reason.amount:.0f}")
+    return _REASONS[reason.kind].format(amount=reason.amount, least=reason.least)
+
+
+def _short_steady_state(reason: Reason) -> str:
+    if not reason.run:
+        counts = f"A run counts from {reason.least:.0f} s of steady state on"
+        return f"{counts}: leave out one that holds less, or run it again."
+    return (
+        f"{reason.run} holds {reason.amount:.0f} s of steady state, and a run needs {reason.least:.0f} s to count: "
+        "leave it out, or run it again."
+    )
+
+
+def _short_run(reason: Reason, least: str, amount: str) -> str:
+    missing = f", and {reason.run} holds {amount}" if reason.run else ""
+    return f"One run tells its own scatter from {least} on{missing}: {_REPEAT}."
+
+
+def list_reasons(reasons: Iterable[tuple[Reason | None, str]]) -> str:
+    """Return each reason once, with the names of all that it holds back; empty without any."""
+    held = group_holders((reason, name) for reason, name in reasons if reason)
+    return " ".join(_with_names(reason, display.listing(names)) for reason, names in held.items())
+
+
+def _with_names(reason: Reason, names: str) -> str:
+    if reason.kind is ReasonKind.NOT_REPEATED:
+        return f"Not confirmed by repetition: {names}."
+    return f"{names[:1].upper()}{names[1:]}: {display.uncapitalised(display.sentence(describe_reason(reason)))}"
+
+
+def describe_unknown_change(change: FindingFate) -> str:
+    """Return why it is not known what became of a finding, with the step that does not tell; empty where it is."""
+    if change.unknown is None:
+        return ""
+    return f"{change.step if change.before else change.base}: {_UNKNOWN[change.unknown]}"
+
+
+def describe_check(check: Comparability) -> str:
+    """Return what follows from a check, as a sentence; empty where both sides agree."""
+    if check.agree:
+        return ""
+    if check.check == "timezone":
+        return _NO_ZONE
+    doubt = _CONSEQUENCES[check.check]
+    unknown = "Whether they agree cannot be told from what was recorded. If they do not: "
+    return f"{unknown}{doubt}" if check.agree is None else doubt
