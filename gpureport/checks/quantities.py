@@ -96,7 +96,7 @@ def describe_unit(unit: str) -> str:
 def format_quantity(value: float, unit: str, currency: str = "") -> str:
     """Return an amount in words."""
     if unit == POINTS:
-        return display.points(value)
+        return display.percentage_points(value)
     if unit == MONEY:
         return display.money(value, currency)
     if unit == FINDINGS:

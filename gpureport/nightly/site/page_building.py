@@ -97,8 +97,8 @@ def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> It
             limit=display.clean(check.limit),
             outcome=check.outcome.value,
             grave=check.outcome in check_results.GRAVE,
-            observed=display.sentence(check.observed),
-            reason=display.sentence(check.reason),
+            observed=display.clean_sentence(check.observed),
+            reason=display.clean_sentence(check.reason),
             run=format_label(check.run),
             report=page if page in reports else "",
         )
@@ -130,7 +130,7 @@ def _night_row(
         findings=_format_findings(part) if part.run_id else "",
         limits=check_results.format_outcome_counts(checks),
         kept=not any(check.outcome in check_results.GRAVE for check in checks),
-        reason=display.sentence(part.reason),
+        reason=display.clean_sentence(part.reason),
         report=night.page if part.run_id and night.page in reports else "",
     )
 
