@@ -96,7 +96,7 @@ def name(unit: str) -> str:
 def shown(value: float, unit: str, currency: str = "") -> str:
     """Return an amount in words."""
     if unit == POINTS:
-        return display.points(value)
+        return display.percentage_points(value)
     if unit == MONEY:
         return display.money(value, currency)
     if unit == FINDINGS:

@@ -122,7 +122,7 @@ def _lacking(where: Where, analysis: Analysis) -> str:
     """Return which of the GPUs meant the run does not have; empty where it has all."""
     there = {gpu.index for gpu in analysis.run.gpus}
     absent_gpus = [str(index) for index in where.gpus or () if index not in there]
-    return f"the run has no GPU {display.listing(absent_gpus)}" if absent_gpus else ""
+    return f"the run has no GPU {display.join_words(absent_gpus)}" if absent_gpus else ""
 
 
 def _narrowed(analysis: Analysis, where: Where) -> Analysis | None:

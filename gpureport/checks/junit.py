@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from gpureport.findings import Check, CheckOutcome
-from gpureport.report.formats.junit import Case, Suite, document
+from gpureport.report.formats.junit import Case, Suite, render_suites
 from gpureport.report.wording import display
 
 
 def render(checks: Sequence[Check]) -> str:
     """Return the checks as one suite."""
-    return document([Suite(name="gpureport check", cases=tuple(map(_case, checks)))])
+    return render_suites([Suite(name="gpureport check", cases=tuple(map(_case, checks)))])
 
 
 def _case(check: Check) -> Case:

@@ -195,7 +195,7 @@ def _class_doubt(name: str, analysis: Analysis) -> str:
 
 def _lost_note(analysis: Analysis) -> str:
     hidden = {name for name, kinds in _BEHIND.items() for each in analysis.not_judged if each.kind in kinds}
-    names = display.listing(sorted(name.replace("_", " ") for name in hidden))
+    names = display.join_words(sorted(name.replace("_", " ") for name in hidden))
     return f"what was lost to {names} could not be told in full" if hidden else ""
 
 

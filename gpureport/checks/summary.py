@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.checks import result
 from gpureport.findings import Check, CheckOutcome
-from gpureport.report.formats.text.markdown_text import safe
+from gpureport.report.formats.text.markdown_text import escape
 from gpureport.report.wording import display
 
 _ROWS = 200
@@ -21,7 +21,7 @@ def markdown(checks: Sequence[Check]) -> str:
 
 def _lines(checks: Sequence[Check]) -> Iterator[str]:
     yield from (
-        f"## {safe(result.line(checks))}",
+        f"## {escape(result.line(checks))}",
         "",
         "| Outcome | Run | Limit | Observed | |",
         "|---|---|---|---|---|",
@@ -36,7 +36,7 @@ def _lines(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return safe(display.shorten(display.clean(text), _CELL))
+    return escape(display.shorten(display.clean(text), _CELL))
 
 
 def text(checks: Sequence[Check]) -> str:

@@ -75,8 +75,8 @@ def _quantiles(cells: DeviceSeries) -> list[list[float]]:
 
 def _quantiles_of(cells: DeviceSeries, metric: str) -> list[float]:
     values, seconds = cells.values(metric), cells.seconds
-    if not cells.whole(metric):
-        rows = np.flatnonzero(cells.known(metric))
+    if not cells.is_complete(metric):
+        rows = np.flatnonzero(cells.known_rows(metric))
         values, seconds = values[rows], seconds[rows]
     # of the statistics the functions that make quantiles, and no more of them
     quantum = statistics._QUANTUM[BY_NAME[metric].unit]  # noqa: SLF001
@@ -85,7 +85,7 @@ def _quantiles_of(cells: DeviceSeries, metric: str) -> list[float]:
 
 
 def _mean(cells: DeviceSeries) -> BatchMeans:
-    return batch_means(cells.values(_UTILISATION)[np.flatnonzero(cells.known(_UTILISATION))])
+    return batch_means(cells.values(_UTILISATION)[np.flatnonzero(cells.known_rows(_UTILISATION))])
 
 
 def measure(entries: Sequence[Entry]) -> list[float]:

@@ -82,6 +82,18 @@ def test_readme_example_runs() -> None:
     assert len(example.splitlines()) <= 6
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_python_examples_run(place: int, tmp_path: Path) -> None:
+    """Every example of the page on Python runs by itself and warns of nothing."""
+    examples = blocks(ROOT / "docs" / "reference" / "python.md", "python")
+    assert len(examples) == 3
+    (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
+    command = [sys.executable, "-W", "error", "-c", examples[place]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_named_exist(page: Path) -> None:
     """Every gpureport command a page names is one there is."""

@@ -183,13 +183,13 @@ def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: Asked, output
 
 def _put(path: Path, content: str) -> None:
     """Write a file; what GitHub shows as the summary of a job is added to, since other steps write it too."""
-    from gpureport.report.formats.output import put  # noqa: PLC0415 - loads the report
+    from gpureport.report.formats.output import write_whole  # noqa: PLC0415 - loads the report
 
     if str(path) == os.environ.get("GITHUB_STEP_SUMMARY"):
         with path.open("a", encoding="utf-8") as job:
             job.write(content)
     else:
-        put(path, content.encode())
+        write_whole(path, content.encode())
     note(f"wrote {path}")
 
 

@@ -120,9 +120,9 @@ def _trained(run: "SampledRun", name: str) -> float | None:
 
 def _shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
     """Yield shares of the GPU time held; None where nobody knows where it went."""
-    held = gpu_time.held_seconds([analysis])
-    taken = gpu_time.by_class(analysis.gpu_time)
-    lost = fsum(gpu_time.lost_seconds([analysis]).values())
+    held = gpu_time.job_gpu_seconds([analysis])
+    taken = gpu_time.seconds_by_class(analysis.gpu_time)
+    lost = fsum(gpu_time.lost_seconds_by_class([analysis]).values())
     # without a clock nobody knows what throttling took
     told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
     yield "lost_ratio", lost / held if held else None

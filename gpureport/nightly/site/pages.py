@@ -86,8 +86,8 @@ def _limit_rows(nights: Sequence[Night], reports: Collection[str]) -> Iterator[L
             limit=display.clean(check.limit),
             outcome=check.outcome.value,
             grave=check.outcome in result.GRAVE,
-            observed=display.sentence(check.observed),
-            reason=display.sentence(check.reason),
+            observed=display.clean_sentence(check.observed),
+            reason=display.clean_sentence(check.reason),
             run=shown.label(check.run),
             report=page if page in reports else "",
         )
@@ -117,7 +117,7 @@ def _night_row(night: Night, part: Part, kinds: Sequence[FigureKind], reports: C
         findings=_findings(part) if part.run_id else "",
         limits=result.tally(checks),
         kept=not any(check.outcome in result.GRAVE for check in checks),
-        reason=display.sentence(part.reason),
+        reason=display.clean_sentence(part.reason),
         report=night.page if part.run_id and night.page in reports else "",
     )
 

@@ -27,7 +27,7 @@ def value(kind: FigureKind, amount: float | None) -> str:
         return f"{display.number(amount)}{display.GAP}/s"
     if kind.name.startswith(_GPU_TIME):
         # a thousand units of work can take a fraction of a thousandth, which halves unseen with three decimals
-        return f"{display.fine(amount / _HOUR)}{display.GAP}GPU-h"
+        return f"{display.precise_number(amount / _HOUR)}{display.GAP}GPU-h"
     return display.quantity(amount, kind.unit)
 
 
@@ -49,12 +49,12 @@ def altered(entries: Sequence[Altered]) -> str:
 
 
 def _param(text: str | None) -> str:
-    return "not recorded" if text is None else display.squeeze(display.clean(text), _LABEL)
+    return "not recorded" if text is None else display.shorten_middle(display.clean(text), _LABEL)
 
 
 def label(text: str) -> str:
     """Return a label from outside, cleaned and of bounded length."""
-    return display.squeeze(display.clean(text), _LABEL)
+    return display.shorten_middle(display.clean(text), _LABEL)
 
 
 def group(step: str, model: str) -> str:
@@ -84,7 +84,7 @@ def state(night: Newest) -> list[str]:
     """Return what is to be said of the newest night, the most important first."""
     if not night.date:
         return ["No night is recorded yet."]
-    lines = [f"No data from {label(part.source)}: {display.sentence(part.reason)}" for part in night.missing]
+    lines = [f"No data from {label(part.source)}: {display.clean_sentence(part.reason)}" for part in night.missing]
     lines += list(_silent(night))
     lines += [f"{found.verdict.capitalize()}: {change(trend, found)}." for trend, found in night.new]
     lines += list(_short(night))

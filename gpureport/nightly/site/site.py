@@ -71,9 +71,9 @@ def _put(site: Path, name: str, content: bytes) -> None:
 
 def _pages(nights: Sequence[Night], trends: Sequence[Trend], reports: set[str]) -> Iterator[tuple[str, str]]:
     """Yield the name and the content of every page but reports."""
-    templates = html.environment()
+    templates = html.template_environment()
     style = "\n".join(line.strip() for line in templates.get_template("site.css").render().splitlines() if line.strip())
-    shared = {"style": Markup(style), "policy": html.policy(style), "version": __version__}  # noqa: S704 - our file
+    shared = {"style": Markup(style), "policy": html.content_security_policy(style), "version": __version__}  # noqa: S704 - our file
 
     def page(template: str, **content: object) -> str:
         return templates.get_template(template).render(**shared, **content)
