@@ -87,7 +87,9 @@ def describe_latest_night(night: LatestNight) -> list[str]:
     """Return what is to be said of the newest night, the most important first."""
     if not night.date:
         return ["No night is recorded yet."]
-    lines = [f"No data from {format_label(part.source)}: {display.clean_sentence(part.reason)}" for part in night.missing]
+    lines = [
+        f"No data from {format_label(part.source)}: {display.clean_sentence(part.reason)}" for part in night.missing
+    ]
     lines += list(_describe_unrecorded_figures(night))
     lines += [f"{found.verdict.capitalize()}: {describe_change(trend, found)}." for trend, found in night.new]
     lines += list(_describe_nights_needed(night))
