@@ -133,9 +133,9 @@ class SourceOptions:
 
         mapping = None
         if self.map and not tracked:
-            from gpureport.importers.protocol.column_map import read  # noqa: PLC0415 - as above
+            from gpureport.importers.protocol.column_map import read_column_map  # noqa: PLC0415 - as above
 
-            mapping = read(self.map)
+            mapping = read_column_map(self.map)
         return ReadOptions(
             tz=self.tz or (mapping.zone if mapping else None),
             gpus=self.gpus,

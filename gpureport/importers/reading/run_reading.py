@@ -12,21 +12,29 @@ import pyarrow as pa
 
 from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.merging.nodes import bare
-from gpureport.importers.merging.parallel_logs import SideBySide
-from gpureport.importers.merging.run_names import derived, longer_names
+from gpureport.importers.merging.node_names import strip_suffixes
+from gpureport.importers.merging.parallel_logs import ParallelLogs
+from gpureport.importers.merging.run_names import derive_name, longer_names
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions, placed_by
+from gpureport.importers.protocol.importer import (
+    Extraction,
+    Input,
+    Labels,
+    Outcome,
+    ReadOptions,
+    TrainingFile,
+    format_identity_options,
+)
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
-from gpureport.importers.protocol.run_identity import used
+from gpureport.importers.protocol.run_identity import drop_unused_options
 from gpureport.metrics import Scope
 from gpureport.quality import joined
 from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
 
 if TYPE_CHECKING:
     from gpureport.importers.logs.training import Training
-    from gpureport.importers.merging.merged_logs import Merged
-    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.merging.merged_logs import MergedLogs
+    from gpureport.importers.protocol.source_summary import SourceSummary
 
 T = TypeVar("T")
 
@@ -49,7 +57,7 @@ class Reading:
         *,
         strict: bool = False,
         as_one_run: bool = False,
-        training: Sequence[Given] = (),
+        training: Sequence[TrainingFile] = (),
     ) -> None:
         """Prepare to read; nothing is read yet.
 
@@ -68,8 +76,8 @@ class Reading:
         self._placement = placement
         self.labels = labels
         self._extractions: list[Extraction] = []
-        self._several: Merged | None = None
-        self._hosts: SideBySide | None = None
+        self._several: MergedLogs | None = None
+        self._hosts: ParallelLogs | None = None
         self._trainings = [(each, RawFile(each.path)) for each in training]
         self._trained: list[Training] = []
         self._unused: dict[str, str] = {}
@@ -125,7 +133,7 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        return _identity(sources, used(self._inputs, self._files, self._placement))
+        return _identity(sources, drop_unused_options(self._inputs, self._files, self._placement))
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -139,9 +147,9 @@ class Reading:
                 cannot be compared with those of the log.
         """
         if self._merged:
-            from gpureport.importers.merging.merged_logs import Merged  # noqa: PLC0415 - most runs have one log
+            from gpureport.importers.merging.merged_logs import MergedLogs  # noqa: PLC0415 - most runs have one log
 
-            self._several = Merged(self._inputs, self._files, self._placement)
+            self._several = MergedLogs(self._inputs, self._files, self._placement)
             yield from self._read(self._several, None)
         else:
             yield from self._one_by_one()
@@ -165,9 +173,9 @@ class Reading:
         if len(outcomes) > 1 and any(device.id == HOST for device in outcomes[0].devices):
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
-        time_bases.check(self._inputs, outcomes, self._placement.tz)
+        time_bases.check_time_bases(self._inputs, outcomes, self._placement.tz)
         if hosts:
-            self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
+            self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
 
     def _train(self) -> Iterator["Training"]:
@@ -181,7 +189,7 @@ class Reading:
             try:
                 read = TrainingLog().read(file, self._placement, base.span[0], each.locator)
                 if read.dated:
-                    time_bases.check([self._inputs[0], each], [base, read.outcome], self._placement.tz)
+                    time_bases.check_time_bases([self._inputs[0], each], [base, read.outcome], self._placement.tz)
             except SourceError as error:
                 if not each.beside:
                     raise error.at(each.locator) from error
@@ -235,7 +243,7 @@ class Reading:
         trained = [each.outcome.quality for each in self._trained]
         labels, quality = self.labels, joined([*(outcome.quality for outcome in outcomes), *trained])
         if not self._merged:
-            said = time_bases.notes(self._inputs, outcomes, self._placement.tz)
+            said = time_bases.describe_time_zones(self._inputs, outcomes, self._placement.tz)
             quality = replace(quality, notes=(*quality.notes, *said))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
@@ -254,12 +262,12 @@ class Reading:
             quality=quality,
         )
 
-    def sources_read(self) -> "tuple[SourceRead, ...]":
+    def sources_read(self) -> "tuple[SourceSummary, ...]":
         """Return each source as given with what is known of it, after the last batch."""
-        from gpureport.importers.protocol.source_read import SourceRead  # noqa: PLC0415 - only when asked for
+        from gpureport.importers.protocol.source_summary import SourceSummary  # noqa: PLC0415 - only when asked for
 
         outcomes = self._outcomes() if self._several is None else self._several.outcomes()
-        return tuple(map(SourceRead, self._inputs, self._files, outcomes))
+        return tuple(map(SourceSummary, self._inputs, self._files, outcomes))
 
     def renamed(self) -> dict[str, str]:
         """Return by their old ids the devices whose batches were handed on under another one, after the last batch."""
@@ -295,7 +303,7 @@ class Reading:
 
 def call_apart(readings: Sequence[Reading]) -> None:
     """Give runs longer names that are called alike after their logs, by as much of the path as differs."""
-    unnamed = [each for each in readings if each.name == derived(each.locator)]
+    unnamed = [each for each in readings if each.name == derive_name(each.locator)]
     for name in dict.fromkeys(each.name for each in unnamed):
         same = [each for each in unnamed if each.name == name]
         for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
@@ -307,7 +315,7 @@ def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
     hasher = sha256()
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(placed_by(placement).encode())
+    hasher.update(format_identity_options(placement).encode())
     return hasher.hexdigest()[:16]
 
 
@@ -317,8 +325,10 @@ def _name(inputs: Sequence[Input]) -> str:
     if logs[0].locator == "-":
         return "standard input"
     if len(logs) > 1:
-        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or bare(logs[0].path.name)
-    return derived(logs[0].locator)
+        return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
+            logs[0].path.name
+        )
+    return derive_name(logs[0].locator)
 
 
 def _place(device: Device) -> tuple[bool, str, int]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.count_text import columns_option
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text, is_plain_text
 from gpureport.importers.decoding.raw_file import RawFile
-from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
+from gpureport.importers.note_text import format_columns_option
+from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input, TrainingFile
 from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.text import line_prefixes
 from gpureport.importers.text.distinct_lines import thinned
@@ -185,7 +185,7 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
     if not first and name.startswith("nvstats"):
         what = "unsupported: a log that nvidia-smi daemon keeps in a form of its own"
         return SourceError(source, what, f"print it with nvidia-smi replay -f {name} -r log.txt, give log.txt")
-    if before := line_prefixes.prefix(head_text(head)):
+    if before := line_prefixes.find_line_prefix(head_text(head)):
         return SourceError(source, f"another program put {before!r} before what nvidia-smi wrote", line_prefixes.HINT)
     from gpureport.importers.reading.unsupported_files import describe_other_file  # noqa: PLC0415 - most are known
 
@@ -199,9 +199,9 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
 
 def _unmapped(source: str, what: str, head: bytes) -> SourceError:
     """Return that a text is no known log, with a map or an option where it may be a table."""
-    from gpureport.importers.logs.mapped.suggestion import suggestion  # noqa: PLC0415 - most are known
+    from gpureport.importers.logs.mapped.map_suggestion import suggest_map  # noqa: PLC0415 - most are known
 
-    found = suggestion(head_text(head))
+    found = suggest_map(head_text(head))
     if found.problem:
         return SourceError(source, f"{what}: {found.problem}", "mend its header")
     if found.text:
@@ -209,7 +209,7 @@ def _unmapped(source: str, what: str, head: bytes) -> SourceError:
             source, what, "save what stands below as map.toml, correct it, then give --map map.toml", found.text
         )
     names = [f"column_{place + 1}" for place in range(_number_cells(head))]
-    without = f"; if it is one without its header, {columns_option(names)}" if names else ""
+    without = f"; if it is one without its header, {format_columns_option(names)}" if names else ""
     return SourceError(source, what, _WANTED + without)
 
 
@@ -287,7 +287,7 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
     return [[log, *(named or own.get(log.path.parent, []))] for log in logs]
 
 
-def training_logs(paths: Sequence[str | Path]) -> list[Given]:
+def training_logs(paths: Sequence[str | Path]) -> list[TrainingFile]:
     """Return training logs that a person named.
 
     Raises:
@@ -304,11 +304,11 @@ def training_logs(paths: Sequence[str | Path]) -> list[Given]:
         file = Path(path) if Path(path).is_file() else _spooled(path, Path(path))
         if not TrainingLog().identify(_head(RawFile(file))):
             raise SourceError(path, "not a known training log", WANTED)
-        found.append(Given(file, path))
+        found.append(TrainingFile(file, path))
     return found
 
 
-def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list[Given]:
+def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list[TrainingFile]:
     """Return the training logs that lie in the folder of a run's only log, as a host log does.
 
     Args:
@@ -322,7 +322,9 @@ def training_logs_in_folder(source: str | Path, inputs: Sequence[Input]) -> list
     logs = {each.path for each in _recognised(folder, IMPORTERS)} | {each.path for each in inputs}
     alone = len([each for each in inputs if not each.beside]) == 1 == sum(1 for _ in _recognised(folder, IMPORTERS))
     return (
-        [Given(path, str(path), beside=True) for path in _training_files(folder) if path not in logs] if alone else []
+        [TrainingFile(path, str(path), beside=True) for path in _training_files(folder) if path not in logs]
+        if alone
+        else []
     )
 
 

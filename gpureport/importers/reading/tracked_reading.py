@@ -6,7 +6,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Labels, ReadOptions, placed_by
+from gpureport.importers.protocol.importer import Labels, ReadOptions, format_identity_options
 from gpureport.importers.protocol.reject_reasons import CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
 from gpureport.importers.timebase import zones
@@ -15,7 +15,7 @@ from gpureport.recording import Recording, Run, Source, arranged
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from gpureport.importers.protocol.source_read import SourceRead
+    from gpureport.importers.protocol.source_summary import SourceSummary
 
 Joined = Callable[[Tracked, ReadOptions], Tracked]
 
@@ -86,7 +86,7 @@ class TrackedReading:
     @property
     def run_id(self) -> str:
         """The run's id, from that of the tracker and the options that select or place rows."""
-        identity = f"{self._kind} {self._of.key}\n{placed_by(self._placement)}"
+        identity = f"{self._kind} {self._of.key}\n{format_identity_options(self._placement)}"
         return sha256(identity.encode()).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -118,7 +118,7 @@ class TrackedReading:
         """Return its training metrics."""
         return self._tracked.training
 
-    def sources_read(self) -> tuple["SourceRead", ...]:
+    def sources_read(self) -> tuple["SourceSummary", ...]:
         """Return nothing: a tracker has no lines to show."""
         return ()
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.importers.count_text import first
+from gpureport.importers.note_text import list_first
 from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED
 from gpureport.importers.trackers.training_metrics import TrainingMetric, measure_work
@@ -25,14 +25,14 @@ def measure_progress(processes: Sequence[ProcessContent], wanted: str | None) ->
     if found is not None:
         notes.append(f"work done, by {found[1]}: {found[0].amount:.0f} {found[0].unit}")
     elif wanted is not None:
-        names = first([metric.name for metric in metrics], _NAMED) or "none"
+        names = list_first([metric.name for metric in metrics], _NAMED) or "none"
         notes.append(f"no training metric {wanted!r} counts work in this run; it has {names}")
     roles: dict[str, list[str]] = {}
     for name in dict.fromkeys(metric.name for metric in metrics):
         if said := recognised(name):
             roles.setdefault(said.role, []).append(name)
     if roles:
-        named = "; ".join(f"{role}: {first(found, _NAMED)}" for role, found in roles.items())
+        named = "; ".join(f"{role}: {list_first(found, _NAMED)}" for role, found in roles.items())
         notes.append(f"training metrics by their names: {named}")
     return None if found is None else found[0], notes
 
