@@ -71,7 +71,8 @@ class RunNotes:
             )
         extra = [name for each in self.found.tables.values() for name in each.column_names if name.startswith("extra_")]
         if extra:
-            yield f"System metrics without a place of their own are kept as {list_first(sorted(set(extra)), _MOST_NAMED)}."
+            names = list_first(sorted(set(extra)), _MOST_NAMED)
+            yield f"System metrics without a place of their own are kept as {names}."
 
     def _of_gauges(self) -> Iterator[str]:
         gauges = self.found.gauges
