@@ -20,6 +20,7 @@ from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Gi
 from gpureport.importers.protocol.registry import Registry
 from gpureport.importers.text import line_prefixes
 from gpureport.importers.text.distinct_lines import thinned
+from gpureport.recording import TRACKER_KINDS
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
@@ -37,9 +38,9 @@ IMPORTERS: Sequence[Importer] = Registry(
 """Importers of logs that make a run, in the order in which they are asked."""
 BESIDE: Sequence[Importer] = Registry(("logs.host:HostLog",))
 """Importers of files that lie beside a log and are joined to it by time."""
-TRACKERS: "Sequence[Tracker]" = Registry(("trackers.mlflow:Mlflow", "trackers.neptune:Neptune"))
+TRACKERS: "Sequence[Tracker]" = Registry([f"trackers.{kind}:{kind.capitalize()}" for kind in TRACKER_KINDS])
 """Readers of experiment trackers; one of them is asked before a source is taken for a log."""
-LOCATORS = ("mlflow:", "neptune:")
+LOCATORS = tuple(f"{kind}:" for kind in TRACKER_KINDS)
 """What a locator of a tracker's store begins with."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
