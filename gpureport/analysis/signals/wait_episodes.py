@@ -103,7 +103,7 @@ def find_low_episodes(
 def drop_unrecorded(found: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
     """Return the stretches in which the source holds a value of each metric: what else was so is not known."""
     rows = [
-        all(len(found.find_values_inside(spans[row : row + 1], name)) for name in metrics) for row in range(len(spans))
+        all(len(found.source.find_values(name, spans[row : row + 1])) for name in metrics) for row in range(len(spans))
     ]
     return spans[np.array(rows, dtype=np.bool_)]
 

@@ -9,10 +9,8 @@ from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import RootCause
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.thresholds import pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval, NotJudged
@@ -60,11 +58,6 @@ class WaitCandidate:
     def is_coarse(self) -> bool:
         """Whether utilisation is sampled at points, far apart from each other."""
         return max(one.interval for one in self.gpus.values()) > POINT_SAMPLE_SECONDS
-
-    def find_values_inside(self, spans: Spans, metric: str) -> FloatArray:
-        """Return the source's values of a metric within stretches of time."""
-        values = self.source.values(metric)[intervals.contains(spans, self.source.times - self.source.shift)]
-        return values[~np.isnan(values)]
 
 
 def find_host_candidates(context: Context) -> Iterator[WaitCandidate]:

@@ -6,7 +6,6 @@ import numpy as np
 
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules.rule import Context
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
@@ -67,24 +66,16 @@ def _find_odd_bins(
 
 def is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:
     """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
-    own = _find_values_inside(peers[name], UTILISATION, spans)
-    others = np.concatenate(
-        [_find_values_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name]
-    )
+    own = peers[name].find_values(UTILISATION, spans)
+    others = np.concatenate([one.find_values(UTILISATION, spans) for each, one in peers.items() if each != name])
     if not len(own) or not len(others):
         return False
     error = float(np.sqrt(own.var() / len(own) + others.var() / len(others)))
     return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
 
 
-def _find_values_inside(series: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
-    """Return the values of a metric that speak of moments inside stretches of time."""
-    values = series.values(metric)
-    return values[intervals.contains(spans, series.times - series.shift) & ~np.isnan(values)]
-
-
 def _average_inside(series: DeviceSeries, metric: str, spans: Spans) -> float:
-    values = _find_values_inside(series, metric, spans)
+    values = series.find_values(metric, spans)
     return float(values.mean()) if len(values) else float("nan")
 
 

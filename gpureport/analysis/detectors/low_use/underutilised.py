@@ -152,10 +152,9 @@ def _average_host_metric(context: Context, metric: str, found: LowUseFigures) ->
     """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
     nodes = {context.series[name].device.node for name in found.devices}
     values = [
-        host.values(metric)[intervals.contains(found.spans, host.times - host.shift)]
+        host.find_values(metric, found.spans)
         for host in context.hosts().values()
         if host.device.node is None or host.device.node in nodes
     ]
-    joined = np.concatenate([np.zeros(0), *values])
-    known = joined[~np.isnan(joined)]
+    known = np.concatenate([np.zeros(0), *values])
     return float(known.mean()) if len(known) else float("nan")

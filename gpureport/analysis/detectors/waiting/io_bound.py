@@ -70,48 +70,48 @@ class IoBound(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in waiting_gpus.find_host_candidates(context):
+        for candidate in waiting_gpus.find_host_candidates(context):
             if context.window is None:
                 continue
-            if machine.source.is_recorded(IOWAIT):
-                yield from self._judge_candidate(context, context.window, machine)
+            if candidate.source.is_recorded(IOWAIT):
+                yield from self._judge_candidate(context, context.window, candidate)
             else:
-                yield missing_metrics.absent(_KIND, machine.source.device.id, IOWAIT)
+                yield missing_metrics.absent(_KIND, candidate.source.device.id, IOWAIT)
 
     def _judge_candidate(
-        self, context: Context, window: Interval, machine: WaitCandidate
+        self, context: Context, window: Interval, candidate: WaitCandidate
     ) -> Iterator[Finding | NotJudged]:
-        series = machine.average_metric(IOWAIT)
+        series = candidate.average_metric(IOWAIT)
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.count_bins(self.over.value, self.bins.value)
+        length = candidate.count_bins(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
         episodes = wait_episodes.find_low_episodes(
-            context, machine, where, limits(self, wait_episodes.Limits), self.after
+            context, candidate, where, limits(self, wait_episodes.Limits), self.after
         )
-        episodes = wait_episodes.drop_unrecorded(machine, episodes, IOWAIT)
+        episodes = wait_episodes.drop_unrecorded(candidate, episodes, IOWAIT)
         against = wait_episodes.compare_with_fed_gpus(
-            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
             yield self._build_finding(
-                context, machine, wait_cost.measure_wait(window, machine.gpus, against.spans), against
+                context, candidate, wait_cost.measure_wait(window, candidate.gpus, against.spans), against
             )
 
     def _build_finding(
-        self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
+        self, context: Context, candidate: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
     ) -> Finding:
-        devices = tuple(machine.gpus)
-        inside = machine.find_values_inside(cost.spans, IOWAIT)
+        devices = tuple(candidate.gpus)
+        inside = candidate.source.find_values(IOWAIT, cost.spans)
         waited = float(inside.mean()) if len(inside) else float("nan")
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=wait_cost.rate_confidence(machine, cost, against),
+            confidence=wait_cost.rate_confidence(candidate, cost, against),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
