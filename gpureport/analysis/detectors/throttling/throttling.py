@@ -120,8 +120,7 @@ class Throttling(Rule):
                 judged = judge(cells, found, limits(self, throttled_samples.Limits))
                 needed = self._shortest(cells)
                 if judged.reason:
-                    command = missing_metrics.recording(judged.missing)
-                    yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
+                    yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing)
                 elif context.whole.seconds < needed and judged.held is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(episodes := self._episodes(cells, found, judged, context.whole)) or self._in_gaps(judged):
