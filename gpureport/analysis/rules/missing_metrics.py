@@ -127,4 +127,5 @@ def _other_logs(metrics: Iterable[str]) -> Iterator[str]:
     if watched:
         yield f"nvidia-smi dmon -s {''.join(watched)} -o DT > dmon.log"
     if calls:
-        yield f"a CSV with a timestamp and {' and '.join(calls)} once a second, given with --host"
+        *first, last = ("a timestamp", *calls)
+        yield f"a CSV with {', '.join(first)} and {last} once a second, given with --host"

@@ -21,8 +21,8 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import figures, fonts, strips
 from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Timeline
-from gpureport.report.sections.merging import merged_statements
+from gpureport.report.model.parts import Table, Timeline
+from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
 
 TEMPLATE = "report.typ"
@@ -119,7 +119,7 @@ def _write(report: Report, folder: Path, drawable: frozenset[int], families: Col
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
-        "once": asdict(merged_statements.of(report)),
+        "shared": asdict(shared_content.share_content(report)),
         "figures": asdict(_figures(report, folder, drawable)),
         "fonts": list(families),
         "missing": _told(fonts.absent(content, drawable)),
@@ -173,7 +173,8 @@ def _plain(value: object) -> Plain:
         return [_plain(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
+        note = {"note": value.note} if isinstance(value, Table) else {}
+        return note | {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value if isinstance(value, bool | int | str) else None
