@@ -6,6 +6,7 @@ local time of the recording machine kept as if it were UTC, and are printed with
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -230,7 +231,7 @@ def no_training() -> "pa.Table":
     return pa.Table.from_batches([], schema=TRAINING_SCHEMA)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Recording:
     """A run and its series.
 
@@ -267,5 +268,24 @@ class Recording:
         return {names[codes[start]]: self.series.slice(start, stop - start) for start, stop in pairwise(starts)}
 
     def to_pandas(self) -> "pd.DataFrame":
-        """Return the series as a pandas frame."""
-        return self.series.to_pandas()
+        """Return the series as a pandas frame, one row a sample and device.
+
+        `timestamp` is in the zone of the run; it has none where the log names none.
+        """
+        frame = self.series.to_pandas()
+        frame["timestamp"] = local_times(frame["timestamp"], self.run.timezone)
+        return frame
+
+    def __repr__(self) -> str:
+        """Return the run and its size on one line."""
+        length = timedelta(seconds=round((self.run.ended - self.run.started) / 1e6))
+        gpus = f"{len(self.run.gpus)} GPU{'' if len(self.run.gpus) == 1 else 's'}"
+        return f"<Recording {self.run.name!r}: {gpus}, {length}, {len(self.series)} rows>"
+
+
+def local_times(times: "pd.Series[Any]", zone: str | None) -> "pd.Series[Any]":
+    """Return times of a recording, as stamps or microseconds, in its zone; without one where none is known."""
+    import pandas as pd  # noqa: PLC0415 - most runs are never put in a frame
+
+    stamps = pd.to_datetime(times, unit="us").astype("datetime64[us]")
+    return stamps if zone is None else stamps.dt.tz_localize("UTC").dt.tz_convert(zone)

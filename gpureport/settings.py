@@ -74,8 +74,8 @@ class Section:
         return value
 
     def at(self, key: str) -> str:
-        """Return where a key stands, as `gpureport.toml:4`."""
-        return f"{self.file}:{self.lines.get(key, 1)}"
+        """Return where a key stands, as `gpureport.toml:4`; the file alone where its lines are not known."""
+        return f"{self.file}:{self.lines.get(key, 1)}" if self.lines else self.file
 
     def only(self, known: set[str]) -> None:
         """Refuse keys that are not known.
@@ -144,9 +144,18 @@ def read(path: Path | None) -> Settings:
         raise SettingsError(str(chosen), error.strerror or "cannot be read", "check the path") from error
     except ValueError as error:
         raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
+    return checked(settings)
+
+
+def checked(settings: Settings) -> Settings:
+    """Return settings as they are.
+
+    Raises:
+        SettingsError: when they hold a section nobody reads.
+    """
     for name in settings.content:
         if name not in SECTIONS:
-            where = f"{chosen}:{_opening(text, name)}"
+            where = f"{settings.file}:{_opening(settings.text, name)}" if settings.text else settings.file
             raise SettingsError(where, f"unknown section [{name}]", f"known are {', '.join(SECTIONS)}")
     return settings
 

@@ -50,19 +50,19 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
     findings, not_judged = ([], list(_unjudgeable(mixed, rules))) if mixed else _judge(context, rules)
     gpus = {} if mixed else context.gpus()
     low = _low_use(replace(context, found=tuple(findings)), rules)
-    slowed = next((rule.slowed for rule in rules if isinstance(rule, Throttling)), None)
+    slowed = next((rule.measure_throttled_time for rule in rules if isinstance(rule, Throttling)), None)
     times = (
         attribution.gpu_time(
             context,
             findings,
             device,
             low=low.get(device, intervals.NO_SPANS),
-            slowed=slowed(context.all_cells_of(device), context.whole) if slowed else None,
+            throttled=slowed(context.full_series(device), context.whole) if slowed else None,
         )
         for device in gpus
     )
     statistics = tuple(
-        compute_statistics(one, context.all_cells_of(name)) for name, one in context.cells.items() if len(one)
+        compute_statistics(one, context.full_series(name)) for name, one in context.series.items() if len(one)
     )
     missing = merged(not_judged, context.gpus())
     kinds = {kind for rule in rules for kind in rule.kinds}
@@ -79,7 +79,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
         phases=split_phases(recording.run, context.window) if context.recorded("gpu_utilization_ratio") else (),
         statistics=statistics,
         whole_statistics=tuple(
-            compute_statistics(context.all_cells_of(name)) for name in context.no_job if name in gpus
+            compute_statistics(context.full_series(name)) for name in context.no_job if name in gpus
         ),
         gpu_time=tuple(times),
         findings=tuple(_with_advice(finding, known) for finding in linked),
@@ -110,13 +110,13 @@ def build_context(recording: Recording) -> Context:
     all_cells = series_by_device(recording)
     whole = Interval(recording.run.started, recording.run.ended)
     found = jobs.find_occupancy(all_cells, whole)
-    active = find_activities(found.cells)
+    active = find_activities(found.series)
     return Context(
         recording=recording,
-        cells=found.cells,
+        series=found.series,
         active=active,
         window=find_job_window(recording.run, active.values()),
-        all_cells=all_cells,
+        all_series=all_cells,
         jobs=found.jobs,
         no_job=found.no_job,
     )
@@ -125,7 +125,7 @@ def build_context(recording: Recording) -> Context:
 def _mixed(context: Context) -> dict[str, str]:
     """Return the GPUs whose rows two GPUs share by what they say, with the reason why they cannot be judged."""
     return {
-        name: _ALTERNATING for name in context.gpus() if mixed_devices.has_alternating_rows(context.all_cells_of(name))
+        name: _ALTERNATING for name in context.gpus() if mixed_devices.has_alternating_rows(context.full_series(name))
     }
 
 

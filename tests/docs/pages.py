@@ -1,10 +1,13 @@
 """The reference pages, made from the code."""
 
 import inspect
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import click
 
+import gpureport as api
 from gpureport.analysis import RULES
 from gpureport.analysis.advice.catalogue import CHAPTERS, STEPS
 from gpureport.analysis.advice.checklist import ITEMS
@@ -176,3 +179,111 @@ def cli_page() -> str:
         parts += [f"## {name}\n", f"`{_usage(name, command)}`\n", inspect.cleandoc(command.help or "") + "\n"]
         parts += [table(("option", "meaning"), options)] if options else []
     return "\n".join(parts)
+
+
+_PYTHON = f"""# Python
+
+{_MADE}
+`import gpureport` loads no library. NumPy and pyarrow are loaded by the first call, pandas where a frame is made.
+
+```python
+import gpureport
+
+runs = gpureport.read("sample_logs/input_starved", labels={{"work": "1000:steps"}})
+analysis = gpureport.analyze(runs[0])
+print(analysis)
+print(analysis.findings_frame()[["kind", "severity", "lost_gpu_seconds"]])
+print(analysis.gpu_time_frame())
+```
+
+In a notebook, an analysis or a comparison as the last line of a cell shows its headline, where the GPU time went, and
+the findings. Steps are compared in the order given, or by name:
+
+```python
+import gpureport
+
+baseline, more_workers, mixed_precision = gpureport.read("sample_logs/input_starved")
+comparison = gpureport.compare({{"before": baseline, "after": [more_workers, mixed_precision]}})
+print(comparison.deltas_frame()[["metric", "before", "after", "verdict"]])
+print(gpureport.report(comparison, format="md"))
+gpureport.report(comparison, "steps.html")
+```
+
+Every sample is a row of `Recording.to_pandas()`; the same without pandas is `recording.series`, an Arrow table:
+
+```python
+import gpureport
+
+(recording,) = gpureport.read("sample_logs/thermal_throttle", gpus=2)
+frame = recording.to_pandas().set_index("timestamp")
+print(frame["gpu_temperature_celsius"].resample("1min").max())
+```
+
+Mistakes of a caller in files, options and settings raise `gpureport.errors.GpureportError`, whose message is the line
+that the command line prints.
+"""
+_FIELDS = {
+    api.Analysis: ("run", "findings", "not_judged", "statistics", "gpu_time", "cost", "jobs", "phases", "stages"),
+    api.Comparison: ("steps", "deltas", "primary", "analyses"),
+    api.Recording: ("run", "series", "training"),
+}
+"""The attributes that a caller reads most."""
+
+
+def python_page() -> str:
+    """Return docs/reference/python.md."""
+    parts = [_PYTHON]
+    for function in (api.read, api.analyze, api.compare, api.report):
+        parts += [f"## {function.__name__}\n", _signature(function), _described(inspect.getdoc(function) or "")]
+    for kind, names in _FIELDS.items():
+        first = (inspect.getdoc(kind) or "").partition("\n\nAttributes:")[0]
+        parts += [f"## {kind.__name__}\n", f"{first}\n"]
+        texts = _attributes(kind)
+        parts.append(table(("attribute", "meaning"), [(f"`{name}`", texts[name]) for name in names]))
+        methods = [(name, getattr(kind, name)) for name in vars(kind) if name == "to_pandas" or name.endswith("_frame")]
+        parts.append(table(("method", "returns"), [(f"`{name}()`", _sentence(method)) for name, method in methods]))
+    return "\n".join(parts)
+
+
+def _signature(function: Callable[..., Any]) -> str:
+    """Return how a function is called, one parameter a line."""
+    signature = inspect.signature(function)
+    lines: list[str] = []
+    for parameter in signature.parameters.values():
+        if parameter.kind is parameter.KEYWORD_ONLY and "    *," not in lines:
+            lines.append("    *,")
+        lines.append(f"    {parameter},")
+    lines = [f"gpureport.{function.__name__}(", *lines, f") -> {inspect.formatannotation(signature.return_annotation)}"]
+    # a type by its own name, without the modules it is in
+    return "\n".join(["```", *(re.sub(r"\b(?:\w+\.)+(?=[A-Z])", "", line) for line in lines), "```\n"])
+
+
+def _described(text: str) -> str:
+    """Return a docstring as Markdown: its sections as paragraphs, their entries as a list."""
+    lines = []
+    for block in text.split("\n\n"):
+        heading, _, entries = block.partition(":\n")
+        if not entries.startswith("    "):
+            lines.append(f"{block}\n")
+            continue
+        joined = re.sub(r"\n {8,}", " ", entries)
+        items = [line.strip().partition(": ") for line in joined.splitlines()]
+        lines.append(f"**{heading}**\n")
+        lines.append("\n".join(f"- `{name}`: {what}" if what else f"- {name}" for name, _, what in items) + "\n")
+    return "\n".join(lines)
+
+
+def _attributes(kind: type) -> dict[str, str]:
+    """Return what the docstrings of a class and its bases say of attributes."""
+    found: dict[str, str] = {}
+    for each in reversed(kind.__mro__):
+        block = (inspect.cleandoc(each.__doc__ or "")).partition("Attributes:\n")[2]
+        joined = re.sub(r"\n {8,}", " ", block)
+        found |= {name: what for name, _, what in (line.strip().partition(": ") for line in joined.splitlines())}
+    return found
+
+
+def _sentence(function: Callable[..., Any]) -> str:
+    """Return the first paragraph of a docstring, without its first word."""
+    text = " ".join((inspect.getdoc(function) or "").partition("\n\n")[0].split()).removeprefix("Return ")
+    return text[:1].upper() + text[1:]

@@ -10,8 +10,8 @@ import pytest
 
 from gpureport import settings
 from gpureport.analysis import RULES
-from gpureport.checks.limit import parse
-from gpureport.checks.policy_file import stated
+from gpureport.checks.limit import parse_limit
+from gpureport.checks.policy_settings import read_policy
 from gpureport.cli.main import COMMANDS
 from gpureport.report.explain.explained_recording import gpu_command
 from gpureport.report.explain.host_logger import PROGRAM
@@ -82,6 +82,18 @@ def test_readme_example_runs() -> None:
     assert len(example.splitlines()) <= 6
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_python_examples_run(place: int, tmp_path: Path) -> None:
+    """Every example of the page on Python runs by itself and warns of nothing."""
+    examples = blocks(ROOT / "docs" / "reference" / "python.md", "python")
+    assert len(examples) == 3
+    (tmp_path / "sample_logs").symlink_to(ROOT / "sample_logs")
+    command = [sys.executable, "-W", "error", "-c", examples[place]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_named_exist(page: Path) -> None:
     """Every gpureport command a page names is one there is."""
@@ -107,10 +119,10 @@ def test_policy_example_is_accepted(tmp_path: Path) -> None:
     guide = ROOT / "docs" / "how-to" / "gates.md"
     (example,) = blocks(guide, "toml")
     (tmp_path / "gpureport.toml").write_text(example, encoding="utf-8")
-    assert len(stated(settings.read(tmp_path / "gpureport.toml")).entries) == 3
+    assert len(read_policy(settings.read(tmp_path / "gpureport.toml")).entries) == 3
     cells = [line.split("|")[1] for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     limits = [text for cell in cells for text in re.findall(r"`([^`]+)`", cell) if " " in text or text == "problem"]
-    named = [parse(text).words for text in limits if not text.startswith("--")]
+    named = [parse_limit(text).words for text in limits if not text.startswith("--")]
     assert len(named) >= 15
 
 

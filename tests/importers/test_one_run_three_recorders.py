@@ -22,7 +22,6 @@ from gpureport import columns
 from gpureport.analysis.results import Analysis, DeviceStatistics
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
-from gpureport.importers import ReadOptions
 from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.wording.terms import KINDS
@@ -125,8 +124,8 @@ def _source(folder: Path, name: str) -> Path:
     return folder / {SMI: "gpu.csv", MLFLOW: "mlflow.db", EXPORT: "dump", LOG: ".neptune"}[name]
 
 
-def _read(source: Path, placement: ReadOptions) -> Recording:
-    (recording,) = gpureport.read(source, placement=placement)
+def _read(source: Path, *, tz: str | None = None, mlflow_raw_times: bool = False) -> Recording:
+    (recording,) = gpureport.read(source, tz=tz, mlflow_raw_times=mlflow_raw_times)
     return recording
 
 
@@ -135,7 +134,7 @@ def seen(folder: Path) -> dict[str, Seen]:
     """Return the run as each recorder has it, by its name; only nvidia-smi needs to be told a time zone."""
     made = {}
     for name in WRITERS:
-        recording = _read(_source(folder, name), ReadOptions(tz=one_run.ZONE if name == SMI else None))
+        recording = _read(_source(folder, name), tz=one_run.ZONE if name == SMI else None)
         made[name] = Seen(SECONDS[name], recording, gpureport.analyze(recording))
     return made
 
@@ -228,7 +227,7 @@ def test_a_tracker_is_not_late(seen: dict[str, Seen], name: str, gpu: str) -> No
 
 def test_mlflow_as_it_logged_is_late(folder: Path, seen: dict[str, Seen]) -> None:
     """By its interval: what the test above would find were nothing moved back."""
-    logged = _read(_source(folder, MLFLOW), ReadOptions(as_logged=True))
+    logged = _read(_source(folder, MLFLOW), mlflow_raw_times=True)
     assert _late(seen[SMI].recording, logged, "gpu:0") == pytest.approx(one_run.MLFLOW_SECONDS, abs=0.6)
 
 

@@ -7,8 +7,6 @@ from dataclasses import asdict
 import pytest
 
 import gpureport
-from gpureport.importers.protocol.importer import Labels
-from gpureport.recording import Work
 from gpureport.report import build, render
 from gpureport.report.explain.explained_classes import KINDS
 from gpureport.report.formats.text import comparison_text
@@ -19,15 +17,15 @@ from gpureport.report.wording.display import GAP
 from tests.report import examples, labelled, sample_reports
 from tests.report.test_agreement import shown
 
-_CHAINS: dict[str, list[tuple[str, str | None, Work]]] = {
-    "three steps": [(folder, None, Work(amount=1000, unit="steps")) for folder in sample_reports.CHAIN],
+_CHAINS: dict[str, list[tuple[str, str | None, tuple[float, str]]]] = {
+    "three steps": [(folder, None, (1000, "steps")) for folder in sample_reports.CHAIN],
     "three steps of three runs": [
-        (f"recorded/training_steps/{step}/{run}", step, Work(amount=32768, unit="images"))
+        (f"recorded/training_steps/{step}/{run}", step, (32768, "images"))
         for step in ("1-starved", "2-more-workers", "3-pinned-memory")
         for run in (1, 2, 3)
     ],
     "runs of unequal work": [
-        (f"recorded/training_steps/{step}/{run}", step, Work(amount=32768 / run, unit="images"))
+        (f"recorded/training_steps/{step}/{run}", step, (32768 / run, "images"))
         for step in ("1-starved", "2-more-workers")
         for run in (1, 2, 3)
     ],
@@ -41,9 +39,11 @@ _EXTENSIONS = (".json", ".md", ".html", ".txt")
 
 def _chain(name: str) -> list[examples.Pair]:
     """Return the runs of a chain of steps, with their work."""
-    found = []
+    found: list[examples.Pair] = []
     for folder, step, work in _CHAINS[name]:
-        (recording,) = gpureport.read(sample_reports.SAMPLES / folder, labels=Labels(name=folder, step=step, work=work))
+        (recording,) = gpureport.read(
+            sample_reports.SAMPLES / folder, labels={"name": folder, "step": step, "work": work}
+        )
         found.append((recording, gpureport.analyze(recording)))
     return found
 

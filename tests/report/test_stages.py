@@ -2,9 +2,9 @@
 
 import json
 
-from gpureport import report
 from gpureport.analysis import analyze
 from gpureport.recording import Recording
+from gpureport.report import build, render
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.model.content import Report
 from tests.analysis.job.test_stages import staged
@@ -16,7 +16,7 @@ STAGES = staged(*["preprocessing"] * 6, *["train <b>"] * 12, util=[*steps((0, 6)
 def built(*found: Recording) -> Report:
     """Return the report of runs."""
     runs = [(each, analyze(each)) for each in found]
-    return report.build(runs, title=None, command="gpureport", gpu_hour_price=None, version="1")
+    return build(runs, title=None, command="gpureport", gpu_hour_price=None, version="1")
 
 
 def test_the_table_says_what_each_stage_did() -> None:
@@ -36,11 +36,11 @@ def test_one_stage_is_no_table() -> None:
 def test_every_format_shows_them() -> None:
     """Text, Markdown and HTML have a heading and a row for each; a name cannot become markup."""
     content = built(STAGES)
-    text = report.render(content, ".txt").decode()
+    text = render(content, ".txt").decode()
     assert "STAGES" in text
     assert "  preprocessing   1 min          0 %  100 %\n" in text
-    assert "## Stages" in report.render(content, ".md").decode()
-    page = report.render(content, ".html").decode()
+    assert "## Stages" in render(content, ".md").decode()
+    page = render(content, ".html").decode()
     assert "<h2>Stages</h2>" in page
     assert "train &lt;b&gt;" in page
 

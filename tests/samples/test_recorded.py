@@ -21,7 +21,6 @@ from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import sampled_run
 from gpureport.comparison.steps.steps import Verdict
 from gpureport.findings import Finding
-from gpureport.importers import ReadOptions, Selection
 from gpureport.recording import HOST, Recording, Work
 from gpureport.report.sections.comparison import comparison_view
 from gpureport.report.wording.display import GAP
@@ -43,8 +42,8 @@ Truth = dict[str, Any]
 @cache
 def read(path: str, host: str = "") -> Recording:
     """Return the one run of a recorded log."""
-    placement = ReadOptions(interval=1.0 if Path(path).name in TIMELESS else None)
-    (recording,) = gpureport.read(RECORDED / path, host=[RECORDED / host] if host else (), placement=placement)
+    interval = 1.0 if Path(path).name in TIMELESS else None
+    (recording,) = gpureport.read(RECORDED / path, host=RECORDED / host if host else (), interval=interval)
     return recording
 
 
@@ -270,7 +269,7 @@ def test_mlflow_saw_the_same(tmp_path: Path) -> None:
     """The system metrics that MLflow kept are those of nvidia-smi while the run went on."""
     _unpack("mlruns", tmp_path)
     for step in STEPS:
-        (recording,) = gpureport.read(tmp_path / "mlruns", selection=Selection(runs=(step,)))
+        (recording,) = gpureport.read(tmp_path / "mlruns", tracker={"runs": step})
         known = truth(f"training_steps/{step}/1")
         begin, end = recording.run.started / SECOND, recording.run.ended / SECOND
         assert known["start"] - 2 < begin

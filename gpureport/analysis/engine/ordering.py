@@ -33,7 +33,9 @@ def unmet(rule: Rule, context: Context) -> Iterator[NotJudged]:
     if not missing:
         return
     absent = [group[0] for group in missing]
-    implausible = next((name for name in absent if any(one.doubt(name) for one in context.cells.values())), None)
+    implausible = next(
+        (name for name in absent if any(one.explain_implausibility(name) for one in context.series.values())), None
+    )
     for kind in rule.kinds:
         yield (
             missing_metrics.absent(kind, None, *absent)

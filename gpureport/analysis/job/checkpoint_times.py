@@ -78,4 +78,4 @@ def _find_metric_events(recording: Recording) -> Iterator[JobEvents]:
 
 def _find_evaluation_events(recording: Recording) -> Iterator[JobEvents]:
     for each in find_evaluations(recording):
-        yield JobEvents(cause="epoch", source=each.said.name, times=np.unique(each.times))
+        yield JobEvents(cause="epoch", source=each.metric.name, times=np.unique(each.times))

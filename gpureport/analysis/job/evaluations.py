@@ -17,12 +17,12 @@ class Evaluations:
     """Values of one validation metric in the order of time.
 
     Attributes:
-        said: its name, and what that says of it.
+        metric: its name, and what that says of it.
         times: when it was evaluated, in microseconds, never decreasing.
         values: what came out; NaN where that was no finite number.
     """
 
-    said: TrainingName
+    metric: TrainingName
     times: IntArray
     values: FloatArray
 
@@ -32,12 +32,12 @@ class Evaluations:
         return len(np.unique(self.times[~np.isnan(self.values)]))
 
     @property
-    def best(self) -> int:
+    def best_row(self) -> int:
         """Row of the best value, the first of equal ones; there must be a number."""
-        return int(np.nanargmin(self.values) if self.said.falls else np.nanargmax(self.values))
+        return int(np.nanargmin(self.values) if self.metric.falls else np.nanargmax(self.values))
 
     @property
-    def longest(self) -> int:
+    def longest_distance(self) -> int:
         """Microseconds between two evaluations at most, 0 with one."""
         return int(np.diff(self.times).max(initial=0))
 
@@ -58,4 +58,4 @@ def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
         if said and len(rows):
             rows = rows[np.argsort(times[rows], kind="stable")]
             numbers = np.where(np.isfinite(values[rows]), values[rows], np.nan)
-            yield Evaluations(said=said, times=times[rows], values=numbers)
+            yield Evaluations(metric=said, times=times[rows], values=numbers)

@@ -30,14 +30,14 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
         own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
-        cells = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
-        yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in cells if len(one)))
+        series = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
+        yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in series if len(one)))
 
 
 def _inherit_doubts(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:
     """Return the rows of a stage, of which is doubted what is in the whole run."""
     for metric in implausible_power.POWER_METRICS:
-        part.kept(("doubt", metric), lambda metric=metric: whole.doubt(metric))  # type: ignore[misc]  # bound early
+        part.memoize(("doubt", metric), lambda metric=metric: whole.explain_implausibility(metric))  # type: ignore[misc]  # bound early
     return part
 
 

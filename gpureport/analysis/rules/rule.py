@@ -23,21 +23,21 @@ class Context:
 
     Attributes:
         recording: the recording.
-        cells: the sampled series of each device, on cells, keyed by device id; of GPUs without the time in which no
+        series: the sampled series of each device, keyed by device id; of GPUs without the time in which no
             job held them.
         active: from first to last sustained activity of each GPU that worked, keyed by device id.
         window: from the first to the last sustained activity of any GPU; None when none ran.
-        all_cells: the series of each device with all of its samples.
+        all_series: the series of each device with all of its samples.
         jobs: the jobs of the log, in the order of time.
         no_job: when no job held a GPU, by device id; GPUs without such time are left out.
         found: findings of the kinds named in the rule's `after`.
     """
 
     recording: Recording
-    cells: Mapping[str, DeviceSeries]
+    series: Mapping[str, DeviceSeries]
     active: Mapping[str, Interval]
     window: Interval | None
-    all_cells: Mapping[str, DeviceSeries] = field(default_factory=dict)
+    all_series: Mapping[str, DeviceSeries] = field(default_factory=dict)
     jobs: tuple[Job, ...] = ()
     no_job: Mapping[str, Spans] = field(default_factory=dict)
     found: tuple[Finding, ...] = ()
@@ -66,23 +66,23 @@ class Context:
     @property
     def whole_log(self) -> "Context":
         """The same with all samples of every device, those without a job included."""
-        return replace(self, cells=self.all_cells or self.cells)
+        return replace(self, series=self.all_series or self.series)
 
-    def all_cells_of(self, device: str) -> DeviceSeries:
-        """Return the cells of a device with all of its samples."""
-        return self.all_cells.get(device, self.cells[device])
+    def full_series(self, device: str) -> DeviceSeries:
+        """Return the series of a device with all of its samples."""
+        return self.all_series.get(device, self.series[device])
 
     def gpus(self) -> dict[str, DeviceSeries]:
-        """Return the cells of each GPU that has samples, keyed by device id."""
-        return {name: one for name, one in self.cells.items() if one.device.scope is Scope.GPU and len(one)}
+        """Return the series of each GPU that has samples, keyed by device id."""
+        return {name: one for name, one in self.series.items() if one.device.scope is Scope.GPU and len(one)}
 
     def hosts(self) -> dict[str, DeviceSeries]:
-        """Return the cells of each host that has samples, keyed by device id."""
-        return {name: one for name, one in self.cells.items() if one.device.scope is Scope.HOST and len(one)}
+        """Return the series of each host that has samples, keyed by device id."""
+        return {name: one for name, one in self.series.items() if one.device.scope is Scope.HOST and len(one)}
 
     def recorded(self, metric: str) -> bool:
         """Whether any device recorded a value of the metric."""
-        return any(one.recorded(metric) for one in self.cells.values())
+        return any(one.is_recorded(metric) for one in self.series.values())
 
     def findings(self, kind: str, device: str | None = None) -> tuple[Finding, ...]:
         """Return earlier findings of a kind, of one device when given."""

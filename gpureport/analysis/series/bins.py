@@ -37,7 +37,7 @@ class Grid:
     count: int
     removed: Spans
 
-    def places(self, times: IntArray) -> IntArray:
+    def find_bins(self, times: IntArray) -> IntArray:
         """Return the bin each time lies in; a time in a removed stretch lies where that was."""
         left = times
         if len(self.removed):
@@ -47,76 +47,76 @@ class Grid:
             left = times - before[index] + np.maximum(inside, 0)
         return np.asarray(np.floor((left - self.start) / (self.width * 1e6)), dtype=np.int64)
 
-    def rows(self, start: int, end: int) -> slice:
+    def find_bin_slice(self, start: int, end: int) -> slice:
         """Return the bins of a stretch of time, at least one."""
-        first, stop = self.places(np.array([start, end], dtype=np.int64)).tolist()
+        first, stop = self.find_bins(np.array([start, end], dtype=np.int64)).tolist()
         return slice(max(first, 0), max(stop, first + 1))
 
-    def edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
+    def find_bin_edges(self, bins: IntArray, side: Literal["left", "right"]) -> IntArray:
         """Return the time at which bins begin (`right`) or, for past-the-end bins, at which they end (`left`)."""
         before = np.concatenate([[0], np.cumsum(self.removed[:, 1] - self.removed[:, 0])])
         times = self.start + np.round(bins * (self.width * 1e6)).astype(np.int64)
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
         return np.asarray(times + before[passed], dtype=np.int64)
 
-    def mean(self, cells: DeviceSeries, metric: str) -> FloatArray:
+    def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
         """Return the mean of a device's values in each bin over time, NaN in bins without any; not to be written to.
 
         A value is placed at the middle of the time it covers, not at its stamp.
         """
-        return cells.kept(("mean", metric, self._key), lambda: self.average(cells, cells.values(metric)))
+        return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
-    def average(self, cells: DeviceSeries, values: FloatArray) -> FloatArray:
+    def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
         """Return the mean in each bin of a value for each row of a device, as `mean` does for a metric."""
-        rows, places, seconds = cells.kept(("places", self._key), lambda: self._placed(cells))
+        rows, places, seconds = series.memoize(("places", self._key), lambda: self._place_rows(series))
         values = values[rows]
         known = ~np.isnan(values)
         if known.all():
-            covered = cells.kept(("covered", self._key), lambda: self._sums(places, seconds))
+            covered = series.memoize(("covered", self._key), lambda: self._sum_per_bin(places, seconds))
         else:
             places, seconds, values = places[known], seconds[known], values[known]
-            covered = self._sums(places, seconds)
+            covered = self._sum_per_bin(places, seconds)
         with np.errstate(invalid="ignore"):
-            return np.asarray(self._sums(places, values * seconds) / covered, dtype=np.float64)
+            return np.asarray(self._sum_per_bin(places, values * seconds) / covered, dtype=np.float64)
 
     @property
     def _key(self) -> tuple[int, float, int, bytes]:
         """What tells a grid from others."""
         return self.start, self.width, self.count, self.removed.tobytes()
 
-    def _placed(self, cells: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
+    def _place_rows(self, series: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
         """Return the rows of a device that lie in bins, which bin each lies in, and its weight: time, if any has."""
-        places = self.places(cells.times - cells.shift)
+        places = self.find_bins(series.times - series.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
-        seconds = cells.seconds if cells.seconds.sum() > 0 else np.ones(len(cells))
+        seconds = series.seconds if series.seconds.sum() > 0 else np.ones(len(series))
         return rows, places[rows], seconds[rows]
 
-    def _sums(self, places: IntArray, weights: FloatArray) -> FloatArray:
+    def _sum_per_bin(self, places: IntArray, weights: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(places, weights=weights, minlength=self.count), dtype=np.float64)
 
-    def mask(self, first: IntArray, stop: IntArray) -> BoolArray:
+    def mark_runs(self, first: IntArray, stop: IntArray) -> BoolArray:
         """Return which bins lie in runs given by first and past-the-end bin."""
         steps = np.zeros(self.count + 1, dtype=np.int64)
         np.add.at(steps, first, 1)
         np.add.at(steps, stop, -1)
         return np.asarray(np.cumsum(steps)[:-1] > 0, dtype=np.bool_)
 
-    def spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
+    def mask_to_spans(self, mask: BoolArray, within: float, shortest: float) -> Spans:
         """Return the stretches of true bins, joined over holes of `within` seconds, none below `shortest`.
 
         Time that has no bins is in none of them: nobody knows what happened then.
         """
         first, stop = intervals.find_runs(mask)
-        edges = np.column_stack([self.edges(first, "right"), self.edges(stop, "left")])
+        edges = np.column_stack([self.find_bin_edges(first, "right"), self.find_bin_edges(stop, "left")])
         long = intervals.drop_shorter(intervals.union(edges, within=round(within * 1e6)), shortest)
         return intervals.difference(long, self.removed)
 
 
-def build_grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
+def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
     """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
-    width = max(1.0, *(one.interval for one in cells))
+    width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
-    for one in cells:
+    for one in series:
         holes = intervals.intersection(holes, intervals.to_spans(_find_unsampled_stretches(one, window)))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]
@@ -124,14 +124,14 @@ def build_grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def _find_unsampled_stretches(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
+def _find_unsampled_stretches(series: DeviceSeries, window: Interval) -> Iterator[Interval]:
     """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
-    if not len(cells):
+    if not len(series):
         yield window
         return
-    yield Interval(window.start, int(cells.times[0]))
-    yield from cells.gaps
-    yield Interval(int(cells.times[-1]), window.end)
+    yield Interval(window.start, int(series.times[0]))
+    yield from series.gaps
+    yield Interval(int(series.times[-1]), window.end)
 
 
 def median_over_devices(series: list[FloatArray]) -> FloatArray:

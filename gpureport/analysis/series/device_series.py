@@ -39,9 +39,9 @@ class DeviceSeries:
 
     Attributes:
         device: the device.
-        series: its rows.
+        table: its rows.
         times: stamps in microseconds, never decreasing, equal ones possible.
-        pace: how far apart different stamps are; 1 s with fewer than two.
+        sampling_rate: how far apart different stamps are; 1 s with fewer than two.
         start: beginning of each cell in microseconds, for values read at a moment.
         end: end of each cell.
         gap_rows: rows that follow a log gap.
@@ -50,9 +50,9 @@ class DeviceSeries:
     """
 
     device: Device
-    series: pa.Table
+    table: pa.Table
     times: IntArray
-    pace: SamplingRate
+    sampling_rate: SamplingRate
     start: IntArray
     end: IntArray
     gap_rows: IntArray
@@ -74,9 +74,9 @@ class DeviceSeries:
     @property
     def interval(self) -> float:
         """Median seconds between different stamps, where the log changes its pace those of most of the time."""
-        return self.pace.interval
+        return self.sampling_rate.interval
 
-    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+    def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what is made of this device alone, the same that was made for a key before; not to be written to."""
         if key not in self._kept:
             made = make()
@@ -97,7 +97,7 @@ class DeviceSeries:
         return self._widths[0]
 
     @property
-    def within(self) -> FloatArray:
+    def seconds_in_run(self) -> FloatArray:
         """Width of the part of each cell that lies in the run; not to be written to.
 
         The first and last sample of a run own half an interval beyond it, which weighs them as the others but is no
@@ -113,7 +113,7 @@ class DeviceSeries:
             widths[over] = np.maximum(inside, 0) / 1e6
             return widths
 
-        return self.kept("within", cut)
+        return self.memoize("within", cut)
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
@@ -126,7 +126,7 @@ class DeviceSeries:
         seconds = self.interval / 2 if self.device.index is None else WINDOW_SHIFT_SECONDS
         return round(seconds * 1e6)
 
-    def whole(self, metric: str) -> bool:
+    def is_complete(self, metric: str) -> bool:
         """Whether every row holds a value of the metric; without a row there is none that does not."""
         if metric not in self._whole:
             values = self.values(metric)
@@ -135,41 +135,45 @@ class DeviceSeries:
             self._whole[metric] = not np.isnan(least).any()
         return self._whole[metric]
 
-    def known(self, metric: str) -> BoolArray:
+    def known_rows(self, metric: str) -> BoolArray:
         """Return the rows that hold a value of the metric; not to be written to."""
-        if self.whole(metric):
+        if self.is_complete(metric):
             return columns.everywhere(len(self))
-        return self.kept(("known", metric), lambda: ~np.isnan(self.values(metric)))
+        return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
-    def recorded(self, metric: str) -> bool:
+    def is_recorded(self, metric: str) -> bool:
         """Whether the metric holds any value for this device."""
         if metric not in self._recorded:
-            known = metric in self.series.column_names and self.series.column(metric).null_count < len(self)
-            known = known and not self.doubt(metric)
+            known = metric in self.table.column_names and self.table.column(metric).null_count < len(self)
+            known = known and not self.explain_implausibility(metric)
             # most hold a value from the first row on
-            self._recorded[metric] = known and not (np.isnan(self.values(metric)[0]) and not self.known(metric).any())
+            self._recorded[metric] = known and not (
+                np.isnan(self.values(metric)[0]) and not self.known_rows(metric).any()
+            )
         return self._recorded[metric]
 
     def values(self, metric: str) -> FloatArray:
         """Return a column as float64, NaN where it is null, all NaN when it was not recorded or cannot be right."""
         if metric not in self._values:
             held = self._recorded_values(metric)
-            self._values[metric] = columns.same(np.nan, len(self.times)) if self.doubt(metric) else held
+            self._values[metric] = (
+                columns.same(np.nan, len(self.times)) if self.explain_implausibility(metric) else held
+            )
         return self._values[metric]
 
     def _recorded_values(self, metric: str) -> FloatArray:
         """Return a column as it was recorded."""
-        known = metric in self.series.column_names
-        return columns.floats(self.series.column(metric)) if known else columns.same(np.nan, len(self.times))
+        known = metric in self.table.column_names
+        return columns.floats(self.table.column(metric)) if known else columns.same(np.nan, len(self.times))
 
-    def doubt(self, metric: str) -> str:
+    def explain_implausibility(self, metric: str) -> str:
         """Return why readings of a metric cannot be right, as words on them; empty where nothing speaks against them.
 
         What is doubted counts as not recorded.
         """
-        if metric not in implausible_power.POWER_METRICS or metric not in self.series.column_names:
+        if metric not in implausible_power.POWER_METRICS or metric not in self.table.column_names:
             return ""
-        return self.kept(
+        return self.memoize(
             ("doubt", metric), lambda: implausible_power.explain_implausible_power(self, self._recorded_values(metric))
         )
 
@@ -177,45 +181,45 @@ class DeviceSeries:
         """Return how often the metric was read anew."""
         if metric not in self._refreshes:
             self._refreshes[metric] = refresh_interval.measure_refresh(
-                BY_NAME[metric], self.times, self.values(metric), self.interval, self.known(metric)
+                BY_NAME[metric], self.times, self.values(metric), self.interval, self.known_rows(metric)
             )
         return self._refreshes[metric]
 
-    def measured(self, metric: str) -> float | None:
+    def measured_refresh_period(self, metric: str) -> float | None:
         """Return the refresh period, by what is read in the same moment where its own changes do not tell."""
         others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
         return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
 
-    def period(self, metric: str) -> float | None:
+    def refresh_period(self, metric: str) -> float | None:
         """Return the seconds from one reading of the metric to the next, at least; None when they are not known.
 
         As measured, and where the changes do not tell, as NVIDIA documents it.
         """
         if metric not in self._periods:
-            self._periods[metric] = self.measured(metric) or refresh_interval.look_up_documented_period(
+            self._periods[metric] = self.measured_refresh_period(metric) or refresh_interval.look_up_documented_period(
                 metric, self.device.model
             )
         return self._periods[metric]
 
     def resolution(self, metric: str) -> float:
         """Return the seconds below which nothing can be told apart: the interval, or the period where it is longer."""
-        return max(self.interval, self.period(metric) or 0.0)
+        return max(self.interval, self.refresh_period(metric) or 0.0)
 
-    def readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
+    def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
         """Return how many readings of the metric the rows hold at most; repeated ones count once."""
         if metric not in self._shares:
-            self._shares[metric] = refresh_interval.count_readings_per_row(self.seconds, self.period(metric))
+            self._shares[metric] = refresh_interval.count_readings_per_row(self.seconds, self.refresh_period(metric))
         shares = self._shares[metric][rows]
         return max(round(float(shares.sum())), min(len(shares), 1))
 
-    def tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
+    def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
         """Return start and end of what each averaged value covers, within a window of the run.
 
         The first and last sample reach the ends of the window where these are near. Not to be written to.
         """
-        return self.kept(("tiles", window), lambda: self._tiles(window))
+        return self.memoize(("tiles", window), lambda: self._averaging_windows(window))
 
-    def _tiles(self, window: Interval) -> tuple[IntArray, IntArray]:
+    def _averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
         start, end = self.start - self.shift, self.end - self.shift
         if len(start):
             near = round(_NEAR_EDGE_INTERVALS * self.interval * 1e6) + self.shift
@@ -225,7 +229,7 @@ class DeviceSeries:
                 end[-1] = window.end
         return np.clip(start, window.start, window.end), np.clip(end, window.start, window.end)
 
-    def rows(self, start: int, end: int) -> slice:
+    def rows_between(self, start: int, end: int) -> slice:
         """Return the rows with start <= stamp < end."""
         first, stop = np.searchsorted(self.times, [start, end], side="left")
         return slice(int(first), int(stop))
@@ -274,9 +278,9 @@ def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceS
         left, right, gap_rows, pause_rows = measure_owned_time(times, pace)
     return DeviceSeries(
         device=device,
-        series=series,
+        table=series,
         times=times,
-        pace=pace or SamplingRate(_LONE_SECONDS),
+        sampling_rate=pace or SamplingRate(_LONE_SECONDS),
         start=times - left,
         end=times + right,
         gap_rows=gap_rows,
@@ -285,11 +289,11 @@ def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceS
     )
 
 
-def remove_stretches(cells: DeviceSeries, stretches: Spans) -> DeviceSeries:
+def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
     # the last sample of a run lies at its end
-    left = ~intervals.contains(stretches, np.minimum(cells.times, cells.window.end - 1))
-    return _build_series(cells.device, cells.series.filter(columns.array(left, pa.bool_())), cells.window)
+    left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
+    return _build_series(series.device, series.table.filter(columns.array(left, pa.bool_())), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:

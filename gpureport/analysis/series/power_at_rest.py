@@ -26,16 +26,16 @@ class RelativePower:
     """Power of one GPU beside its utilisation samples.
 
     Attributes:
-        height: one value a sample, 0 at rest and 1 at work; NaN where it, or either of them, is not known.
+        level: one value a sample, 0 at rest and 1 at work; NaN where it, or either of them, is not known.
         watts: the same in watts, NaN where it is not known.
-        working: watts above which a GPU worked in the mean; infinite where that is not known.
+        working_watts: watts above which a GPU worked in the mean; infinite where that is not known.
     """
 
-    height: FloatArray
+    level: FloatArray
     watts: FloatArray
-    working: float
+    working_watts: float
 
-    def works(self, begin: int, past: int) -> bool:
+    def is_working(self, begin: int, past: int) -> bool:
         """Whether rows [begin, past) draw the power of work in the mean, whatever utilisation says.
 
         Power averaged over a second sees the work between point samples. Momentary power sees some of it, and none
@@ -43,17 +43,17 @@ class RelativePower:
         """
         known = self.watts[begin:past]
         known = known[~np.isnan(known)]
-        return bool(len(known) and known.mean() > self.working)
+        return bool(len(known) and known.mean() > self.working_watts)
 
-    def highest(self, begin: int, past: int) -> float | None:
+    def highest_level(self, begin: int, past: int) -> float | None:
         """Return the highest height of rows [begin, past), None where it or that of the rows beside is not known."""
-        around = self.height[max(begin - 1, 0) : past + 1]
-        return None if np.isnan(around).any() else float(self.height[begin:past].max())
+        around = self.level[max(begin - 1, 0) : past + 1]
+        return None if np.isnan(around).any() else float(self.level[begin:past].max())
 
     @property
-    def at_work(self) -> BoolArray:
+    def working_samples(self) -> BoolArray:
         """Which samples draw the power of work rather than that of rest."""
-        return np.asarray(self.height > _HIGH, dtype=np.bool_)
+        return np.asarray(self.level > _HIGH, dtype=np.bool_)
 
 
 def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> RelativePower:
@@ -71,12 +71,12 @@ def scale_power(used: FloatArray, watts: FloatArray, job: BoolArray | slice) -> 
     work, within = watts[(used > _ACTIVE) & known], watts[job][known[job]]
     unknown = np.full(len(watts), np.nan)
     if not len(work):
-        return RelativePower(height=unknown, watts=watts, working=float("inf"))
+        return RelativePower(level=unknown, watts=watts, working_watts=float("inf"))
     full, rest = float(np.quantile(work, _FULL)), float(within.min(initial=np.inf))
     return RelativePower(
-        height=(watts - rest) / (full - rest) if rest < full else unknown,
+        level=(watts - rest) / (full - rest) if rest < full else unknown,
         watts=watts,
-        working=estimate_working_watts(watts, (used > _ACTIVE) & known),
+        working_watts=estimate_working_watts(watts, (used > _ACTIVE) & known),
     )
 
 

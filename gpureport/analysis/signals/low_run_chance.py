@@ -36,7 +36,7 @@ class LowRunChance:
         job: which lie in the job window.
         first: first row of each run of low samples.
         stop: past-the-end row of each run.
-        level: probability with which chance samples may hold such a run anywhere.
+        significance: probability with which chance samples may hold such a run anywhere.
         neighbours: samples each side that are looked at.
         rows: number of samples in the job window.
     """
@@ -45,7 +45,7 @@ class LowRunChance:
     job: BoolArray
     first: IntArray
     stop: IntArray
-    level: float
+    significance: float
     neighbours: int
     rows: int = field(init=False)
 
@@ -53,7 +53,7 @@ class LowRunChance:
         """Count the samples of the job once."""
         object.__setattr__(self, "rows", int(self.job.sum()))
 
-    def needed(self, begin: int, past: int) -> int:
+    def find_shortest_surprise(self, begin: int, past: int) -> int:
         """Return the shortest run that surprises in the place of rows [begin, past).
 
         With a share p of low samples around, of m, k in a row are expected m * p^k times by chance. Long low runs
@@ -73,7 +73,7 @@ class LowRunChance:
             return 1
         share = (float(self.low[left:right][around].sum()) + 0.5) / (count + 1)
         places = count if share < _DENSE else max(self.rows, count)
-        return int(np.ceil(np.log(self.level / places) / np.log(share)))
+        return int(np.ceil(np.log(self.significance / places) / np.log(share)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +102,14 @@ class LowRunDoubt:
             past: past-the-end row.
             samples: its readings.
         """
-        needed, highest_power = max(self.chance.needed(begin, past), self.fewest), self.power.highest(begin, past)
-        doubtful = (samples < needed and not self.confirms(highest_power)) or self.power.works(begin, past)
+        needed, highest_power = (
+            max(self.chance.find_shortest_surprise(begin, past), self.fewest),
+            self.power.highest_level(begin, past),
+        )
+        doubtful = (samples < needed and not self.is_resting(highest_power)) or self.power.is_working(begin, past)
         return needed, highest_power, doubtful
 
-    def confirms(self, highest_power: float | None) -> bool:
+    def is_resting(self, highest_power: float | None) -> bool:
         """Whether the highest power in a run says that the GPU was at rest all the time."""
         return self.decisive and highest_power is not None and highest_power <= self.resting
 

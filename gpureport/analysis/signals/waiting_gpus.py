@@ -47,33 +47,33 @@ class WaitCandidate:
         source: the host, or the GPU itself.
         gpus: the GPUs that work beside it, keyed by device id.
         bins: equal bins over the job window.
-        used: median utilisation of the GPUs in each bin, NaN where none was sampled.
+        utilisation: median utilisation of the GPUs in each bin, NaN where none was sampled.
     """
 
     source: DeviceSeries
     gpus: Mapping[str, DeviceSeries]
     bins: Grid
-    used: FloatArray
+    utilisation: FloatArray
 
-    def mean(self, metric: str) -> FloatArray:
+    def average_metric(self, metric: str) -> FloatArray:
         """Return the mean of a metric of the source in each bin, NaN where there is none."""
-        return self.bins.mean(self.source, metric)
+        return self.bins.average_metric(self.source, metric)
 
-    def length(self, seconds: float, rows: float) -> int:
+    def count_bins(self, seconds: float, rows: float) -> int:
         """Return how many bins span some seconds, and no fewer than `rows`."""
         return max(round(seconds / self.bins.width), round(rows))
 
-    def samples_length(self, seconds: float, rows: float) -> int:
+    def count_bins_with_samples(self, seconds: float, rows: float) -> int:
         """Return how many bins span some seconds and hold `rows` samples of each GPU."""
         interval = max(one.interval for one in self.gpus.values())
         return max(int(np.ceil(max(seconds, rows * interval) / self.bins.width)), 1)
 
     @property
-    def coarse(self) -> bool:
+    def is_coarse(self) -> bool:
         """Whether utilisation is sampled at points, far apart from each other."""
         return max(one.interval for one in self.gpus.values()) > POINT_SAMPLE_SECONDS
 
-    def inside(self, spans: Spans, metric: str) -> FloatArray:
+    def find_values_inside(self, spans: Spans, metric: str) -> FloatArray:
         """Return the source's values of a metric within stretches of time."""
         values = self.source.values(metric)[intervals.contains(spans, self.source.times - self.source.shift)]
         return values[~np.isnan(values)]
@@ -110,16 +110,16 @@ class ComparedEpisodes:
 
     Attributes:
         spans: the episodes that are left.
-        outside: mean of the series while the GPUs were well fed; NaN where that was too seldom to compare.
+        fed_mean: mean of the series while the GPUs were well fed; NaN where that was too seldom to compare.
     """
 
     spans: Spans
-    outside: float
+    fed_mean: float
 
     @property
-    def done(self) -> bool:
+    def has_comparison(self) -> bool:
         """Whether there was time to compare with."""
-        return not np.isnan(self.outside)
+        return not np.isnan(self.fed_mean)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,20 +129,20 @@ class WaitCost:
     Attributes:
         spans: when.
         seconds: how long.
-        gpu: mean utilisation of the GPUs meanwhile, as a ratio.
-        lost: GPU-seconds without a kernel.
-        share: the same, of the GPU time of the job.
+        utilisation: mean utilisation of the GPUs meanwhile, as a ratio.
+        lost_gpu_seconds: GPU-seconds without a kernel.
+        lost_share: the same, of the GPU time of the job.
         samples: readings of the utilisation.
-        levels: how long the GPUs paused, and worked below some levels.
+        level_evidence: how long the GPUs paused, and worked below some levels.
     """
 
     spans: Spans
     seconds: float
-    gpu: float
-    lost: float
-    share: float
+    utilisation: float
+    lost_gpu_seconds: float
+    lost_share: float
     samples: int
-    levels: tuple[Evidence, ...]
+    level_evidence: tuple[Evidence, ...]
 
 
 def find_host_candidates(context: Context) -> Iterator[WaitCandidate]:
@@ -160,8 +160,8 @@ def find_host_candidates(context: Context) -> Iterator[WaitCandidate]:
 def build_candidate(window: Interval, source: DeviceSeries, gpus: Mapping[str, DeviceSeries]) -> WaitCandidate:
     """Return a device and GPUs on one grid over the job window."""
     bins = build_grid(window, [source, *gpus.values()])
-    used = median_over_devices([bins.mean(one, UTILISATION) for one in gpus.values()])
-    return WaitCandidate(source=source, gpus=gpus, bins=bins, used=used)
+    used = median_over_devices([bins.average_metric(one, UTILISATION) for one in gpus.values()])
+    return WaitCandidate(source=source, gpus=gpus, bins=bins, utilisation=used)
 
 
 def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
@@ -171,7 +171,7 @@ def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
     needed = max(shortest, 3 * found.bins.width)
     if context.whole.seconds < needed:
         return missing_metrics.too_short(kind, context.whole.seconds, needed)
-    known = ~np.isnan(found.used)
+    known = ~np.isnan(found.utilisation)
     seen = float((known & ~np.isnan(series)).sum()) / max(float(known.sum()), 1)
     if seen >= least:
         return None
@@ -199,24 +199,27 @@ def find_low_episodes(
     """
     if context.window is None:
         return intervals.NO_SPANS
-    mean = rolling_mean(found.used, found.samples_length(limits.over, limits.rows))
+    mean = rolling_mean(found.utilisation, found.count_bins_with_samples(limits.over, limits.rows))
     low = np.where(where, np.nan_to_num(mean, nan=1.0), 1.0)
-    inside = found.bins.mask(*intervals.find_hysteresis_runs(low, enter=limits.enter, leave=limits.leave))
+    inside = found.bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=limits.enter, leave=limits.leave))
     width = found.bins.width
     shortest = max(limits.shortest, 3 * width)
-    spans = found.bins.spans(inside, max(limits.bridge, limits.bins * width), shortest)
+    spans = found.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
     spans = intervals.intersection(spans, context.work)
     for device in found.gpus:
         spans = intervals.difference(spans, intervals.collect_finding_spans(context.found, device, claimed))
     sure = [
-        is_surely_below(found.used[found.bins.rows(start, end)], limits.gpu) or not found.coarse for start, end in spans
+        is_surely_below(found.utilisation[found.bins.find_bin_slice(start, end)], limits.gpu) or not found.is_coarse
+        for start, end in spans
     ]
     return intervals.drop_shorter(spans[np.array(sure, dtype=np.bool_)], shortest)
 
 
 def drop_unrecorded(found: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
     """Return the stretches in which the source holds a value of each metric: what else was so is not known."""
-    rows = [all(len(found.inside(spans[row : row + 1], name)) for name in metrics) for row in range(len(spans))]
+    rows = [
+        all(len(found.find_values_inside(spans[row : row + 1], name)) for name in metrics) for row in range(len(spans))
+    ]
     return spans[np.array(rows, dtype=np.bool_)]
 
 
@@ -245,16 +248,16 @@ def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two
         fed: that mean.
         apart: difference of the means below which two levels count as one.
     """
-    parts = [found.bins.rows(start, end) for start, end in spans]
-    outside = rolling_mean(found.used, length) >= fed
+    parts = [found.bins.find_bin_slice(start, end) for start, end in spans]
+    outside = rolling_mean(found.utilisation, length) >= fed
     for part in parts:
         outside[part] = False
     calm = series[outside & ~np.isnan(series)]
     inside = sum(part.stop - part.start for part in parts)
     if len(calm) < max(_FEWEST_FED_BINS, _FED_SECONDS / found.bins.width, _FED_SHARE * inside):
-        return ComparedEpisodes(spans=spans, outside=float("nan"))
+        return ComparedEpisodes(spans=spans, fed_mean=float("nan"))
     kept = np.array([_is_surely_higher(series[part], calm, apart) for part in parts], dtype=np.bool_)
-    return ComparedEpisodes(spans=spans[kept], outside=float(calm.mean()))
+    return ComparedEpisodes(spans=spans[kept], fed_mean=float(calm.mean()))
 
 
 def _is_surely_higher(some: FloatArray, others: FloatArray, apart: float) -> bool:
@@ -275,11 +278,11 @@ def measure_wait(window: Interval, gpus: Mapping[str, DeviceSeries], spans: Span
     return WaitCost(
         spans=spans,
         seconds=intervals.total_seconds(spans),
-        gpu=1 - lost / max(sampled, 1e-9),
-        lost=lost,
-        share=lost / (window.seconds * len(gpus)),
-        samples=sum(one.readings(UTILISATION, intervals.contains(spans, one.times)) for one in gpus.values()),
-        levels=build_level_evidence(gpus, dict.fromkeys(gpus, spans)),
+        utilisation=1 - lost / max(sampled, 1e-9),
+        lost_gpu_seconds=lost,
+        lost_share=lost / (window.seconds * len(gpus)),
+        samples=sum(one.count_readings(UTILISATION, intervals.contains(spans, one.times)) for one in gpus.values()),
+        level_evidence=build_level_evidence(gpus, dict.fromkeys(gpus, spans)),
     )
 
 
@@ -288,7 +291,7 @@ def rate_confidence(found: WaitCandidate, cost: WaitCost, against: ComparedEpiso
     interval = max(one.interval for one in (found.source, *found.gpus.values()))
     close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
     return certainty.weakest(
-        Confidence.HIGH if against.done and close else Confidence.MEDIUM,
+        Confidence.HIGH if against.has_comparison and close else Confidence.MEDIUM,
         certainty.by_readings(cost.samples // len(found.gpus), interval),
     )
 
@@ -300,8 +303,14 @@ def list_ruled_out(what: str, against: ComparedEpisodes) -> tuple[str, ...]:
         what: what was compared, with its verb: `the CPU is as busy`.
         against: what it was compared with.
     """
-    said = f"{what} beside busy GPUs: there it is at {phrases.percent(against.outside)}"
-    return ("start-up and tail of the job", *([said] if against.done else []))
+    said = f"{what} beside busy GPUs: there it is at {phrases.percent(against.fed_mean)}"
+    return ("start-up and tail of the job", *([said] if against.has_comparison else []))
+
+
+def describe_wait(cost: WaitCost) -> str:
+    """Return how little GPUs worked and what that cost, in words that follow their names."""
+    worked = phrases.percent(cost.utilisation)
+    return f"worked {worked} of the time: {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into waiting"
 
 
 def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
@@ -309,7 +318,7 @@ def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
     return Evidence(
         metric=UTILISATION,
         statistic="mean",
-        observed=cost.gpu,
+        observed=cost.utilisation,
         unit="1",
         threshold=limit,
         relation="<",

@@ -78,7 +78,9 @@ class RunSeries:
         """The stretch in which the run had settled, in time."""
         times = round(self.width / self.places.width)
         first, stop = (np.array([edge * times], dtype=np.int64) for edge in self.steady)
-        return Interval(int(self.places.edges(first, "right")[0]), int(self.places.edges(stop, "left")[0]))
+        return Interval(
+            int(self.places.find_bin_edges(first, "right")[0]), int(self.places.find_bin_edges(stop, "left")[0])
+        )
 
     def recorded_seconds(self, metric: str) -> float:
         """Return the time that holds values of a metric, before anything is left out."""
@@ -143,7 +145,7 @@ def _window(cells: Sequence[DeviceSeries]) -> Interval:
 
 def _means(places: Grid, cells: Sequence[DeviceSeries]) -> Iterable[tuple[str, FloatArray]]:
     for metric in SAMPLED:
-        series = [places.mean(one, metric) for one in cells if one.recorded(metric)]
+        series = [places.average_metric(one, metric) for one in cells if one.is_recorded(metric)]
         if series:
             yield metric, _over_gpus(series)
 
@@ -163,13 +165,13 @@ def _over_gpus(series: Sequence[FloatArray]) -> FloatArray:
 
 def _idle(places: Grid, cells: Sequence[DeviceSeries]) -> FloatArray | None:
     """Return the share of the GPUs' time in each bin that was idle; None when no utilisation was recorded."""
-    series = [_idle_of(places, one) for one in cells if one.recorded(UTILISATION)]
+    series = [_idle_of(places, one) for one in cells if one.is_recorded(UTILISATION)]
     return _over_gpus(series) if series else None
 
 
 def _idle_of(places: Grid, cells: DeviceSeries) -> FloatArray:
     values = cells.values(UTILISATION)
-    bins = places.places(cells.times - cells.shift)
+    bins = places.find_bins(cells.times - cells.shift)
     inside = (bins >= 0) & (bins < places.count) & ~np.isnan(values)
     seconds = cells.seconds[inside]
     idle = seconds * (values[inside] <= IDLE_RATIO + 1e-6)
@@ -183,7 +185,7 @@ def _job(analysis: Analysis, places: Grid) -> tuple[int, int]:
     window = next((phase.interval for phase in analysis.phases if phase.kind == "steady"), None)
     if window is None:
         return 0, places.count
-    first, stop = places.places(np.array([window.start, window.end], dtype=np.int64)).tolist()
+    first, stop = places.find_bins(np.array([window.start, window.end], dtype=np.int64)).tolist()
     if window.start - analysis.run.started < places.width * 1e6:
         # the bins begin before the first sample, by what that sample stands for
         first = 0

@@ -160,14 +160,14 @@ def _price(analysis: Analysis) -> float | None:
 def _preallocated(cells: "Sequence[DeviceSeries]") -> bool | None:
     """Return whether memory of any GPU was taken in advance, None where that cannot be told of one of them."""
     rule = Memory()
-    found = {rule.preallocated(one) for one in cells}
+    found = {rule.is_preallocated(one) for one in cells}
     return True if True in found else None if None in found or not found else False
 
 
 def _start_celsius(cells: "Sequence[DeviceSeries]") -> float | None:
     first = []
     for one in cells:
-        rows = one.series.slice(0, _FIRST_ROWS)
+        rows = one.table.slice(0, _FIRST_ROWS)
         values = columns.floats(rows.column(_CELSIUS)) if _CELSIUS in rows.column_names else np.zeros(0)
         first += [float(value) for value in values[~np.isnan(values)][:1]]
     return fsum(first) / len(first) if first else None

@@ -1,4 +1,4 @@
-"""UTF-8 bytes as lines that end in a newline: NUL runs and quotes removed, carriage returns turned, long lines cut."""
+"""UTF-8 bytes as lines that end in a newline: NUL runs and quotes removed, carriage returns turned into newlines."""
 
 import re
 from collections.abc import Iterator
@@ -6,16 +6,18 @@ from collections.abc import Iterator
 from gpureport.importers.decoding.quoting import unquoted
 from gpureport.importers.decoding.raw_file import Account
 
-LONGEST = 2**20
-"""A line longer than this is no line of a log."""
-KEPT = 64 * 1024
-"""What is kept of such a line."""
 _NULS = re.compile(rb"\0+")
 
 
-def clean(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
-    """Yield text in which a line ends with LF or CRLF, a run of NUL bytes is one such byte, and no row is quoted."""
-    return unquoted(_lines(blocks, account), account)
+def clean(blocks: Iterator[bytes], account: Account, *, inside_line: bool = False) -> Iterator[bytes]:
+    """Yield text in which a line ends with LF or CRLF, a run of NUL bytes is one such byte, and no row is quoted.
+
+    Args:
+        blocks: text in UTF-8.
+        account: counts what is changed.
+        inside_line: whether the first block goes on with a line.
+    """
+    return unquoted(_lines(blocks, account), account, inside_line=inside_line)
 
 
 def _lines(blocks: Iterator[bytes], account: Account) -> Iterator[bytes]:
@@ -60,32 +62,3 @@ def _newlines(block: bytes, account: Account) -> bytes:
     if not lone:
         return block
     return block.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-
-
-class OpenLine:
-    """The line that the next block goes on with, held in bounded memory."""
-
-    def __init__(self, account: Account, longest: int = LONGEST) -> None:
-        """Start at the beginning of a line; one of more than `longest` bytes is shortened."""
-        self._account = account
-        self._longest = longest
-        self._parts: list[bytes] = []
-        self._length = 0
-
-    def add(self, part: bytes) -> None:
-        """Take more of the line."""
-        before, self._length = self._length, self._length + len(part)
-        if self._length <= self._longest:
-            self._parts.append(part)
-        elif before <= self._longest:
-            self._parts = [b"".join([*self._parts, part])[:KEPT]]
-
-    def ended(self) -> bytes:
-        """Return the line, without its end, and begin the next."""
-        line, length = b"".join(self._parts), self._length
-        self._parts, self._length = [], 0
-        if length <= self._longest:
-            return line
-        self._account.long_lines += 1
-        self._account.longest = max(self._account.longest, length)
-        return line

@@ -114,9 +114,19 @@ def utf8(blocks: Iterator[bytes], account: Account | None = None) -> Iterator[by
         yield decoder.decode(block).encode()
 
 
-def _changing(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+def utf8_from_plain_text(blocks: Iterator[bytes], *, inside_line: bool) -> Iterator[bytes]:
+    """Yield text in UTF-8 that goes on below plain text, perhaps in UTF-16.
+
+    Args:
+        blocks: the text.
+        inside_line: whether it goes on with a line.
+    """
+    return _changing(blocks, _UTF8, inside_line=inside_line)
+
+
+def _changing(blocks: Iterator[bytes], encoding: str, *, inside_line: bool = False) -> Iterator[bytes]:
     """Yield text in UTF-8 that begins in an encoding and goes on in others; UTF-8 without NUL bytes as it is."""
-    text = _Text(encoding)
+    text = _Text(encoding, inside_line=inside_line)
     held = b""
     for block in blocks:
         if text.encoding == _UTF8 and not held and b"\0" not in block and not _BEGUN.search(block[-_MARKED:]):
@@ -135,9 +145,9 @@ def _changing(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 class _Text:
     """Text of one encoding, from block to block."""
 
-    def __init__(self, encoding: str) -> None:
+    def __init__(self, encoding: str, *, inside_line: bool = False) -> None:
         self.encoding = encoding
-        self._open = False
+        self._open = inside_line
         self._decoder = None if encoding == _UTF8 else codecs.getincrementaldecoder(encoding)(errors="replace")
 
     def utf8(self, data: bytes) -> bytes:

@@ -1,8 +1,12 @@
-"""A log as a stream of UTF-8 pieces that end at a line end, with bounded memory."""
+"""A log as a stream of UTF-8 pieces that end at a line end, with bounded memory.
+
+Blocks of plain text are taken as they are. Blocks that are compressed, encoded, quoted or damaged go through the
+modules beside this one first.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -13,6 +17,10 @@ PIECE_BYTES = 5 * 2**20
 """Size of a piece: one of 4 MiB takes 4 % longer, one of 6 no less, and 30 MB more memory (measured 4 to 8 MiB)."""
 _HEAD_BLOCKS = 256
 _NEWLINE = ord("\n")
+LONGEST_LINE = 2**20
+"""A line longer than this is no line of a log."""
+_KEPT = 64 * 1024
+"""Bytes that are kept of such a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +46,17 @@ def head_text(head: bytes) -> str:
     return head.decode(errors="replace").replace("\0", "\n")
 
 
+def is_plain_text(block: bytes) -> bool:
+    """Return whether bytes are ASCII text without quotes whose lines end with LF, so that nothing needs a change."""
+    return block.isascii() and not (b"\0" in block or b"\r" in block or b'"' in block or block.startswith(b"BZh"))
+
+
 def head(file: RawFile, length: int) -> bytes:
     """Return the first bytes of a log's text, whatever it is compressed with and encoded in."""
     file.account = Account()
     found = b""
     # a file of zeros has no text, however long it is
-    for block in cleaning.clean(islice(_decoded(file, length), _HEAD_BLOCKS), file.account):
+    for block in _blocks(file, length, most=_HEAD_BLOCKS):
         found += block
         if len(found) >= length:
             break
@@ -51,17 +64,60 @@ def head(file: RawFile, length: int) -> bytes:
     return _text(found[:whole], file.account) + found[whole:length]
 
 
+def _blocks(file: RawFile, size: int, most: int | None = None) -> Iterator[bytes]:
+    """Yield clean text in UTF-8, in blocks of about `size` bytes; of the first `most` blocks, all when None."""
+    if not is_plain_text(file.begins()):
+        decoded = encoding.utf8(compression.plain(file, size), file.account)
+        yield from cleaning.clean(islice(decoded, most), file.account)
+        return
+    inside_line = False
+    blocks = islice(file.blocks(size), most)
+    for block in blocks:
+        if not is_plain_text(block):
+            decoded = encoding.utf8_from_plain_text(chain((block,), blocks), inside_line=inside_line)
+            yield from cleaning.clean(decoded, file.account, inside_line=inside_line)
+            return
+        inside_line = not block.endswith(b"\n")
+        yield block
+
+
 def _text(lines: bytes, account: Account) -> bytes:
     """Return whole lines in UTF-8, each row on one."""
+    if lines.isascii() and b'"' not in lines:
+        return lines
     return quoting.join_rows(encoding.decode_latin_1(lines, account), account)
 
 
-def _decoded(file: RawFile, size: int) -> Iterator[bytes]:
-    """Yield text in UTF-8, in blocks of about `size` bytes."""
-    return encoding.utf8(compression.plain(file, size), file.account)
+class _OpenLine:
+    """The line that the next block goes on with, held in bounded memory."""
+
+    def __init__(self, account: Account, longest: int) -> None:
+        """Start at the beginning of a line; one of more than `longest` bytes is shortened."""
+        self._account = account
+        self._longest = longest
+        self._parts: list[bytes] = []
+        self._length = 0
+
+    def add(self, part: bytes) -> None:
+        """Take more of the line."""
+        before, self._length = self._length, self._length + len(part)
+        if self._length <= self._longest:
+            self._parts.append(part)
+        elif before <= self._longest:
+            self._parts = [b"".join([*self._parts, part])[:_KEPT]]
+
+    def end(self) -> bytes:
+        """Return the line, without its end, and begin the next."""
+        line, length = b"".join(self._parts), self._length
+        self._parts, self._length = [], 0
+        if length <= self._longest:
+            return line
+        self._account.long_lines += 1
+        self._account.longest = max(self._account.longest, length)
+        return line
 
 
-def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = cleaning.LONGEST) -> Iterator[Piece]:
+def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = LONGEST_LINE) -> Iterator[Piece]:
     """Yield the log in pieces of about `size` bytes, cut at line ends; a line of more than `longest` is shortened.
 
     What was skipped or shortened on the way stands in the file's account.
@@ -70,13 +126,13 @@ def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = cleaning.LO
     line, lines = 1, 0
     whole: list[bytes | memoryview] = []
     held = 0
-    rest = cleaning.OpenLine(file.account, longest)
-    for block in cleaning.clean(_decoded(file, min(size, BLOCK)), file.account):
+    rest = _OpenLine(file.account, longest)
+    for block in _blocks(file, min(size, BLOCK)):
         cut = block.rfind(b"\n") + 1
         if cut:
             first = block.find(b"\n")
             rest.add(block[:first])
-            opened = rest.ended()
+            opened = rest.end()
             whole += [opened, memoryview(block)[first:cut]]
             held += len(opened) + cut - first
             # three times as fast as counting in bytes
@@ -85,6 +141,6 @@ def pieces(file: RawFile, size: int = PIECE_BYTES, *, longest: int = cleaning.LO
         if held >= size:
             yield Piece(_text(b"".join(whole), file.account), line, last=False, lines=lines)
             line, lines, held, whole = line + lines, 0, 0, []
-    whole.append(rest.ended())
+    whole.append(rest.end())
     file.account.newlines = line + lines - 1
     yield Piece(_text(b"".join(whole), file.account), line, last=True, lines=lines)

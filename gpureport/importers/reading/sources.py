@@ -14,7 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.count_text import columns_option
 from gpureport.importers.decoding import compression
 from gpureport.importers.decoding.pieces import head as text_head
-from gpureport.importers.decoding.pieces import head_text
+from gpureport.importers.decoding.pieces import head_text, is_plain_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
 from gpureport.importers.protocol.registry import Registry
@@ -187,7 +187,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if not head:
         raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
     found = next((each for each in importers if each.kind == kind), None) if kind else _reader(file, head, importers)
-    packed = None if kind else compression.archive(file)
+    packed = None if kind or is_plain_text(file.begins()) else compression.archive(file)
     if packed:
         raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
     if found is None:

@@ -10,8 +10,7 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.cleaning import LONGEST
-from gpureport.importers.decoding.pieces import Piece, pieces
+from gpureport.importers.decoding.pieces import LONGEST_LINE, Piece, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.row_sections import OddLine
 from gpureport.importers.devices.identification import ATTRIBUTES, NOT_NAMED, NOT_SELECTED, Devices
@@ -149,7 +148,9 @@ class Form(Protocol):
 class FormExtraction:
     """One log of GPUs, or of GPUs and their machine, being read by a form."""
 
-    def __init__(self, file: RawFile, placement: ReadOptions, form: Callable[[], Form], longest: int = LONGEST) -> None:
+    def __init__(
+        self, file: RawFile, placement: ReadOptions, form: Callable[[], Form], longest: int = LONGEST_LINE
+    ) -> None:
         """Prepare to read; nothing is read yet.
 
         Args:

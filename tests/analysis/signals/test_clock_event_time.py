@@ -116,14 +116,14 @@ def test_a_fall_to_more_than_the_time_gone_by_is_not_counted() -> None:
     """A counter that falls from 900 s to 500 s within 5 s counted no 500 s in them."""
     counter = np.concatenate([np.full(50, 900.0), np.full(50, 500.0)])
     said = thermal(recording(**_BUSY, every=5, sw_thermal_slowdown_seconds_total=counter))
-    assert (said.total, said.restarts) == (0, 1)
+    assert (said.total_seconds, said.restarts) == (0, 1)
 
 
 def test_a_rise_no_clock_can_show_is_left_out() -> None:
     """An hour within a second is no time; a second more or less is when the counter was read."""
     counter = counted({20: 3600.0, 30: 1.5}, 60)
     said = thermal(recording(**_BUSY, sw_thermal_slowdown_seconds_total=counter))
-    assert said.total == pytest.approx(1.5)
+    assert said.total_seconds == pytest.approx(1.5)
 
 
 def test_cells_without_a_value_cost_nothing() -> None:
@@ -131,14 +131,14 @@ def test_cells_without_a_value_cost_nothing() -> None:
     counter = counted({21: 0.5, 22: 0.7}, 60)
     counter[21] = np.nan
     said = thermal(recording(**_BUSY, sw_thermal_slowdown_seconds_total=counter))
-    assert said.total == pytest.approx(1.2)
+    assert said.total_seconds == pytest.approx(1.2)
 
 
 def test_two_counters_of_one_step_are_not_added() -> None:
     """They may have run at once: the larger is sure."""
     one, other = counted({20: 0.8}, 60), counted({20: 0.6}, 60)
     run = recording(**_BUSY, sw_thermal_slowdown_seconds_total=one, hw_thermal_slowdown_seconds_total=other)
-    assert thermal(run).total == pytest.approx(0.8)
+    assert thermal(run).total_seconds == pytest.approx(0.8)
 
 
 def test_a_log_gap_is_no_episode_but_its_seconds_are_said() -> None:

@@ -143,10 +143,10 @@ def test_a_rule_asks_for_what_it_reads(monkeypatch: pytest.MonkeyPatch) -> None:
     by_device = device_series.series_by_device(recording)
     active = find_activities(by_device)
     window = find_job_window(recording.run, active.values())
-    context = Context(recording=recording, cells=by_device, active=active, window=window)
+    context = Context(recording=recording, series=by_device, active=active, window=window)
     for one in by_device.values():
         # whether power can be right is told by temperature as well, whichever rule asks first
-        one.doubt("gpu_power_watts")
+        one.explain_implausibility("gpu_power_watts")
     monkeypatch.setattr(device_series.DeviceSeries, "values", spied)
     # the last one refreshes with the utilisation of the GPU and stands in where that never changes
     stand_ins = {"gpu_graphics_clock_hertz", "gpu_power_limit_requested_watts", "gpu_memory_controller_ratio"}

@@ -98,26 +98,26 @@ class Imbalance(Rule):
             if context.whole.seconds < needed:
                 yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
                 continue
-            yield from self._among(context, peers, bins, length, needed)
+            yield from self._judge_peers(context, peers, bins, length, needed)
 
-    def _among(
+    def _judge_peers(
         self, context: Context, peers: dict[str, DeviceSeries], bins: Grid, length: int, needed: float
     ) -> Iterator[Finding]:
         numbers = np.arange(bins.count)
-        starts, ends = bins.edges(numbers, "right"), bins.edges(numbers + 1, "left")
+        starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
         held = {name: intervals.collect_finding_spans(context.found, name, self.after) for name in peers}
         aside = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in held.items()}
         used = _compute_rolling_means(bins, peers, UTILISATION, aside, length)
         uneven = _find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
-        yield from self._named(context, peers, bins, uneven, needed, "utilisation")
+        yield from self._judge_signal(context, peers, bins, uneven, needed, "utilisation")
         power = _compute_rolling_means(bins, peers, _POWER, aside, length)
         full = np.all([series >= self.busy.value for series in used.values()], axis=0)
         even = ~np.any(list(uneven.values()), axis=0)
         odd = _find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
         loads = {name: rows & full & even for name, rows in odd.items()}
-        yield from self._named(context, peers, bins, loads, needed, "power")
+        yield from self._judge_signal(context, peers, bins, loads, needed, "power")
 
-    def _named(  # noqa: PLR0913, PLR0917 - what a finding is made of
+    def _judge_signal(  # noqa: PLR0913, PLR0917 - what a finding is made of
         self,
         context: Context,
         peers: dict[str, DeviceSeries],
@@ -128,7 +128,7 @@ class Imbalance(Rule):
     ) -> Iterator[Finding]:
         for name, rows in odd.items():
             coarse = bins.width > POINT_SAMPLE_SECONDS
-            held = bins.spans(rows, needed if coarse else self.over.value, needed)
+            held = bins.mask_to_spans(rows, needed if coarse else self.over.value, needed)
             held = intervals.intersection(held, context.work)
             if coarse and signal == "utilisation":
                 sure = [
@@ -136,11 +136,11 @@ class Imbalance(Rule):
                     for row in range(len(held))
                 ]
                 held = held[np.array(sure, dtype=np.bool_)]
-            held = self._on_longer_side(peers, name, held, signal)
+            held = self._keep_longer_side(peers, name, held, signal)
             if len(held):
-                yield from self._finding(peers, name, held, signal)
+                yield from self._build_finding(peers, name, held, signal)
 
-    def _on_longer_side(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Spans:
+    def _keep_longer_side(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Spans:
         """Return the stretches over which the means differ, on the side on which the GPU is for longer.
 
         A GPU that is ahead for as long as it is behind does the same work in all.
@@ -156,7 +156,7 @@ class Imbalance(Rule):
         ]
         return longer
 
-    def _finding(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
+    def _build_finding(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
         metric = UTILISATION if signal == "utilisation" else _POWER
         own, others = _average_peers(peers, name, metric, spans)
         if np.isnan(own) or not others:
@@ -165,7 +165,7 @@ class Imbalance(Rule):
         usual = float(np.median(list(others.values())))
         seconds = intervals.total_seconds(spans)
         compared = [peers[each] for each in (name, *others)]
-        readings = min(one.readings(metric, intervals.contains(spans, one.times)) for one in compared)
+        readings = min(one.count_readings(metric, intervals.contains(spans, one.times)) for one in compared)
         sure = len(compared) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
         yield Finding(
             kind=_KIND,
@@ -173,7 +173,7 @@ class Imbalance(Rule):
             confidence=Confidence.HIGH if sure else Confidence.MEDIUM,
             devices=(name,),
             intervals=intervals.to_intervals(spans),
-            evidence=tuple(self._evidence(own, usual, seconds, signal, metric)),
+            evidence=tuple(self._build_evidence(own, usual, seconds, signal, metric)),
             lost_gpu_seconds=_compute_lost_seconds(own, list(others.values()), seconds)
             if signal == "utilisation"
             else None,
@@ -184,7 +184,7 @@ class Imbalance(Rule):
             recommendation=_ADVICE[signal],
         )
 
-    def _evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
+    def _build_evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
         unit = "1" if signal == "utilisation" else "W"
         yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
         yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
@@ -210,9 +210,9 @@ class Imbalance(Rule):
 def _group_by_model(context: Context) -> Iterator[dict[str, DeviceSeries]]:
     """Yield the GPUs that worked, those of one model together, where there are several."""
     models: dict[str | None, dict[str, DeviceSeries]] = {}
-    for name, cells in context.gpus().items():
+    for name, series in context.gpus().items():
         if name in context.active:
-            models.setdefault(cells.device.model, {})[name] = cells
+            models.setdefault(series.device.model, {})[name] = series
     yield from (peers for peers in models.values() if len(peers) >= _PAIR)
 
 
@@ -220,7 +220,7 @@ def _compute_rolling_means(
     bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, aside: Mapping[str, BoolArray], length: int
 ) -> dict[str, FloatArray]:
     """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
-    means = {name: np.where(aside[name], np.nan, bins.mean(one, metric)) for name, one in peers.items()}
+    means = {name: np.where(aside[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()}
     return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
 
 
@@ -266,14 +266,14 @@ def _is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Sp
     return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
 
 
-def _find_values_inside(cells: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
+def _find_values_inside(series: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
     """Return the values of a metric that speak of moments inside stretches of time."""
-    values = cells.values(metric)
-    return values[intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)]
+    values = series.values(metric)
+    return values[intervals.contains(spans, series.times - series.shift) & ~np.isnan(values)]
 
 
-def _average_inside(cells: DeviceSeries, metric: str, spans: Spans) -> float:
-    values = _find_values_inside(cells, metric, spans)
+def _average_inside(series: DeviceSeries, metric: str, spans: Spans) -> float:
+    values = _find_values_inside(series, metric, spans)
     return float(values.mean()) if len(values) else float("nan")
 
 

@@ -32,8 +32,8 @@ class _Silence:
     """How long a GPU did not answer, and whether it did again."""
 
     interval: Interval
-    back: bool
-    empty: int
+    is_back: bool
+    empty_rows: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,35 +74,35 @@ class GpuLost(Rule):
             lost = [loss for loss in own if loss.code in {None, _GONE}]
             codes = [loss for loss in own if loss.code not in {None, _GONE}]
             if lost:
-                yield self._lost(context, device, lost)
+                yield self._build_loss_finding(context, device, lost)
             if codes:
-                yield self._xid(context, device, codes)
+                yield self._build_xid_finding(context, device, codes)
         if None not in gone:
             for device in context.gpus():
                 if device not in gone:
-                    yield from self._silent(context, device)
+                    yield from self._judge_silence(context, device)
 
-    def _lost(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
-        found = _measure_silence(context, device, told[0].at)
+    def _build_loss_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
+        found = _measure_silence(context, device, events[0].at)
         name = "A GPU" if device is None else phrases.gpu(device)
         after = "" if found is None else f"; {_describe_silence(found)}"
-        said = "Xid 79, it fell off the bus" if told[0].code else "as the log says"
+        said = "Xid 79, it fell off the bus" if events[0].code else "as the log says"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM,
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
             intervals=(found.interval,) if found and found.interval.seconds else (),
-            evidence=(self._times(told), *self._empty(found)),
+            evidence=(self._build_message_evidence(events), *self._build_empty_row_evidence(found)),
             lost_gpu_seconds=found.interval.seconds if found else None,
             cause="lost",
-            samples=len(told),
+            samples=len(events),
             summary=f"{name} was lost ({said}){after}.",
             recommendation=_LOST,
         )
 
-    def _xid(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
-        codes = sorted({loss.code for loss in told if loss.code is not None})
+    def _build_xid_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
+        codes = sorted({loss.code for loss in events if loss.code is not None})
         mild = set(codes) <= _MILD
         name = "a GPU" if device is None else phrases.gpu(device)
         listed = ", ".join(f"{code}" for code in codes)
@@ -112,23 +112,23 @@ class GpuLost(Rule):
             severity=Severity.WARNING if mild else Severity.PROBLEM,
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
-            intervals=(Interval(min(told[0].at, end), end),) if told[0].at < end else (),
-            evidence=(self._times(told),),
+            intervals=(Interval(min(events[0].at, end), end),) if events[0].at < end else (),
+            evidence=(self._build_message_evidence(events),),
             lost_gpu_seconds=None,
             cause="xid",
-            samples=len(told),
+            samples=len(events),
             summary=f"The driver reported {'Xid' if len(codes) == 1 else 'the Xids'} {listed} on {name}.",
             recommendation=_XID,
         )
 
-    def _silent(self, context: Context, device: str) -> Iterator[Finding]:
+    def _judge_silence(self, context: Context, device: str) -> Iterator[Finding]:
         """Yield a finding where the rows of a GPU go on without any value until the log ends."""
-        cells = context.cells[device]
-        answered = gpu_loss_times.find_answer_times(cells)
+        series = context.series[device]
+        answered = gpu_loss_times.find_answer_times(series)
         if not len(answered):
             return
         found = _measure_silence(context, device, int(answered[-1]))
-        if found is None or found.empty < self.rows.value or found.interval.seconds < self.silent.value:
+        if found is None or found.empty_rows < self.rows.value or found.interval.seconds < self.silent.value:
             return
         yield Finding(
             kind=_KIND,
@@ -136,32 +136,32 @@ class GpuLost(Rule):
             confidence=Confidence.MEDIUM,
             devices=(device,),
             intervals=(found.interval,),
-            evidence=tuple(self._empty(found)),
+            evidence=tuple(self._build_empty_row_evidence(found)),
             lost_gpu_seconds=found.interval.seconds,
             cause="no answer",
-            samples=found.empty,
+            samples=found.empty_rows,
             ruled_out=("a log that ended: its rows go on",),
             summary=f"{phrases.gpu(device)} stopped answering; {_describe_silence(found)}.",
             recommendation=_LOST,
         )
 
-    def _times(self, told: Sequence[LossEvent]) -> Evidence:
+    def _build_message_evidence(self, events: Sequence[LossEvent]) -> Evidence:
         return Evidence(
             metric="messages of the driver",
             statistic="count",
-            observed=float(len(told)),
+            observed=float(len(events)),
             unit="",
             threshold=self.said,
             relation=">=",
         )
 
-    def _empty(self, found: _Silence | None) -> Iterator[Evidence]:
-        if found is not None and found.empty:
-            limit = self.rows if found.empty >= self.rows.value else None
+    def _build_empty_row_evidence(self, silence: _Silence | None) -> Iterator[Evidence]:
+        if silence is not None and silence.empty_rows:
+            limit = self.rows if silence.empty_rows >= self.rows.value else None
             yield Evidence(
                 metric="rows without any value",
                 statistic="count",
-                observed=float(found.empty),
+                observed=float(silence.empty_rows),
                 unit="rows",
                 threshold=limit,
                 relation=">=" if limit else "",
@@ -172,18 +172,20 @@ def _measure_silence(context: Context, device: str | None, at: int) -> _Silence 
     """Return how long a GPU did not answer from a moment on; None where nobody says which GPU."""
     if device is None:
         return None
-    cells = context.cells[device]
-    later = gpu_loss_times.find_answer_times(cells)
+    series = context.series[device]
+    later = gpu_loss_times.find_answer_times(series)
     later = later[later > at]
     until = int(later[0]) if len(later) else max(context.whole.end, at)
-    first, stop = np.searchsorted(cells.times, [at, until + (not len(later))])
-    answered = gpu_loss_times.find_answer_times(cells)
-    empty = int(stop - first) - int(np.isin(answered, cells.times[first:stop]).sum())
-    return _Silence(interval=Interval(at, until), back=bool(len(later)), empty=empty)
+    first, stop = np.searchsorted(series.times, [at, until + (not len(later))])
+    answered = gpu_loss_times.find_answer_times(series)
+    empty = int(stop - first) - int(np.isin(answered, series.times[first:stop]).sum())
+    return _Silence(interval=Interval(at, until), is_back=bool(len(later)), empty_rows=empty)
 
 
-def _describe_silence(found: _Silence) -> str:
-    length = phrases.duration(found.interval.seconds)
-    if found.back:
+def _describe_silence(silence: _Silence) -> str:
+    length = phrases.duration(silence.interval.seconds)
+    if silence.is_back:
         return f"it answered again {length} later"
-    return f"it did not answer for the {length} until the recording ended" if found.interval.seconds else "the log ends"
+    return (
+        f"it did not answer for the {length} until the recording ended" if silence.interval.seconds else "the log ends"
+    )

@@ -56,23 +56,23 @@ class LogGap(Rule):
         if context.recording.run.quality.synthetic_time:
             yield _UNTIMED
             return
-        gaps = {device: intervals.to_spans(cells.gaps) for device, cells in context.gpus().items()}
+        gaps = {device: intervals.to_spans(series.gaps) for device, series in context.gpus().items()}
         if not gaps:
             return
         shared, *rest = gaps.values()
         for other in rest:
             shared = intervals.intersection(shared, other)
         if len(shared):
-            yield self._finding(context, (), shared)
+            yield self._build_finding(context, (), shared)
         for device, own in gaps.items():
             left = intervals.drop_shorter(intervals.difference(own, shared), _SHORTEST_SECONDS)
             if len(left):
-                yield self._finding(context, (device,), left)
+                yield self._build_finding(context, (device,), left)
 
-    def _finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
+    def _build_finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
         run = context.recording.run
         seconds = intervals.total_seconds(gaps)
-        step = max(cells.interval for cells in context.gpus().values())
+        step = max(series.interval for series in context.gpus().values())
         limit = pragmatic(gap_seconds(step), "s", _explain_limit(step))
         pauses = observed_time.summarise_pauses(
             [context.gpus()[device] for device in devices] or context.gpus().values()
@@ -83,7 +83,7 @@ class LogGap(Rule):
             kind="log_gap",
             severity=Severity.INFO,
             # what is far for two samples is told by how far apart the others lie
-            confidence=certainty.by_readings(min(len(cells) for cells in context.gpus().values())),
+            confidence=certainty.by_readings(min(len(series) for series in context.gpus().values())),
             devices=devices,
             intervals=intervals.to_intervals(gaps),
             evidence=(

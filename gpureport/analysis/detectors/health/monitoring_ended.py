@@ -32,7 +32,7 @@ class _OtherSeries:
 
     name: str
     times: IntArray
-    gpu: bool = False
+    is_gpu: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +74,7 @@ class MonitoringEnded(Rule):
             return
         lost = {device for finding in context.findings("gpu_lost") for device in finding.devices}
         ends = {
-            name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(cells))
+            name: one for name, series in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(series))
         }
         beside = [*_find_host_series(context), *_find_training_series(context)]
         if len(ends) + len(beside) <= 1:
@@ -85,28 +85,30 @@ class MonitoringEnded(Rule):
         found = {}
         for device, own in ends.items():
             others = [
-                _OtherSeries(name=phrases.gpu(name), times=one, gpu=True)
+                _OtherSeries(name=phrases.gpu(name), times=one, is_gpu=True)
                 for name, one in ends.items()
                 if name != device
             ]
-            later = self._later(own, [*beside, *others], context.cells[device].interval)
+            later = self._find_longest_later(own, [*beside, *others], context.series[device].interval)
             if later is not None and device not in lost:
                 found[device] = later
-        yield from self._said(context, ends, found)
+        yield from self._build_findings(context, ends, found)
 
-    def _later(self, own: IntArray, others: list[_OtherSeries], interval: float) -> _OtherSeries | None:
+    def _find_longest_later(self, own: IntArray, others: list[_OtherSeries], interval: float) -> _OtherSeries | None:
         """Return the series that goes on longest after the samples of a GPU, None where none does."""
         limit = round(max(self.early.value, self.steps.value * interval) * 1e6)
-        late = [one for one in others if self._goes_on(own, one.times, limit)]
+        late = [one for one in others if self._is_later(own, one.times, limit)]
         return max(late, key=lambda one: int(one.times[-1]), default=None)
 
-    def _goes_on(self, own: IntArray, other: IntArray, limit: int) -> bool:
+    def _is_later(self, own: IntArray, other: IntArray, limit: int) -> bool:
         after = int(other[-1] - own[-1])
         if int((other > own[-1] + limit).sum()) < certainty.FEW_READINGS or other[0] > own[-1]:
             return False
         return abs(int(other[0] - own[0]) - after) > self.shifted.value * after
 
-    def _said(self, context: Context, ends: dict[str, IntArray], found: dict[str, _OtherSeries]) -> Iterator[Finding]:
+    def _build_findings(
+        self, context: Context, ends: dict[str, IntArray], found: dict[str, _OtherSeries]
+    ) -> Iterator[Finding]:
         if not found:
             return
         last = {device: int(ends[device][-1]) for device in found}
@@ -114,9 +116,9 @@ class MonitoringEnded(Rule):
         groups = [tuple(found)] if together else [(device,) for device in found]
         for devices in groups:
             begin = min(last[device] for device in devices)
-            yield self._finding(context, devices, begin, found[devices[0]])
+            yield self._build_finding(context, devices, begin, found[devices[0]])
 
-    def _finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _OtherSeries) -> Finding:
+    def _build_finding(self, context: Context, devices: tuple[str, ...], begin: int, later: _OtherSeries) -> Finding:
         missing = Interval(begin, int(later.times[-1]))
         everything = (max(context.whole.end, missing.end) - context.whole.start) / 1e6
         share = missing.seconds / max(everything, 1e-9)
@@ -152,15 +154,15 @@ class MonitoringEnded(Rule):
                 f"{phrases.duration(missing.seconds)} before {later.name} "
                 f"({phrases.percent(share)} of the run): no other kind is judged for that time."
             ),
-            recommendation=_GONE if later.gpu else _ADVICE,
+            recommendation=_GONE if later.is_gpu else _ADVICE,
         )
 
 
 def _find_host_series(context: Context) -> Iterator[_OtherSeries]:
-    for cells in context.hosts().values():
-        if len(cells):
-            name = "the host log" + (f" of {cells.device.node}" if cells.device.node else "")
-            yield _OtherSeries(name=name, times=cells.times)
+    for series in context.hosts().values():
+        if len(series):
+            name = "the host log" + (f" of {series.device.node}" if series.device.node else "")
+            yield _OtherSeries(name=name, times=series.times)
 
 
 def _find_training_series(context: Context) -> Iterator[_OtherSeries]:

@@ -46,28 +46,28 @@ class HollowSigns:
     """Means of one GPU over its episodes, NaN where not recorded, and who stands out beside it.
 
     Attributes:
-        share: power above idle, of what the limit leaves.
+        power_share: power above idle, of what the limit leaves.
         active: activity of the multiprocessors.
         tensor: activity of the tensor cores.
-        moved: memory traffic: DRAM activity, else the share of time memory was accessed.
-        core: load of the busiest core of its node, the median.
-        odd: GPUs of the job that did nothing at the time.
-        workers: GPUs of the job that worked hard at the time.
-        alike: whether other GPUs of the job were hollow at the time.
+        memory_traffic: memory traffic: DRAM activity, else the share of time memory was accessed.
+        busiest_core_load: load of the busiest core of its node, the median.
+        dead_peers: GPUs of the job that did nothing at the time.
+        working_peers: GPUs of the job that worked hard at the time.
+        has_hollow_peers: whether other GPUs of the job were hollow at the time.
     """
 
-    share: float
+    power_share: float
     active: float
     tensor: float
-    moved: float
-    core: float
-    odd: tuple[str, ...]
-    workers: tuple[str, ...]
-    alike: bool
+    memory_traffic: float
+    busiest_core_load: float
+    dead_peers: tuple[str, ...]
+    working_peers: tuple[str, ...]
+    has_hollow_peers: bool
 
-    def done(self) -> float:
+    def compute_done_share(self) -> float:
         """Return the share of what the GPU could do that was done: its activity where counted, else its power."""
-        return min(max(self.share if np.isnan(self.active) else self.active, 0.0), 1.0)
+        return min(max(self.power_share if np.isnan(self.active) else self.active, 0.0), 1.0)
 
 
 def measure_signs(
@@ -78,61 +78,61 @@ def measure_signs(
     limits: CauseLimits,
 ) -> HollowSigns:
     """Return what the series say about the episodes of one GPU, those of its peers beside it."""
-    cells, spans = context.cells[device], episodes[device]
-    dram = _average_inside(cells, cells.values(DRAM), spans)
-    others = [context.cells[name] for name in context.active if name != device]
+    series, spans = context.series[device], episodes[device]
+    dram = _average_inside(series, series.values(DRAM), spans)
+    others = [context.series[name] for name in context.active if name != device]
     covered = [intervals.total_seconds(intervals.intersection(spans, episodes[each.device.id])) for each in others]
     return HollowSigns(
-        share=_average_power_share(cells, scales[device], spans),
-        active=_average_inside(cells, cells.values(SM), spans),
-        tensor=_average_inside(cells, cells.values(TENSOR), spans),
-        moved=_average_inside(cells, cells.values(CONTROLLER), spans) if np.isnan(dram) else dram,
-        core=_find_busiest_core_load(context, cells, spans),
-        odd=tuple(
+        power_share=_average_power_share(series, scales[device], spans),
+        active=_average_inside(series, series.values(SM), spans),
+        tensor=_average_inside(series, series.values(TENSOR), spans),
+        memory_traffic=_average_inside(series, series.values(CONTROLLER), spans) if np.isnan(dram) else dram,
+        busiest_core_load=_find_busiest_core_load(context, series, spans),
+        dead_peers=tuple(
             each.device.id for each in others if _average_inside(each, each.values(UTILISATION), spans) <= limits.dead
         ),
-        workers=tuple(
+        working_peers=tuple(
             each.device.id
             for each in others
             if _average_power_share(each, scales[each.device.id], spans) >= limits.hard
         ),
-        alike=max(covered, default=0.0) >= limits.together * intervals.total_seconds(spans),
+        has_hollow_peers=max(covered, default=0.0) >= limits.together * intervals.total_seconds(spans),
     )
 
 
-def name_cause(found: HollowSigns, limits: CauseLimits) -> str | None:
+def name_cause(signs: HollowSigns, limits: CauseLimits) -> str | None:
     """Return the cause in a word, None where a hang and kernels that do next to nothing cannot be told apart."""
-    if found.odd:
+    if signs.dead_peers:
         return HANG
-    if found.workers:
+    if signs.working_peers:
         return STRAGGLER
-    computing = found.moved > limits.moved or found.tensor > limits.moved
-    waiting = found.share < limits.still or found.moved <= limits.moved
+    computing = signs.memory_traffic > limits.moved or signs.tensor > limits.moved
+    waiting = signs.power_share < limits.still or signs.memory_traffic <= limits.moved
     if computing or not waiting:
         return LAUNCH
-    if np.isnan(found.core):
-        return HANG if found.alike else None
-    return HANG if found.core >= limits.pegged else None
+    if np.isnan(signs.busiest_core_load):
+        return HANG if signs.has_hollow_peers else None
+    return HANG if signs.busiest_core_load >= limits.pegged else None
 
 
-def find_rows_inside(cells: DeviceSeries, spans: Spans) -> BoolArray:
+def find_rows_inside(series: DeviceSeries, spans: Spans) -> BoolArray:
     """Return the rows whose values speak of moments inside the stretches."""
-    return intervals.contains(spans, cells.times - cells.shift)
+    return intervals.contains(spans, series.times - series.shift)
 
 
-def _average_inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> float:
-    rows = find_rows_inside(cells, spans) & ~np.isnan(values)
+def _average_inside(series: DeviceSeries, values: FloatArray, spans: Spans) -> float:
+    rows = find_rows_inside(series, spans) & ~np.isnan(values)
     return float(values[rows].mean()) if rows.any() else float("nan")
 
 
-def _average_power_share(cells: DeviceSeries, scale: PowerScale | None, spans: Spans) -> float:
-    return float("nan") if scale is None else _average_inside(cells, scale.share, spans)
+def _average_power_share(series: DeviceSeries, scale: PowerScale | None, spans: Spans) -> float:
+    return float("nan") if scale is None else _average_inside(series, scale.share, spans)
 
 
-def _find_busiest_core_load(context: Context, cells: DeviceSeries, spans: Spans) -> float:
+def _find_busiest_core_load(context: Context, series: DeviceSeries, spans: Spans) -> float:
     """Return the median load of the busiest core of the node, NaN where it was not recorded."""
     for host in context.hosts().values():
-        if host.device.node in {None, cells.device.node}:
+        if host.device.node in {None, series.device.node}:
             values = host.values(CORE)[find_rows_inside(host, spans)]
             if len(values) and not np.isnan(values).all():
                 return float(np.nanmedian(values))

@@ -104,28 +104,28 @@ class HollowUtil(Rule):
         """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
         if context.window is None:
             return
-        scales = {device: build_power_scale(cells) for device, cells in context.gpus().items()}
-        yield from self._unjudged(context, scales)
+        scales = {device: build_power_scale(series) for device, series in context.gpus().items()}
+        yield from self._report_unjudged(context, scales)
         needed = max(self.shortest.value, self.shortest_rows.value * max(c.interval for c in context.gpus().values()))
         if context.whole.seconds < needed:
             yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
             return
-        for group in _group_episodes(self._episodes(context, scales), self.together.value):
-            yield self._finding(context, group, scales)
+        for group in _group_episodes(self._find_episodes(context, scales), self.together.value):
+            yield self._build_finding(context, group, scales)
 
-    def _unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
-        for device, cells in context.gpus().items():
-            if scales[device] is not None or cells.recorded(hollow_episodes.SM):
+    def _report_unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
+        for device, series in context.gpus().items():
+            if scales[device] is not None or series.is_recorded(hollow_episodes.SM):
                 continue
-            if cells.doubt(POWER):
+            if series.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)
-            elif not cells.recorded(POWER):
+            elif not series.is_recorded(POWER):
                 yield missing_metrics.absent(_KIND, device, POWER)
             else:
-                reason = f"no power limit was recorded, and none is known for {cells.device.model or 'this GPU'}"
+                reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
-    def _rows(self) -> hollow_episodes.Limits:
+    def _build_episode_limits(self) -> hollow_episodes.Limits:
         return hollow_episodes.Limits(
             busy=self.busy.value,
             busy_share=self.busy_share.value,
@@ -141,7 +141,7 @@ class HollowUtil(Rule):
             shortest_rows=self.shortest_rows.value,
         )
 
-    def _causes(self) -> CauseLimits:
+    def _build_cause_limits(self) -> CauseLimits:
         return CauseLimits(
             still=self.still.value,
             moved=self.moved.value,
@@ -151,14 +151,14 @@ class HollowUtil(Rule):
             together=self.together.value,
         )
 
-    def _episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_HollowGroup]":
+    def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_HollowGroup]":
         """Return each episode of each GPU by itself, with what it rests on."""
-        rows = self._rows()
+        rows = self._build_episode_limits()
         held = {
             name: hollow_episodes.find_job_episodes(context, one, scales[name], rows)
             for name, one in context.gpus().items()
         }
-        limits = self._causes()
+        limits = self._build_cause_limits()
         found = []
         for name, spans in held.items():
             for one in np.split(spans, len(spans)) if len(spans) else ():
@@ -167,44 +167,46 @@ class HollowUtil(Rule):
                 found.append(_HollowGroup(devices=(name,), spans=one, signs=(seen,), cause=cause))
         return found
 
-    def _finding(self, context: Context, group: "_HollowGroup", scales: Mapping[str, PowerScale | None]) -> Finding:
+    def _build_finding(
+        self, context: Context, group: "_HollowGroup", scales: Mapping[str, PowerScale | None]
+    ) -> Finding:
         seconds = intervals.total_seconds(group.spans)
         whole = max((context.window or context.whole).seconds, 1e-6)
         everybody = tuple(context.gpus())
         hung = group.cause == HANG
-        signs = group.middle()
-        lost = seconds * len(group.devices) * (1.0 if hung else 1.0 - signs.done())
-        cells = [context.cells[name] for name in group.devices]
-        readings = [one.readings(POWER, hollow_causes.find_rows_inside(one, group.spans)) for one in cells]
+        signs = group.find_median_signs()
+        lost = seconds * len(group.devices) * (1.0 if hung else 1.0 - signs.compute_done_share())
+        series = [context.series[name] for name in group.devices]
+        readings = [one.count_readings(POWER, hollow_causes.find_rows_inside(one, group.spans)) for one in series]
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if hung and seconds / whole >= self.problem.value else Severity.WARNING,
             confidence=_rate_confidence(signs, [scales[name] for name in group.devices], min(readings)),
             devices=group.devices,
             intervals=intervals.to_intervals(group.spans),
-            evidence=tuple(self._evidence(context, group, signs, seconds)),
+            evidence=tuple(self._build_evidence(context, group, signs, seconds)),
             lost_gpu_seconds=lost,
             cause=group.cause,
             samples=sum(readings),
-            ruled_out=hollow_wording.list_ruled_out(signs, clock_known=all(_is_clock_known(one) for one in cells)),
+            ruled_out=hollow_wording.list_ruled_out(signs, clock_known=all(_is_clock_known(one) for one in series)),
             summary=hollow_wording.describe_episodes(group.devices, everybody, seconds, signs, group.cause),
             recommendation=hollow_wording.ADVICE[group.cause],
         )
 
-    def _evidence(
+    def _build_evidence(
         self, context: Context, group: "_HollowGroup", signs: HollowSigns, seconds: float
     ) -> Iterator[Evidence]:
         used = [
             float(np.nanmean(one.values(UTILISATION)[hollow_causes.find_rows_inside(one, group.spans)]))
-            for one in (context.cells[name] for name in group.devices)
+            for one in (context.series[name] for name in group.devices)
         ]
         yield _build_mean_evidence(UTILISATION, "mean", min(used), self.busy, ">=")
-        if not np.isnan(signs.share):
+        if not np.isnan(signs.power_share):
             direct = np.isnan(signs.active)
             yield _build_mean_evidence(
                 "gpu_power_watts",
                 "mean above idle, of what the limit leaves",
-                signs.share,
+                signs.power_share,
                 self.power if direct else None,
                 "<" if direct else "",
             )
@@ -215,8 +217,8 @@ class HollowUtil(Rule):
             )
         for metric, value in (
             (hollow_causes.TENSOR, signs.tensor),
-            ("memory traffic", signs.moved),
-            (hollow_causes.CORE, signs.core),
+            ("memory traffic", signs.memory_traffic),
+            (hollow_causes.CORE, signs.busiest_core_load),
         ):
             if not np.isnan(value):
                 yield _build_mean_evidence(metric, "mean", value, None, "")
@@ -239,9 +241,9 @@ class _HollowGroup:
     signs: tuple[HollowSigns, ...]
     cause: str | None
 
-    def middle(self) -> HollowSigns:
+    def find_median_signs(self) -> HollowSigns:
         """Return the signs of the GPU and episode in the middle by what was done."""
-        return sorted(self.signs, key=lambda each: each.done())[len(self.signs) // 2]
+        return sorted(self.signs, key=lambda each: each.compute_done_share())[len(self.signs) // 2]
 
 
 def _group_episodes(found: Sequence[_HollowGroup], together: float) -> list[_HollowGroup]:
@@ -286,8 +288,8 @@ def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerScale | None], re
     return Confidence.HIGH if readings >= _SURE_READINGS else Confidence.MEDIUM
 
 
-def _is_clock_known(cells: DeviceSeries) -> bool:
-    clock, highest = read_clocks(cells)
+def _is_clock_known(series: DeviceSeries) -> bool:
+    clock, highest = read_clocks(series)
     return highest > 0 and not bool(np.isnan(clock).all())
 
 

@@ -46,19 +46,21 @@ def _describe_signs(signs: HollowSigns) -> str:
     said = []
     if not np.isnan(signs.active):
         said.append(f"{phrases.percent(signs.active)} of the multiprocessors were active")
-    if not np.isnan(signs.share):
-        said.append(f"power rose above idle by {phrases.percent(max(signs.share, 0))} of what the limit leaves")
+    if not np.isnan(signs.power_share):
+        said.append(f"power rose above idle by {phrases.percent(max(signs.power_share, 0))} of what the limit leaves")
     return " and ".join(said)
 
 
 def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[str]) -> str:
-    if cause == HANG and signs.odd:
-        odd = phrases.gpus(signs.odd, everybody)
+    if cause == HANG and signs.dead_peers:
+        odd = phrases.gpus(signs.dead_peers, everybody)
         return f"{odd} did nothing meanwhile, as in a collective that one rank never joined"
     if cause == HANG:
         return "so little happens where ranks wait for each other in a collective"
     if cause == STRAGGLER:
-        return f"{phrases.gpus(signs.workers, everybody)} worked meanwhile, as a rank does that the others wait for"
+        return (
+            f"{phrases.gpus(signs.working_peers, everybody)} worked meanwhile, as a rank does that the others wait for"
+        )
     if cause == LAUNCH:
         return "kernels follow each other, and each does little"
     return "whether a collective hangs or kernels do next to nothing cannot be told"
@@ -69,6 +71,6 @@ def list_ruled_out(signs: HollowSigns, *, clock_known: bool) -> tuple[str, ...]:
     said = ["heat, hardware and the power cap, which lower clock and power"]
     if clock_known:
         said.append("a low clock: it was at 75 % of the highest or above, or power no higher than idle")
-    if not np.isnan(signs.moved) and not np.isnan(signs.share):
+    if not np.isnan(signs.memory_traffic) and not np.isnan(signs.power_share):
         said.append("work bound by memory, where DCGM counted its activity")
     return tuple(said)

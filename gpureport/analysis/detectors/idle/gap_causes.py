@@ -48,7 +48,7 @@ class Cause:
 class _HostRates:
     """A host beside the GPU, and the median rates of its disks over the job; 0 where not recorded."""
 
-    cells: DeviceSeries
+    series: DeviceSeries
     reads: float
     writes: float
 
@@ -59,11 +59,11 @@ class _Surroundings:
 
     others: tuple[DeviceSeries, ...]
     hosts: tuple[_HostRates, ...]
-    near: int
+    tolerance: int
 
 
 def find_gap_causes(
-    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[JobEvents], still: float
+    context: Context, device: str, gaps: Sequence[Interval], events: Sequence[JobEvents], still: float
 ) -> list[Cause]:
     """Return the cause of each gap of a GPU: `unknown` where nothing tells.
 
@@ -71,15 +71,15 @@ def find_gap_causes(
         context: the recording.
         device: the GPU.
         gaps: its gaps.
-        said: when the run said that it saved or ended an epoch.
+        events: when the run said that it saved or ended an epoch.
         still: utilisation up to which a GPU rests.
     """
-    if device not in context.active and not draws_working_power(context.cells[device]):
+    if device not in context.active and not draws_working_power(context.series[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _gather_surroundings(context, device)
-    near = [each for each in said if _mostly_lie_in_gaps(each, gaps, around.near)]
+    near = [each for each in events if _mostly_lie_in_gaps(each, gaps, around.tolerance)]
     went_on = _find_gaps_with_busy_peers(around.others, gaps, still)
-    freed = [_find_freed_gpu(context.cells[device], gap) for gap in gaps]
+    freed = [_find_freed_gpu(context.series[device], gap) for gap in gaps]
     return [
         _choose_cause(gap, near, around, freed=free, others=others)
         for gap, free, others in zip(gaps, freed, went_on, strict=True)
@@ -87,27 +87,27 @@ def find_gap_causes(
 
 
 def _gather_surroundings(context: Context, device: str) -> _Surroundings:
-    own, job = context.cells[device], context.window or context.whole
+    own, job = context.series[device], context.window or context.whole
     return _Surroundings(
         others=tuple(one for name, one in context.gpus().items() if name != device and name in context.active),
         hosts=tuple(
-            _HostRates(cells=one, reads=_find_median_rate(one, READS, job), writes=_find_median_rate(one, WRITES, job))
+            _HostRates(series=one, reads=_find_median_rate(one, READS, job), writes=_find_median_rate(one, WRITES, job))
             for one in context.hosts().values()
             if one.device.node in {None, own.device.node}
         ),
-        near=round(max(_NEAR_SECONDS, own.interval / 2) * 1e6),
+        tolerance=round(max(_NEAR_SECONDS, own.interval / 2) * 1e6),
     )
 
 
 def _find_median_rate(host: DeviceSeries, metric: str, job: Interval) -> float:
-    values = host.values(metric)[host.rows(job.start, job.end)]
+    values = host.values(metric)[host.rows_between(job.start, job.end)]
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _find_freed_gpu(cells: DeviceSeries, gap: Interval) -> Cause | None:
+def _find_freed_gpu(series: DeviceSeries, gap: Interval) -> Cause | None:
     """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
-    empty = cells.kept("empty", lambda: jobs.find_empty_rows(cells))[_find_rows(cells, gap)]
+    empty = series.memoize("empty", lambda: jobs.find_empty_rows(series))[_find_rows(series, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
     measured = Evidence(
@@ -122,14 +122,16 @@ def _find_freed_gpu(cells: DeviceSeries, gap: Interval) -> Cause | None:
 
 
 def _choose_cause(
-    gap: Interval, said: Sequence[JobEvents], around: _Surroundings, *, freed: Cause | None, others: bool
+    gap: Interval, events: Sequence[JobEvents], surroundings: _Surroundings, *, freed: Cause | None, others: bool
 ) -> Cause:
-    found = _judge_peers(around.others, gap) if others else None
-    told = next((each for each in said if len(each.times[_find_events_in_gap(each, gap, around.near)])), None)
+    found = _judge_peers(surroundings.others, gap) if others else None
+    told = next(
+        (each for each in events if len(each.times[_find_events_in_gap(each, gap, surroundings.tolerance)])), None
+    )
     if found is None and told is not None:
         what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
         return Cause(name=told.cause, evidence=(what,))
-    return found or freed or _judge_hosts(gap, around.hosts) or Cause(name="unknown")
+    return found or freed or _judge_hosts(gap, surroundings.hosts) or Cause(name="unknown")
 
 
 def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[Interval], still: float) -> list[bool]:
@@ -143,14 +145,14 @@ def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[In
     return found
 
 
-def _find_busy_spans(cells: DeviceSeries, still: float) -> intervals.Spans:
+def _find_busy_spans(series: DeviceSeries, still: float) -> intervals.Spans:
     """Return when a GPU worked."""
 
     def find() -> intervals.Spans:
-        rows = cells.values(UTILISATION) > still
-        return intervals.rows_to_spans(cells.start, cells.end, rows) - cells.shift
+        rows = series.values(UTILISATION) > still
+        return intervals.rows_to_spans(series.start, series.end, rows) - series.shift
 
-    return cells.kept(("busy", still), find)
+    return series.memoize(("busy", still), find)
 
 
 def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
@@ -182,15 +184,15 @@ def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
 
 
-def _compute_power_ratio(cells: DeviceSeries, gap: Interval) -> float:
+def _compute_power_ratio(series: DeviceSeries, gap: Interval) -> float:
     """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
-    power, used = cells.values(POWER), cells.values(UTILISATION)
+    power, used = series.values(POWER), series.values(UTILISATION)
     # more at work than not
-    rows = cells.kept("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
-    inside = _find_rows(cells, gap)
+    rows = series.memoize("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
+    inside = _find_rows(series, gap)
     first, stop = np.searchsorted(rows, [inside.start, inside.stop]).tolist()
     working = power[np.concatenate([rows[:first], rows[stop:]])]
-    return _average_in_gap(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
+    return _average_in_gap(series, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
 
 
 def _mostly_lie_in_gaps(each: JobEvents, gaps: Sequence[Interval], near: int) -> bool:
@@ -209,10 +211,10 @@ def _find_events_in_gap(each: JobEvents, gap: Interval, near: int) -> slice:
 def _judge_hosts(gap: Interval, hosts: Sequence[_HostRates]) -> Cause | None:
     """Return what the host says: writing is a checkpoint, waiting for storage or reading is input or output."""
     for host in hosts:
-        read, written = _average_rate(host.cells, READS, gap), _average_rate(host.cells, WRITES, gap)
+        read, written = _average_rate(host.series, READS, gap), _average_rate(host.series, WRITES, gap)
         if written > read and written >= max(DISK.value, RISE.value * host.writes):
             return Cause(name="checkpoint", evidence=(_build_mean_evidence(WRITES, written, "By/s", DISK),))
-        waited = _average_in_gap(host.cells, IOWAIT, gap)
+        waited = _average_in_gap(host.series, IOWAIT, gap)
         if waited >= LONG_IOWAIT.value:
             return Cause(name="io", evidence=(_build_mean_evidence(IOWAIT, waited, "1", LONG_IOWAIT),))
         if read >= max(DISK.value, RISE.value * host.reads):
@@ -230,12 +232,12 @@ def _build_mean_evidence(metric: str, observed: float, unit: str, limit: Thresho
     return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
 
 
-def _find_rows(cells: DeviceSeries, gap: Interval) -> slice:
+def _find_rows(series: DeviceSeries, gap: Interval) -> slice:
     """Return the rows whose values speak of times within a gap."""
-    return cells.rows(gap.start + cells.shift, gap.end + cells.shift)
+    return series.rows_between(gap.start + series.shift, gap.end + series.shift)
 
 
-def _average_in_gap(cells: DeviceSeries, metric: str, gap: Interval) -> float:
-    values = cells.values(metric)[_find_rows(cells, gap)]
+def _average_in_gap(series: DeviceSeries, metric: str, gap: Interval) -> float:
+    values = series.values(metric)[_find_rows(series, gap)]
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

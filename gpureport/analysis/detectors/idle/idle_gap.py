@@ -186,20 +186,22 @@ class IdleGap(Rule):
             return
         found: list[Finding] = []
         said = checkpoint_times.find_job_events(context.recording)
-        for device, cells in context.gpus().items():
-            if cells.recorded(UTILISATION):
-                yield from gap_wording.report_invisible_gaps(cells, self.shortest.value)
-                found.extend(self._of(context, context.window, said, device))
+        for device, series in context.gpus().items():
+            if series.is_recorded(UTILISATION):
+                yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
+                found.extend(self._find_gaps(context, context.window, said, device))
             else:
                 yield from (missing_metrics.absent(kind, device, UTILISATION) for kind in self.kinds)
         yield from found
         for stall in periodic_stall.find_stalls(context, found):
-            share = stall.lost / (intervals.total_seconds(context.work) * len(stall.devices))
-            severity = min(self._severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index)
-            agree = self.agree_few if stall.starts < self.few.value else self.agree
+            share = stall.lost_gpu_seconds / (intervals.total_seconds(context.work) * len(stall.devices))
+            severity = min(
+                self._rate_severity(share), max(gap.severity for gap in stall.gaps), key=list(Severity).index
+            )
+            agree = self.agree_few if stall.gap_count < self.few.value else self.agree
             yield periodic_stall.build_stall_finding(context, stall, share, severity, agree)
 
-    def _limits(self, shortest: float) -> idle_runs.Limits:
+    def _build_limits(self, shortest: float) -> idle_runs.Limits:
         return idle_runs.Limits(
             idle=self.idle.value + 1e-6,
             still=self.still.value + 1e-6,
@@ -213,51 +215,53 @@ class IdleGap(Rule):
             resting=self.resting.value,
         )
 
-    def _of(self, context: Context, window: Interval, said: tuple[JobEvents, ...], device: str) -> Iterator[Finding]:
-        cells = context.cells[device]
-        shortest = max(self.shortest.value, cells.period(UTILISATION) or 0.0)
-        runs = idle_runs.find_idle_runs(cells, self._limits(shortest), window)
+    def _find_gaps(
+        self, context: Context, window: Interval, events: tuple[JobEvents, ...], device: str
+    ) -> Iterator[Finding]:
+        series = context.series[device]
+        shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
+        runs = idle_runs.find_idle_runs(series, self._build_limits(shortest), window)
         kept = [
             part
             for job in context.jobs
             for part in input_wait_overlap.separate_gaps_from_waits(
                 context,
-                cells,
+                series,
                 runs,
                 _skip_startup(job, device),
                 shortest=shortest,
                 resting=self.resting.value,
-                coarse=cells.interval > self.coarse.value,
+                coarse=series.interval > self.coarse.value,
             )
         ]
         spans = [part.interval for part in kept]
-        told = gap_causes.find_gap_causes(context, device, spans, said, self.still.value)
-        told = [Cause(name="data") if part.waits else cause for part, cause in zip(kept, told, strict=True)]
-        causes = self._recurring(spans, told)
+        told = gap_causes.find_gap_causes(context, device, spans, events, self.still.value)
+        told = [Cause(name="data") if part.is_wait else cause for part, cause in zip(kept, told, strict=True)]
+        causes = self._mark_periodic(spans, told)
         lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
-        between = input_wait_overlap.average_between_gaps(cells, [*spans, *outside], window)
-        if not training_signs.is_training(context.recording, said):
-            causes = self._with_requests(spans, causes, lost, between)
+        between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
+        if not training_signs.is_training(context.recording, events):
+            causes = self._mark_requests(spans, causes, lost, between)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
             for part, cause in zip(kept, causes, strict=True)
         ]
         several = len(context.gpus()) > 1
         for gap in gaps:
-            yield self._finding(gap, cells, self._share(gap, lost, between), several=several)
+            yield self._build_finding(gap, series, self._rate_cost(gap, lost, between), several=several)
 
-    def _share(self, gap: _Gap, lost: float, between: float) -> _GapCost:
+    def _rate_cost(self, gap: _Gap, lost: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
         little = between < self.sparse.value and gap.cause.name in _UNEXPLAINED
         # that of a GPU which never worked is told by the finding on it, which nobody can be sure of
         mild = little or gap.cause.name in {_UNUSED, training_signs.REQUESTS}
-        severity = self._severity(lost)
+        severity = self._rate_severity(lost)
         severity = Severity.WARNING if mild and severity is Severity.PROBLEM else severity
-        evidence = () if not little else (self._sparse(between),)
+        evidence = () if not little else (self._build_sparse_evidence(between),)
         return _GapCost(ratio=lost, severity=severity, evidence=evidence)
 
-    def _sparse(self, between: float) -> Evidence:
+    def _build_sparse_evidence(self, between: float) -> Evidence:
         return Evidence(
             metric=UTILISATION,
             statistic="mean between the gaps of this GPU",
@@ -267,7 +271,7 @@ class IdleGap(Rule):
             relation="<",
         )
 
-    def _recurring(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
+    def _mark_periodic(self, gaps: list[Interval], causes: list[Cause]) -> list[Cause]:
         """Return the causes, `periodic` for gaps of which nothing is known but that they recur."""
         places = [place for place, cause in enumerate(causes) if cause.name not in periodic_stall.NON_PERIODIC_CAUSES]
         period = periodicity.find_period(np.array([gaps[place].start for place in places], dtype=np.int64))
@@ -279,7 +283,7 @@ class IdleGap(Rule):
             for place, cause in enumerate(causes)
         ]
 
-    def _with_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
+    def _mark_requests(self, gaps: list[Interval], causes: list[Cause], lost: float, between: float) -> list[Cause]:
         """Return the causes, that of requests where of no gap anything is known and there is little work between them.
 
         What recurs at one period is a load of requests only where it takes most of the job: others come as they come.
@@ -307,7 +311,7 @@ class IdleGap(Rule):
         )
         return [Cause(name=training_signs.REQUESTS, evidence=(apart,))] * len(causes)
 
-    def _level(self, mean: float) -> Evidence:
+    def _build_level_evidence(self, mean: float) -> Evidence:
         """Return the mean of a gap; where bridged kernels raise it, without the limit that single samples keep to."""
         low = mean <= self.still.value
         return Evidence(
@@ -319,7 +323,7 @@ class IdleGap(Rule):
             relation="<=" if low else "",
         )
 
-    def _power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
+    def _build_power_evidence(self, run: IdleRun) -> tuple[Evidence, ...]:
         """Return the power of a gap that only its power tells from an accident of sampling."""
         if run.highest_power is None or run.samples >= run.needed:
             return ()
@@ -333,15 +337,15 @@ class IdleGap(Rule):
         )
         return (drawn,)
 
-    def _severity(self, lost: float) -> Severity:
+    def _rate_severity(self, lost: float) -> Severity:
         if lost >= self.problem.value:
             return Severity.PROBLEM
         return Severity.WARNING if lost >= self.warning.value else Severity.INFO
 
-    def _finding(self, gap: _Gap, cells: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
+    def _build_finding(self, gap: _Gap, series: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
-        long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
-        sure = certainty.by_readings(run.samples, cells.interval)
+        long = interval.seconds >= self.shortest.value + 1.5 * series.resolution(UTILISATION)
+        sure = certainty.by_readings(run.samples, series.interval)
         return Finding(
             kind="idle_gap",
             severity=share.severity,
@@ -349,7 +353,7 @@ class IdleGap(Rule):
             devices=(gap.device,),
             intervals=(interval,),
             evidence=(
-                self._level(run.mean),
+                self._build_level_evidence(run.mean),
                 Evidence(
                     metric="duration",
                     statistic="length",
@@ -361,7 +365,7 @@ class IdleGap(Rule):
                 Evidence(
                     metric="idle time of this GPU in gaps", statistic="share of the job", observed=share.ratio, unit="1"
                 ),
-                *self._power_evidence(run),
+                *self._build_power_evidence(run),
                 *share.evidence,
                 *gap.cause.evidence,
             ),
@@ -369,6 +373,6 @@ class IdleGap(Rule):
             cause=gap.cause.name,
             samples=run.samples,
             ruled_out=gap_wording.list_ruled_out(run, several=several),
-            summary=gap_wording.describe_gap(cells, interval, gap.cause.name, run.mean),
+            summary=gap_wording.describe_gap(series, interval, gap.cause.name, run.mean),
             recommendation=gap_wording.ADVICE_BY_CAUSE[gap.cause.name],
         )

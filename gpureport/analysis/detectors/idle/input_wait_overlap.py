@@ -27,17 +27,17 @@ class GapCandidate:
     Attributes:
         interval: when.
         run: what lies behind it.
-        waits: whether it is part of an episode of waiting for input.
+        is_wait: whether it is part of an episode of waiting for input.
     """
 
     interval: Interval
     run: IdleRun
-    waits: bool
+    is_wait: bool
 
 
 def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap is
     context: Context,
-    cells: DeviceSeries,
+    series: DeviceSeries,
     runs: Sequence[IdleRun],
     job: Interval,
     *,
@@ -49,7 +49,7 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
 
     Args:
         context: the recording, with the findings of waiting for input.
-        cells: the GPU.
+        series: the GPU.
         runs: its idle runs.
         job: when it belonged to the job.
         shortest: seconds of a gap at least.
@@ -59,13 +59,14 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
     waits = _collect_waits(context)
     spans = [Interval(max(run.start, job.start), min(run.end, job.end)) for run in runs]
     found = [
-        GapCandidate(interval=span, run=run, waits=held)
+        GapCandidate(interval=span, run=run, is_wait=held)
         for span, run, held in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
     ]
     if coarse:
-        least = max(shortest, _LONE * cells.interval)
+        least = max(shortest, _LONE * series.interval)
         found = [
-            _cut_to_longest_outside(cells, waits, part, least) if _is_texture(part, resting) else part for part in found
+            _cut_to_longest_outside(series, waits, part, least) if _is_texture(part, resting) else part
+            for part in found
         ]
     return [part for part in found if part.interval.seconds >= shortest]
 
@@ -86,23 +87,25 @@ def _is_texture(part: GapCandidate, resting: float) -> bool:
     """Whether a part is of the ups and downs of an episode, as far as point samples tell: short, or not at rest."""
     run = part.run
     busy = run.highest_power is not None and run.highest_power > resting
-    return part.waits and (busy or run.samples < max(_PROVEN, run.needed))
+    return part.is_wait and (busy or run.samples < max(_PROVEN, run.needed))
 
 
-def _cut_to_longest_outside(cells: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
+def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
     """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
     left = intervals.difference(intervals.to_spans([part.interval]), episodes)
     outside = [span for span in intervals.to_intervals(left) if span.seconds >= least]
     begin = part.interval.start
     span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
-    rows = cells.rows(span.start + cells.shift, span.end + cells.shift)
-    return GapCandidate(interval=span, run=replace(part.run, samples=cells.readings(UTILISATION, rows)), waits=False)
+    rows = series.rows_between(span.start + series.shift, span.end + series.shift)
+    return GapCandidate(
+        interval=span, run=replace(part.run, samples=series.count_readings(UTILISATION, rows)), is_wait=False
+    )
 
 
-def average_between_gaps(cells: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
+def average_between_gaps(series: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
     """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
-    start, end = cells.tiles(job)
-    used = cells.values(UTILISATION)
+    start, end = series.averaging_windows(job)
+    used = series.values(UTILISATION)
     held = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))
     held[np.isnan(used)] = 0.0
     return float(np.nansum(used * held) / held.sum()) if held.sum() > 0 else 1.0

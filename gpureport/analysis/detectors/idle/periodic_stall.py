@@ -28,27 +28,27 @@ class Stall:
         devices: the GPUs.
         gaps: findings of their gaps.
         seconds: the period.
-        agreeing: share of the distances between starts that agree with it, the lowest of the GPUs.
-        starts: how many gaps that GPU has, those beside the period included.
-        times: how often it was seen, on the GPU that shows it most often.
+        agreeing_share: share of the distances between starts that agree with it, the lowest of the GPUs.
+        gap_count: how many gaps that GPU has, those beside the period included.
+        occurrences: how often it was seen, on the GPU that shows it most often.
     """
 
     devices: tuple[str, ...]
     gaps: tuple[Finding, ...]
     seconds: float
-    agreeing: float
-    starts: int
-    times: int
+    agreeing_share: float
+    gap_count: int
+    occurrences: int
 
     @property
-    def lost(self) -> float:
+    def lost_gpu_seconds(self) -> float:
         """GPU-seconds of its gaps."""
         return sum(gap.lost_gpu_seconds or 0.0 for gap in self.gaps)
 
     @property
-    def each(self) -> float:
+    def mean_gap_seconds(self) -> float:
         """Mean length of a gap in seconds."""
-        return self.lost / len(self.gaps)
+        return self.lost_gpu_seconds / len(self.gaps)
 
     @property
     def cause(self) -> str:
@@ -84,22 +84,22 @@ def _find_stall(device: str, gaps: Sequence[Finding]) -> Stall | None:
         devices=(device,),
         gaps=members,
         seconds=period.seconds,
-        agreeing=period.agreeing,
-        starts=len(own),
-        times=len(members),
+        agreeing_share=period.agreeing,
+        gap_count=len(own),
+        occurrences=len(members),
     )
 
 
 def _join_stalls(one: Stall, other: Stall) -> Stall:
     shares = len(one.devices), len(other.devices)
-    least = min(one, other, key=lambda each: each.agreeing)
+    least = min(one, other, key=lambda each: each.agreeing_share)
     return Stall(
         devices=one.devices + other.devices,
         gaps=one.gaps + other.gaps,
         seconds=float(np.average([one.seconds, other.seconds], weights=shares)),
-        agreeing=least.agreeing,
-        starts=least.starts,
-        times=max(one.times, other.times),
+        agreeing_share=least.agreeing_share,
+        gap_count=least.gap_count,
+        occurrences=max(one.occurrences, other.occurrences),
     )
 
 
@@ -114,8 +114,8 @@ def build_stall_finding(context: Context, stall: Stall, share: float, severity: 
         agree: share of distances that must agree.
     """
     named = _NAMED.get(stall.cause)
-    step = max(context.cells[device].interval for device in stall.devices)
-    sure = certainty.by_readings(stall.times - 1, step)
+    step = max(context.series[device].interval for device in stall.devices)
+    sure = certainty.by_readings(stall.occurrences - 1, step)
     whose = phrases.gpus(stall.devices, tuple(context.gpus()))
     return Finding(
         kind="periodic_stall",
@@ -124,15 +124,15 @@ def build_stall_finding(context: Context, stall: Stall, share: float, severity: 
         devices=stall.devices,
         intervals=_collect_intervals(stall),
         evidence=_build_evidence(stall, share, agree),
-        lost_gpu_seconds=stall.lost,
+        lost_gpu_seconds=stall.lost_gpu_seconds,
         cause=stall.cause if named else None,
         consequences=tuple(dict.fromkeys(gap.fingerprint for gap in stall.gaps)),
         samples=sum(gap.samples for gap in stall.gaps),
         ruled_out=("chance: the distances between starts are multiples of one period",),
         period_seconds=stall.seconds,
         summary=(
-            f"About every {phrases.duration(stall.seconds)}, {stall.times} times, {whose} stood idle for "
-            f"{phrases.duration(stall.each)} on average: {phrases.percent(share)} of the job"
+            f"About every {phrases.duration(stall.seconds)}, {stall.occurrences} times, {whose} stood idle for "
+            f"{phrases.duration(stall.mean_gap_seconds)} on average: {phrases.percent(share)} of the job"
             + (f", at {named}." if named else "; what happens at these times was not recorded.")
         ),
         recommendation=gap_wording.ADVICE_BY_CAUSE[stall.cause if named else "periodic"],
@@ -149,11 +149,11 @@ def _build_evidence(stall: Stall, share: float, agree: Threshold) -> tuple[Evide
         Evidence(
             metric="distances of starts",
             statistic="share that are multiples of the period",
-            observed=stall.agreeing,
+            observed=stall.agreeing_share,
             unit="1",
             threshold=agree,
             relation=">=",
         ),
-        Evidence(metric="idle time", statistic="mean of one period", observed=stall.each, unit="s"),
+        Evidence(metric="idle time", statistic="mean of one period", observed=stall.mean_gap_seconds, unit="s"),
         Evidence(metric="idle time", statistic="share of the job", observed=share, unit="1"),
     )

@@ -91,22 +91,22 @@ class StartupIdle(Rule):
             yield from (missing_metrics.too_short(kind, whole.seconds, self.shortest.value) for kind in self.kinds)
             return
         if window is None:
-            yield from self._never(context)
+            yield from self._judge_job_without_work(context)
             return
         for job in context.jobs:
-            yield from self._of(context, job)
+            yield from self._judge_job(context, job)
 
-    def _of(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
+    def _judge_job(self, context: Context, job: Job) -> Iterator[Finding | NotJudged]:
         window, last = job.window, job is context.jobs[-1]
-        yield from self._finding(context, "startup_idle", Interval(job.interval.start, window.start), ())
+        yield from self._judge_stretch(context, "startup_idle", Interval(job.interval.start, window.start), ())
         for device, own in job.active.items():
             if own.start - window.start <= LATE.value * 1e6:
-                yield from self._finding(context, "startup_idle", Interval(window.start, own.start), (device,))
+                yield from self._judge_stretch(context, "startup_idle", Interval(window.start, own.start), (device,))
         # the end of the log is told whoever held the GPUs then
         end = context.whole.end if last else job.interval.end
-        yield from self._finding(context, "tail_idle", Interval(window.end, end), ())
+        yield from self._judge_stretch(context, "tail_idle", Interval(window.end, end), ())
 
-    def _finding(
+    def _judge_stretch(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
     ) -> Iterator[Finding | NotJudged]:
         step = context.recording.run.interval or 0.0
@@ -145,18 +145,18 @@ class StartupIdle(Rule):
             evidence=(
                 _build_length_evidence(interval.seconds, beyond, self.shortest),
                 _build_share_evidence(share, self.share, freed=free > 0),
-                *_build_range_evidence(self._range(log, kind, interval, devices)),
+                *_build_range_evidence(self._find_length_range(log, kind, interval, devices)),
             ),
             lost_gpu_seconds=resting,
             cause=NO_JOB if freed else None,
             samples=_count_all_readings(log, interval, devices),
-            summary=self._said(log, kind, interval, devices)
+            summary=self._describe_length(log, kind, interval, devices)
             + _describe_no_job_time(context, free)
-            + self._besides(bursts, light),
+            + self._describe_light_work(bursts, light),
             recommendation=_STARTUP if kind == "startup_idle" else _NO_JOB if freed else _TAIL,
         )
 
-    def _besides(self, bursts: float, light: float) -> str:
+    def _describe_light_work(self, bursts: float, light: float) -> str:
         """Return what else was seen at this time, which may have been work."""
         if bursts > self.bursts.value:
             return f" Short bursts fill {phrases.percent(bursts)} of it."
@@ -165,12 +165,12 @@ class StartupIdle(Rule):
             return f" It may have been light work: utilisation was {above} for {phrases.percent(light)} of it."
         return ""
 
-    def _range(
+    def _find_length_range(
         self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]
     ) -> tuple[float, float] | None:
         """Return the shortest and the longest time it may have been, None where its edge is well known."""
         edge = interval.end if kind == "startup_idle" else interval.start
-        times = np.concatenate([context.cells[name].times for name in devices or context.gpus()])
+        times = np.concatenate([context.series[name].times for name in devices or context.gpus()])
         before, after = times[times < edge], times[times >= edge]
         if not len(before) or not len(after):
             return None
@@ -182,9 +182,9 @@ class StartupIdle(Rule):
         blurred = longest - shortest > self.blurred.value * interval.seconds
         return (shortest, longest) if step > self.lone.value and blurred else None
 
-    def _said(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
+    def _describe_length(self, context: Context, kind: str, interval: Interval, devices: tuple[str, ...]) -> str:
         """Return the sentence of a finding; where its edge is not well known, with both limits."""
-        known = self._range(context, kind, interval, devices)
+        known = self._find_length_range(context, kind, interval, devices)
         length = phrases.duration(interval.seconds)
         if known is not None:
             length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
@@ -196,7 +196,7 @@ class StartupIdle(Rule):
             f"{'about ' if known else ''}{share} of the recording."
         )
 
-    def _never(self, context: Context) -> Iterator[Finding | NotJudged]:
+    def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
         readings, seen = (
             _count_most_readings(context, whole, ()),
@@ -249,10 +249,10 @@ def _measure_resting_seconds(context: Context, interval: Interval, devices: Iter
     """Return the GPU time within an interval that was sampled at a utilisation of at most `limit`."""
     seconds = 0.0
     for device in devices:
-        cells = context.cells[device]
-        start, end = cells.tiles(context.whole)
+        series = context.series[device]
+        start, end = series.averaging_windows(context.whole)
         inside = intervals.overlap_seconds(start, end, intervals.to_spans([interval]))
-        seconds += float(inside[cells.values(UTILISATION) <= limit + 1e-6].sum())
+        seconds += float(inside[series.values(UTILISATION) <= limit + 1e-6].sum())
     return seconds
 
 
@@ -275,9 +275,9 @@ def _describe_no_job_time(context: Context, free: float) -> str:
 def _measure_unused_seconds(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
     seconds = 0.0
-    for cells in context.gpus().values():
-        start, end = cells.tiles(context.whole)
-        used = cells.values(UTILISATION)
+    for series in context.gpus().values():
+        start, end = series.averaging_windows(context.whole)
+        used = series.values(UTILISATION)
         unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
         seconds += float(np.nansum(unused * intervals.overlap_seconds(start, end, intervals.to_spans([context.whole]))))
     return seconds
@@ -315,9 +315,9 @@ def _build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidenc
 def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
     """Yield the readings of each GPU concerned within an interval."""
     for name in devices or context.gpus():
-        cells = context.cells[name]
+        series = context.series[name]
         # the last sample of a log lies at the end of the run
-        yield cells.readings(UTILISATION, cells.rows(interval.start, interval.end + 1))
+        yield series.count_readings(UTILISATION, series.rows_between(interval.start, interval.end + 1))
 
 
 def _count_all_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:

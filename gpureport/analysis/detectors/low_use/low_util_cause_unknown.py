@@ -67,11 +67,11 @@ class LowUtilCauseUnknown(Rule):
         low = low_use.find_low_use(context, wanted)
         alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, wanted, name, low.spans[name])]
         if alone:
-            yield self._finding(context, low, low_use.summarise_low_use(context, low, alone))
+            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, alone))
 
-    def _finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
+    def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
         cause = low_use.find_cause(context, found.devices)
-        interval = max(context.cells[name].interval for name in found.devices)
+        interval = max(context.series[name].interval for name in found.devices)
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -89,6 +89,6 @@ class LowUtilCauseUnknown(Rule):
             cause=cause,
             samples=found.samples,
             ruled_out=("idle gaps and log gaps, which are counted on their own",),
-            summary=f"{found.worked(context.gpus())}; why cannot be told, since no CPU series was recorded.",
+            summary=f"{found.describe(context.gpus())}; why cannot be told, since no CPU series was recorded.",
             recommendation=training_signs.REQUESTS_ADVICE if cause else _ADVICE,
         )

@@ -93,9 +93,9 @@ class Underutilised(Rule):
             if low_use.is_cpu_recorded(context, wanted, name, spans) and not _is_explained_by_imbalance(context, spans)
         ]
         if chosen:
-            yield self._finding(context, low, low_use.summarise_low_use(context, low, chosen))
+            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, chosen))
 
-    def _finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
+    def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
         cause = low_use.find_cause(context, found.devices)
         levels = {name: _average_host_metric(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
@@ -131,7 +131,7 @@ class Underutilised(Rule):
                 "waiting for the CPU as a whole",
                 *(f"{_RULED_OUT[name]}" for name in _CAUSES if name not in unknown),
             ),
-            summary=f"{found.worked(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
+            summary=f"{found.describe(context.gpus())} {machine} that was not full (means: {beside}){untold}.",
             recommendation=" ".join([_SERVING if cause else _ADVICE, *tell]),
         )
 
@@ -149,7 +149,7 @@ def _is_explained_by_imbalance(context: Context, spans: Spans) -> bool:
 
 def _average_host_metric(context: Context, metric: str, found: LowUseFigures) -> float:
     """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
-    nodes = {context.cells[name].device.node for name in found.devices}
+    nodes = {context.series[name].device.node for name in found.devices}
     values = [
         host.values(metric)[intervals.contains(found.spans, host.times - host.shift)]
         for host in context.hosts().values()

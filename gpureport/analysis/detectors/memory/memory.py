@@ -44,7 +44,7 @@ class _MemoryUse:
     samples: int
     step_ratio: float
     range_ratio: float
-    constant: bool
+    is_constant: bool
     interval: float
 
     @property
@@ -108,28 +108,28 @@ class Memory(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a kind; the fullest GPU decides, all that meet the condition are named."""
         uses = []
-        for device, cells in context.gpus().items():
-            peak, total = memory_peak(cells), memory_total(cells)
+        for device, series in context.gpus().items():
+            peak, total = memory_peak(series), memory_total(series)
             if peak is None or not total:
                 missing = _USED if peak is None else "gpu_memory_total_bytes"
                 yield from (missing_metrics.absent(kind, device, missing) for kind in self.kinds)
                 continue
-            if len(cells) < _STEP_SAMPLES:
+            if len(series) < _STEP_SAMPLES:
                 yield from (missing_metrics.too_short(kind, 0.0, self.shortest.value) for kind in self.kinds)
                 continue
             if context.whole.seconds < self.shortest.value:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
-            step, spread = self._preallocation(cells, total)
-            capacity = total - memory_reserved(cells)
+            step, spread = self._measure_preallocation(series, total)
+            capacity = total - memory_reserved(series)
             use = _MemoryUse(
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=cells.readings(_USED, ~np.isnan(cells.values(_USED))),
+                samples=series.count_readings(_USED, ~np.isnan(series.values(_USED))),
                 step_ratio=step,
                 range_ratio=spread,
-                constant=_is_constant(cells, self.steady.value * total),
-                interval=cells.interval,
+                is_constant=_is_constant(series, self.steady.value * total),
+                interval=series.interval,
             )
             uses.append(use)
         held = [use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value]
@@ -137,32 +137,32 @@ class Memory(Rule):
         tight = [use for use in free if use.ratio >= self.full.value]
         everybody = tuple(context.gpus())
         if held:
-            yield self._prealloc(held, everybody)
+            yield self._build_preallocation_finding(held, everybody)
         if tight:
-            yield self._pressure(tight, everybody)
+            yield self._build_pressure_finding(tight, everybody)
         elif free and not held and max(use.ratio for use in free) < self.roomy.value:
-            yield self._headroom(free)
+            yield self._build_headroom_finding(free)
 
-    def preallocated(self, cells: DeviceSeries) -> bool | None:
+    def is_preallocated(self, series: DeviceSeries) -> bool | None:
         """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
         a minute.
         """
-        peak, total = memory_peak(cells), memory_total(cells)
-        if peak is None or not total or cells.times[-1] - cells.times[0] < self.shortest.value * 1e6:
+        peak, total = memory_peak(series), memory_total(series)
+        if peak is None or not total or series.times[-1] - series.times[0] < self.shortest.value * 1e6:
             return None
         if peak < self.used.value * total:
             return False
-        step, spread = self._preallocation(cells, total)
+        step, spread = self._measure_preallocation(series, total)
         if step >= self.step.value and spread < self.steady.value:
             return True
-        return None if _is_constant(cells, self.steady.value * total) else False
+        return None if _is_constant(series, self.steady.value * total) else False
 
-    def _preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
+    def _measure_preallocation(self, series: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
-        known = ~np.isnan(cells.values(_USED))
-        used, times = cells.values(_USED)[known], cells.times[known]
+        known = ~np.isnan(series.values(_USED))
+        used, times = series.values(_USED)[known], series.times[known]
         if len(used) < _STEP_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
             # no step can be larger than the range, and a smaller one is not looked at
             return 0.0, 1.0
@@ -174,7 +174,7 @@ class Memory(Rule):
         level = used[at]
         held = np.flatnonzero(used[at:] < level / 2)
         end = at + (int(held[0]) if len(held) else len(used) - at)
-        trim = max(self.trim.value, cells.interval * 1.01) * 1e6
+        trim = max(self.trim.value, series.interval * 1.01) * 1e6
         if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value).any():
             # given back by a process that goes on
             return float(rise[at]) / total, 1.0
@@ -183,7 +183,7 @@ class Memory(Rule):
         spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0
         return float(rise[at]) / total, spread
 
-    def _prealloc(self, held: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
+    def _build_preallocation_finding(self, held: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
         most = max(held, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
         within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
@@ -215,7 +215,7 @@ class Memory(Rule):
             _HIDDEN,
         )
 
-    def _pressure(self, tight: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
+    def _build_pressure_finding(self, tight: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
         worst = max(tight, key=lambda use: use.ratio)
         left = phrases.size(worst.capacity - worst.peak)
         return _build_finding(
@@ -228,7 +228,7 @@ class Memory(Rule):
             _TIGHT,
         )
 
-    def _headroom(self, free: list[_MemoryUse]) -> Finding:
+    def _build_headroom_finding(self, free: list[_MemoryUse]) -> Finding:
         worst = max(free, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
         return _build_finding(
@@ -245,7 +245,7 @@ class Memory(Rule):
 def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     kind: str, uses: list[_MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
-    constant = kind != "mem_prealloc" and any(use.constant for use in uses)
+    constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
     told = kind != "mem_prealloc" and not constant
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
     # what is taken at once is told by how fast; how full memory was is not
@@ -283,9 +283,9 @@ def _name_gpus(uses: list[_MemoryUse], everybody: Sequence[str]) -> str:
     return phrases.gpus([use.device for use in uses], everybody)
 
 
-def _is_constant(cells: DeviceSeries, slack: float) -> bool:
+def _is_constant(series: DeviceSeries, slack: float) -> bool:
     """Whether memory kept its first value until it was released, if it was."""
-    used = cells.values(_USED)[~np.isnan(cells.values(_USED))]
+    used = series.values(_USED)[~np.isnan(series.values(_USED))]
     released = np.flatnonzero(used < used[0] / 2)
     kept = used[: released[0]] if len(released) else used
     return bool(len(kept) and kept.max() - kept.min() < slack and used.max() == kept.max())

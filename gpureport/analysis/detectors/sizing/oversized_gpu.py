@@ -68,10 +68,12 @@ class OversizedGpu(Rule):
         """Yield at most one finding for each model, or why there is none."""
         if context.window is None:
             return
-        for cells in _group_by_model(context):
-            yield from self._of(context, cells, context.window.seconds)
+        for series in _group_by_model(context):
+            yield from self._judge_model(context, series, context.window.seconds)
 
-    def _of(self, context: Context, peers: list[DeviceSeries], seconds: float) -> Iterator[Finding | NotJudged]:
+    def _judge_model(
+        self, context: Context, peers: list[DeviceSeries], seconds: float
+    ) -> Iterator[Finding | NotJudged]:
         names = tuple(one.device.id for one in peers)
         known = gpus.find(peers[0].device.model)
         peaks = [memory_peak(one) for one in peers]
@@ -88,11 +90,11 @@ class OversizedGpu(Rule):
             peak = max(peak for peak in peaks if peak is not None)
             total = min(total for total in totals if total)
             used = max(_average_utilisation(context, one) for one in peers)
-            fit = None if peak >= self.roomy.value * total else self._fit(known, peak, total, used)
+            fit = None if peak >= self.roomy.value * total else self._find_smaller_gpu(known, peak, total, used)
             if fit:
-                yield self._finding(context, names, fit, peak, used)
+                yield self._build_finding(context, names, fit, peak, used)
 
-    def _fit(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
+    def _find_smaller_gpu(self, known: Gpu, peak: int, total: int, used: float) -> _SmallerGpu | None:
         """Return the model of the lowest power limit that would do, None where none does."""
         own = _look_up_size(known)
         found: list[tuple[float, _SmallerGpu]] = []
@@ -108,7 +110,9 @@ class OversizedGpu(Rule):
                 found.append((size.power, fit))
         return min(found, key=lambda each: each[0])[1] if found else None
 
-    def _finding(self, context: Context, names: tuple[str, ...], fit: _SmallerGpu, peak: int, used: float) -> Finding:
+    def _build_finding(
+        self, context: Context, names: tuple[str, ...], fit: _SmallerGpu, peak: int, used: float
+    ) -> Finding:
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -135,7 +139,7 @@ class OversizedGpu(Rule):
                 ),
             ),
             lost_gpu_seconds=None,
-            samples=sum(context.cells[name].readings(UTILISATION, slice(None)) for name in names),
+            samples=sum(context.series[name].count_readings(UTILISATION, slice(None)) for name in names),
             ruled_out=("preallocation: memory did not rise in one step and stay",),
             summary=(
                 f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
@@ -173,14 +177,14 @@ def _look_up_size(gpu: Gpu) -> _GpuSize | None:
 def _group_by_model(context: Context) -> Iterator[list[DeviceSeries]]:
     models: dict[str | None, list[DeviceSeries]] = {}
     for name in context.active:
-        models.setdefault(context.cells[name].device.model, []).append(context.cells[name])
+        models.setdefault(context.series[name].device.model, []).append(context.series[name])
     yield from models.values()
 
 
-def _average_utilisation(context: Context, cells: DeviceSeries) -> float:
+def _average_utilisation(context: Context, series: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU within the job window."""
     window = context.window or context.whole
-    used = cells.values(UTILISATION)[cells.rows(window.start, window.end)]
+    used = series.values(UTILISATION)[series.rows_between(window.start, window.end)]
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0
 
 

@@ -54,7 +54,7 @@ class _DefaultLimit:
 
     watts: float
     source: str
-    logged: bool
+    is_logged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,14 @@ class _CappedTime:
         episodes: stretches of the finding.
         rows: rows that show the clock at the limit.
         share: share of the busy time.
-        told: stretches at the limit, pauses left out.
+        at_limit: stretches at the limit, pauses left out.
         counted: what the driver counted, None where it did not.
     """
 
     episodes: Spans
     rows: BoolArray
     share: float
-    told: Spans
+    at_limit: Spans
     counted: CountedTime | None
 
 
@@ -126,19 +126,19 @@ class PowerLimits(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding of each kind for each GPU."""
-        for device, cells in context.gpus().items():
-            found = gather_signals(cells)
-            limited = tuple(self._limited(device, cells, found))
+        for device, series in context.gpus().items():
+            found = gather_signals(series)
+            limited = tuple(self._judge_limit(device, series, found))
             chosen = any(isinstance(said, Finding) for said in limited)
-            yield from self._cap(context.whole, cells, found, chosen=chosen)
+            yield from self._judge_cap(context.whole, series, found, chosen=chosen)
             yield from limited
 
-    def _cap(
-        self, whole: Interval, cells: DeviceSeries, found: ClockSignals, *, chosen: bool
+    def _judge_cap(
+        self, whole: Interval, series: DeviceSeries, signals: ClockSignals, *, chosen: bool
     ) -> Iterator[Finding | NotJudged]:
-        device = cells.device.id
-        direct = are_events_recorded(cells, "sw_power_cap")
-        if not direct and (np.isnan(found.power).all() or np.isnan(found.power_limit).all()):
+        device = series.device.id
+        direct = are_events_recorded(series, "sw_power_cap")
+        if not direct and (np.isnan(signals.power).all() or np.isnan(signals.power_limit).all()):
             reason = "neither clock event reasons nor power and its limit were recorded"
             metrics = ["clock_event_sw_power_cap", "gpu_power_limit_watts"]
             yield missing_metrics.unjudged("power_cap", device, reason, metrics)
@@ -147,28 +147,34 @@ class PowerLimits(Rule):
             yield missing_metrics.too_short("power_cap", whole.seconds, self.shortest.value)
             return
         rows = (
-            find_event_rows(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
+            find_event_rows(series, "sw_power_cap")
+            if direct
+            else signals.power >= self.at_limit.value * signals.power_limit
         )
-        rows = rows & found.busy
-        counted = _read_counted_time(cells)
-        told = intervals.rows_to_spans(cells.start, cells.end, rows) if counted is None else counted.spans
-        episodes = self._episodes(cells, told, whole)
-        part = np.where(rows, 1.0, 0.0) if counted is None else counted.share(cells, counted.spans)
-        capped = float((part * cells.seconds)[found.busy].sum())
-        share = capped / max(float(cells.seconds[found.busy].sum()), 1e-9)
+        rows = rows & signals.busy
+        counted = _read_counted_time(series)
+        told = intervals.rows_to_spans(series.start, series.end, rows) if counted is None else counted.spans
+        episodes = self._find_episodes(series, told, whole)
+        part = np.where(rows, 1.0, 0.0) if counted is None else counted.compute_row_shares(series, counted.spans)
+        capped = float((part * series.seconds)[signals.busy].sum())
+        share = capped / max(float(series.seconds[signals.busy].sum()), 1e-9)
         if len(episodes) and share >= self.least.value:
-            rows = rows if counted is None else counted.at & counted.beside & found.busy
-            yield self._capped(cells, found, _CappedTime(episodes, rows, share, told, counted), chosen=chosen)
+            rows = rows if counted is None else counted.held_rows & counted.adjacent_rows & signals.busy
+            yield self._build_cap_finding(
+                series, signals, _CappedTime(episodes, rows, share, told, counted), chosen=chosen
+            )
 
-    def _episodes(self, cells: DeviceSeries, told: Spans, whole: Interval) -> Spans:
-        apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
+    def _find_episodes(self, series: DeviceSeries, told: Spans, whole: Interval) -> Spans:
+        apart = max(self.merge.value, 2.5 * series.interval) - series.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
-        long = intervals.drop_shorter(joined, max(self.shortest.value, 1.5 * cells.interval))
+        joined = intervals.difference(joined, intervals.to_spans(series.gaps))
+        long = intervals.drop_shorter(joined, max(self.shortest.value, 1.5 * series.interval))
         return intervals.intersection(long, intervals.to_spans([whole]))
 
-    def _capped(self, cells: DeviceSeries, found: ClockSignals, capped: "_CappedTime", *, chosen: bool) -> Finding:
-        device, ratio = cells.device.id, _compute_clock_ratio(found, capped.rows)
+    def _build_cap_finding(
+        self, series: DeviceSeries, signals: ClockSignals, capped: "_CappedTime", *, chosen: bool
+    ) -> Finding:
+        device, ratio = series.device.id, _compute_clock_ratio(signals, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
         evidence = [
             Evidence(
@@ -180,8 +186,8 @@ class PowerLimits(Rule):
                 relation=">=",
             )
         ]
-        samples = cells.readings("gpu_power_watts", capped.rows)
-        slow = not chosen and ratio < self.slow.value and not _is_masked_by_diagnostics(cells)
+        samples = series.count_readings("gpu_power_watts", capped.rows)
+        slow = not chosen and ratio < self.slow.value and not _is_masked_by_diagnostics(series)
         if not np.isnan(ratio):
             evidence.append(_build_clock_evidence(ratio, self.slow if slow else None))
         if capped.counted is not None:
@@ -190,8 +196,8 @@ class PowerLimits(Rule):
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
             confidence=certainty.weakest(
-                Confidence.HIGH if are_events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
-                certainty.by_readings(samples, cells.interval),
+                Confidence.HIGH if are_events_recorded(series, "sw_power_cap") else Confidence.MEDIUM,
+                certainty.by_readings(samples, series.interval),
             ),
             devices=(device,),
             intervals=intervals.to_intervals(capped.episodes),
@@ -200,14 +206,14 @@ class PowerLimits(Rule):
             samples=samples,
             summary=(
                 f"{phrases.gpu(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy time"
-                f"{_describe_counted_time(capped)}{slowed}{self._merged(capped)}."
+                f"{_describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
         )
 
-    def _merged(self, capped: "_CappedTime") -> str:
+    def _describe_merging(self, capped: "_CappedTime") -> str:
         """Return what the stretches of a finding count, where they hold more than the time at the limit."""
-        told = intervals.intersection(intervals.union(capped.told), capped.episodes)
+        told = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
         inside, whole = intervals.total_seconds(told), intervals.total_seconds(capped.episodes)
         if capped.counted is not None or whole - inside < _PAUSES * whole:
             return ""
@@ -216,9 +222,9 @@ class PowerLimits(Rule):
             f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
-    def _limited(self, device: str, cells: DeviceSeries, found: ClockSignals) -> Iterator[Finding | NotJudged]:
-        limits = found.power_limit[found.power_limit > 0]
-        default = _find_default_limit(cells)
+    def _judge_limit(self, device: str, series: DeviceSeries, signals: ClockSignals) -> Iterator[Finding | NotJudged]:
+        limits = signals.power_limit[signals.power_limit > 0]
+        default = _find_default_limit(series)
         if len(limits) == 0 or default is None:
             reason = "the power limit in force or the default one is not known"
             metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
@@ -227,11 +233,11 @@ class PowerLimits(Rule):
         limit = float(np.median(limits))
         if limit >= self.lowered.value * default.watts:
             return
-        power = found.power[found.busy & ~np.isnan(found.power)]
+        power = signals.power[signals.busy & ~np.isnan(signals.power)]
         peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
-        yield self._lowered(device, cells, found, limit, default, peak)
+        yield self._build_limit_finding(device, series, signals, limit, default, peak)
 
-    def _near(self, ratio: float, *, binding: bool) -> Evidence:
+    def _build_reach_evidence(self, ratio: float, *, binding: bool) -> Evidence:
         return Evidence(
             metric="gpu_power_watts",
             statistic="p95 while busy, of the limit",
@@ -241,19 +247,27 @@ class PowerLimits(Rule):
             relation=">=" if binding else "<",
         )
 
-    def _lowered(  # noqa: PLR0913, PLR0917 - the figures of one sentence
-        self, device: str, cells: DeviceSeries, found: ClockSignals, limit: float, default: _DefaultLimit, peak: float
+    def _build_limit_finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
+        self,
+        device: str,
+        series: DeviceSeries,
+        signals: ClockSignals,
+        limit: float,
+        default: _DefaultLimit,
+        peak: float,
     ) -> Finding:
         binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
-        samples = cells.readings("gpu_power_watts", slice(None))
+        samples = series.count_readings("gpu_power_watts", slice(None))
         felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
         felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
-        ratio = _compute_clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
+        ratio = _compute_clock_ratio(
+            signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit)
+        )
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if binding else Severity.INFO,
             # how long the limit held does not matter, so a coarse log tells as surely
-            confidence=certainty.by_readings(samples) if default.logged else Confidence.LOW,
+            confidence=certainty.by_readings(samples) if default.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=(),
             evidence=(
@@ -265,7 +279,7 @@ class PowerLimits(Rule):
                     threshold=self.lowered,
                     relation="<",
                 ),
-                *([self._near(peak / limit, binding=binding)] if seen else []),
+                *([self._build_reach_evidence(peak / limit, binding=binding)] if seen else []),
                 *([] if np.isnan(ratio) else [_build_clock_evidence(ratio, None)]),
             ),
             lost_gpu_seconds=None,
@@ -278,10 +292,10 @@ class PowerLimits(Rule):
         )
 
 
-def _read_counted_time(cells: DeviceSeries) -> CountedTime | None:
+def _read_counted_time(series: DeviceSeries) -> CountedTime | None:
     """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
-    counted = measure_counted_time(cells, "sw_power_cap")
-    if counted is None or (counted.total <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
+    counted = measure_counted_time(series, "sw_power_cap")
+    if counted is None or (counted.total_seconds <= 0 and (series.values("clock_event_sw_power_cap") > 0).any()):
         return None
     return counted
 
@@ -289,7 +303,7 @@ def _read_counted_time(cells: DeviceSeries) -> CountedTime | None:
 def _describe_counted_time(capped: _CappedTime) -> str:
     if capped.counted is None:
         return ""
-    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total)} counted by the driver"
+    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total_seconds)} counted by the driver"
     return said + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
 
 
@@ -297,17 +311,17 @@ def _build_counter_evidence(counted: CountedTime) -> Evidence:
     return Evidence(
         metric=counter_name("sw_power_cap"),
         statistic="rise over the recording",
-        observed=counted.total,
+        observed=counted.total_seconds,
         unit="s",
         threshold=None,
         relation="",
     )
 
 
-def _compute_clock_ratio(found: ClockSignals, rows: BoolArray) -> float:
+def _compute_clock_ratio(signals: ClockSignals, rows: BoolArray) -> float:
     """Return the median clock over rows, of the highest; NaN when either is not known."""
-    clock = found.clock[rows & ~np.isnan(found.clock)]
-    return columns.median(clock) / found.clock_max if len(clock) else float("nan")
+    clock = signals.clock[rows & ~np.isnan(signals.clock)]
+    return columns.median(clock) / signals.clock_max if len(clock) else float("nan")
 
 
 def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
@@ -321,17 +335,17 @@ def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
     )
 
 
-def _is_masked_by_diagnostics(cells: DeviceSeries) -> bool:
-    known = gpus.find(cells.device.model)
+def _is_masked_by_diagnostics(series: DeviceSeries) -> bool:
+    known = gpus.find(series.device.model)
     return known is not None and known.clock_events_masked is not None
 
 
-def _find_default_limit(cells: DeviceSeries) -> _DefaultLimit | None:
-    logged = cells.device.power_limit_default_watts
-    if cells.recorded("gpu_power_limit_default_watts"):
-        logged = float(np.nanmax(cells.values("gpu_power_limit_default_watts")))
+def _find_default_limit(series: DeviceSeries) -> _DefaultLimit | None:
+    logged = series.device.power_limit_default_watts
+    if series.is_recorded("gpu_power_limit_default_watts"):
+        logged = float(np.nanmax(series.values("gpu_power_limit_default_watts")))
     if logged is not None:
-        return _DefaultLimit(watts=logged, source="as logged", logged=True)
-    known = gpus.find(cells.device.model)
+        return _DefaultLimit(watts=logged, source="as logged", is_logged=True)
+    known = gpus.find(series.device.model)
     cell = known.power_limit_default_watts if known else None
-    return _DefaultLimit(watts=cell.value, source=cell.source, logged=False) if cell else None
+    return _DefaultLimit(watts=cell.value, source=cell.source, is_logged=False) if cell else None

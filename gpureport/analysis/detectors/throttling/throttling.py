@@ -115,207 +115,226 @@ class Throttling(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
         for kind, judge in _DETECTORS:
-            for device, cells in context.gpus().items():
-                found = gather_signals(cells)
-                judged = judge(cells, found, limits(self, throttled_samples.Limits))
-                needed = self._shortest(cells)
+            for device, series in context.gpus().items():
+                found = gather_signals(series)
+                judged = judge(series, found, limits(self, throttled_samples.Limits))
+                needed = self._find_shortest(series)
                 if judged.reason:
-                    yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing)
-                elif context.whole.seconds < needed and judged.held is None:
+                    yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing_metrics)
+                elif context.whole.seconds < needed and judged.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
-                elif len(episodes := self._episodes(cells, found, judged, context.whole)) or self._in_gaps(judged):
-                    yield self._finding(context, cells, self._measured(kind, context, cells, episodes, found, judged))
+                elif len(
+                    episodes := self._find_episodes(series, found, judged, context.whole)
+                ) or self._is_counted_in_gaps(judged):
+                    yield self._build_finding(
+                        context, series, self._measure_episodes(kind, context, series, episodes, found, judged)
+                    )
 
-    def slowed(self, cells: DeviceSeries, window: Interval) -> ThrottledTime:
+    def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
-        found = gather_signals(cells)
-        told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
-        share = np.zeros(len(cells))
+        found = gather_signals(series)
+        told, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
+        share = np.zeros(len(series))
         for _, judge in _DETECTORS:
-            judged = judge(cells, found, limits(self, throttled_samples.Limits))
-            if judged.any:
-                told |= judged.told(cells)
+            judged = judge(series, found, limits(self, throttled_samples.Limits))
+            if judged.has_any:
+                told |= judged.find_detected_rows(series)
                 lowered |= judged.lowered
-                spans = self._episodes(cells, found, judged, window)
-                share = np.maximum(share, judged.share(cells, spans, _find_rows(cells, spans)))
-        return ThrottledTime(rows=share > 0, told=told, share=share, lowered=lowered)
+                spans = self._find_episodes(series, found, judged, window)
+                share = np.maximum(share, judged.compute_row_shares(series, spans, _find_rows(series, spans)))
+        return ThrottledTime(rows=share > 0, detected=told, share=share, lowered=lowered)
 
-    def _shortest(self, cells: DeviceSeries) -> float:
-        return max(self.shortest.value, 1.5 * cells.interval)
+    def _find_shortest(self, series: DeviceSeries) -> float:
+        return max(self.shortest.value, 1.5 * series.interval)
 
-    def _episodes(self, cells: DeviceSeries, found: ClockSignals, judged: ThrottledSamples, window: Interval) -> Spans:
-        rows = judged.rows
-        told = np.column_stack([cells.start[rows], cells.end[rows]])
-        apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
+    def _find_episodes(
+        self, series: DeviceSeries, signals: ClockSignals, throttled: ThrottledSamples, window: Interval
+    ) -> Spans:
+        rows = throttled.rows
+        told = np.column_stack([series.start[rows], series.end[rows]])
+        apart = max(self.merge.value, 2.5 * series.interval) - series.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = _join_while_hot(cells, found, rows, joined, self.near_limit.value)
-        joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
-        long = intervals.drop_shorter(joined, self._shortest(cells))
+        joined = _join_while_hot(series, signals, rows, joined, self.near_limit.value)
+        joined = intervals.difference(joined, intervals.to_spans(series.gaps))
+        long = intervals.drop_shorter(joined, self._find_shortest(series))
         sampled = intervals.drop_shorter(
             intervals.intersection(long, intervals.to_spans([window])), self.shortest.value
         )
-        if judged.held is None or judged.held.total < self.counted.value:
+        if throttled.counted is None or throttled.counted.total_seconds < self.counted.value:
             return sampled
-        counted = intervals.union(judged.held.spans, within=round(self.merge.value * 1e6))
-        counted = intervals.difference(counted, intervals.to_spans(cells.gaps))
+        counted = intervals.union(throttled.counted.spans, within=round(self.merge.value * 1e6))
+        counted = intervals.difference(counted, intervals.to_spans(series.gaps))
         return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.to_spans([window]))]))
 
-    def _in_gaps(self, judged: ThrottledSamples) -> bool:
+    def _is_counted_in_gaps(self, throttled: ThrottledSamples) -> bool:
         """Return whether the driver counted throttling across log gaps."""
-        return judged.held is not None and judged.held.gap_seconds >= self.counted.value
+        return throttled.counted is not None and throttled.counted.gap_seconds >= self.counted.value
 
-    def _measured(  # noqa: PLR0913, PLR0917 - gathers them into one value
+    def _measure_episodes(  # noqa: PLR0913, PLR0917 - gathers them into one value
         self,
         kind: str,
         context: Context,
-        cells: DeviceSeries,
+        series: DeviceSeries,
         stretches: Spans,
-        found: ClockSignals,
-        judged: ThrottledSamples,
+        signals: ClockSignals,
+        throttled: ThrottledSamples,
     ) -> ThrottledEpisodes:
-        share = judged.share(cells, stretches, _find_rows(cells, stretches))
+        share = throttled.compute_row_shares(series, stretches, _find_rows(series, stretches))
         rows = share > 0
-        slowed = self.slowed(cells, context.whole)
-        compared = choose_reference_clock(found, slowed.told)
-        shown = found.clock[rows & judged.lowered & found.busy]
+        slowed = self.measure_throttled_time(series, context.whole)
+        compared = choose_reference_clock(signals, slowed.detected)
+        shown = signals.clock[rows & throttled.lowered & signals.busy]
         known = compared and len(shown) and not np.isnan(shown).all()
         own = replace(slowed, rows=rows, share=share)
         return ThrottledEpisodes(
             kind=kind,
-            device=cells.device.id,
+            device=series.device.id,
             spans=stretches,
             rows=rows,
-            seconds=_measure_throttled_seconds(cells, stretches, judged),
-            found=found,
-            judged=judged,
-            lost=compute_lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
+            seconds=_measure_throttled_seconds(series, stretches, throttled),
+            signals=signals,
+            samples=throttled,
+            lost_seconds=compute_lost_seconds(series, signals, own, context.whole) if len(stretches) else None,
             reference=compared,
             clock_ratio=float(np.nanmean(shown)) / compared.hertz if compared and known else float("nan"),
             cause=throttle_wording.name_cause(
-                kind, cells, found, rows, direct=judged.direct, near_limit=self.near_limit.value
+                kind, series, signals, rows, direct=throttled.is_direct, near_limit=self.near_limit.value
             ),
         )
 
-    def _finding(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> Finding:
+    def _build_finding(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
-        severe = (found.lost or 0.0) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
-        grave = Severity.PROBLEM if severe or not found.heat else Severity.WARNING
-        samples = cells.readings("gpu_utilization_ratio", found.rows)
-        told = found.judged.direct and found.cause != throttle_wording.UNEXPLAINED
-        counted = found.judged.held is not None and found.judged.held.total > 0
+        severe = (
+            episodes.lost_seconds or 0.0
+        ) / whole >= self.problem.value or episodes.seconds / whole >= self.lasting.value
+        grave = Severity.PROBLEM if severe or not episodes.is_heat else Severity.WARNING
+        samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
+        told = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
+        counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         return Finding(
-            kind=found.kind,
-            severity=Severity.INFO if found.seconds < self.shortest.value else grave,
+            kind=episodes.kind,
+            severity=Severity.INFO if episodes.seconds < self.shortest.value else grave,
             # what the driver counts is sure however few samples there are
             confidence=certainty.weakest(
                 Confidence.HIGH if told else Confidence.MEDIUM,
-                Confidence.HIGH if counted else certainty.by_readings(samples, cells.interval),
+                Confidence.HIGH if counted else certainty.by_readings(samples, series.interval),
             ),
-            devices=(found.device,),
-            intervals=intervals.to_intervals(found.spans),
-            evidence=(*self._evidence(found), *_build_counter_evidence(cells, found)),
-            lost_gpu_seconds=found.lost,
-            cause=found.cause,
+            devices=(episodes.device,),
+            intervals=intervals.to_intervals(episodes.spans),
+            evidence=(*self._build_evidence(episodes), *_build_counter_evidence(series, episodes)),
+            lost_gpu_seconds=episodes.lost_seconds,
+            cause=episodes.cause,
             samples=samples,
-            ruled_out=throttle_wording.list_ruled_out(found),
-            summary=throttle_wording.describe_episodes(found) + self._peers(context, cells, found),
-            recommendation=throttle_wording.choose_advice(found),
+            ruled_out=throttle_wording.list_ruled_out(episodes),
+            summary=throttle_wording.describe_episodes(episodes)
+            + self._describe_hotter_than_peers(context, series, episodes),
+            recommendation=throttle_wording.choose_advice(episodes),
         )
 
-    def _evidence(self, found: ThrottledEpisodes) -> Iterator[Evidence]:
-        counted = found.judged.held is not None and found.judged.held.total > 0
+    def _build_evidence(self, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
+        counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         yield Evidence(
             metric="duration",
             statistic="counted by the driver" if counted else "sum of episodes",
-            observed=found.seconds,
+            observed=episodes.seconds,
             unit="s",
             threshold=self.counted if counted else self.shortest,
             relation=">=",
         )
-        hot = found.found.temperature[found.rows]
+        hot = episodes.signals.temperature[episodes.rows]
         if not np.isnan(hot).all():
             hottest = float(np.nanmax(hot))
-            limit = vendor(found.found.limit, "Cel", found.found.limit_source) if found.found.limit_source else None
+            limit = (
+                vendor(episodes.signals.temperature_limit, "Cel", episodes.signals.temperature_limit_source)
+                if episodes.signals.temperature_limit_source
+                else None
+            )
             yield Evidence(
                 metric="gpu_temperature_celsius",
                 statistic="max",
                 observed=hottest,
                 unit="Cel",
                 threshold=limit,
-                relation=">=" if hottest >= found.found.limit else "<",
+                relation=">=" if hottest >= episodes.signals.temperature_limit else "<",
             )
-        drawn = found.found.power[found.rows]
-        if found.heat and not np.isnan(drawn).all():
+        drawn = episodes.signals.power[episodes.rows]
+        if episodes.is_heat and not np.isnan(drawn).all():
             drawn_then = float(np.nanmean(drawn))
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=drawn_then, unit="W")
-        if found.reference and not np.isnan(found.clock_ratio):
-            limit = self.clock_drop if found.heat else self.hw_clock_drop
+        if episodes.reference and not np.isnan(episodes.clock_ratio):
+            limit = self.clock_drop if episodes.is_heat else self.hw_clock_drop
             yield Evidence(
                 metric="gpu_sm_clock_hertz",
-                statistic=f"mean, of {found.reference.whose}",
-                observed=found.clock_ratio,
+                statistic=f"mean, of {episodes.reference.description}",
+                observed=episodes.clock_ratio,
                 unit="1",
-                threshold=None if found.judged.direct else limit,
-                relation="" if found.judged.direct else "<",
+                threshold=None if episodes.samples.is_direct else limit,
+                relation="" if episodes.samples.is_direct else "<",
             )
 
-    def _peers(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> str:
+    def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""
         others = [
             float(np.nanmean(part))
             for name, other in context.gpus().items()
-            if name != found.device
-            and len(part := other.values("gpu_temperature_celsius")[_find_rows(other, found.spans)])
+            if name != episodes.device
+            and len(part := other.values("gpu_temperature_celsius")[_find_rows(other, episodes.spans)])
             and not np.isnan(part).all()
         ]
-        own = cells.values("gpu_temperature_celsius")[_find_rows(cells, found.spans)]
+        own = series.values("gpu_temperature_celsius")[_find_rows(series, episodes.spans)]
         if not others or np.isnan(own).all():
             return ""
         excess = float(np.nanmean(own)) - float(np.median(others))
         return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
 
 
-def _measure_throttled_seconds(cells: DeviceSeries, stretches: Spans, judged: ThrottledSamples) -> float:
+def _measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled: ThrottledSamples) -> float:
     """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
-    if judged.held is None or judged.held.total <= 0:
+    if throttled.counted is None or throttled.counted.total_seconds <= 0:
         return intervals.total_seconds(stretches)
-    rows = judged.rows
-    sampled = intervals.rows_to_spans(cells.start, cells.end, rows)
-    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.held.spans)
-    return judged.held.within(stretches) + judged.held.gap_seconds + intervals.total_seconds(shown)
+    rows = throttled.rows
+    sampled = intervals.rows_to_spans(series.start, series.end, rows)
+    shown = intervals.difference(intervals.intersection(sampled, stretches), throttled.counted.spans)
+    return (
+        throttled.counted.measure_seconds_within(stretches)
+        + throttled.counted.gap_seconds
+        + intervals.total_seconds(shown)
+    )
 
 
-def _build_counter_evidence(cells: DeviceSeries, found: ThrottledEpisodes) -> Iterator[Evidence]:
+def _build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
     """Yield what each counter of the kind rose by."""
-    for reason in THERMAL if found.heat else (BRAKE,):
-        counted = measure_counted_time(cells, reason)
-        if counted is not None and counted.total > 0:
+    for reason in THERMAL if episodes.is_heat else (BRAKE,):
+        counted = measure_counted_time(series, reason)
+        if counted is not None and counted.total_seconds > 0:
             yield Evidence(
                 metric=counter_name(reason),
                 statistic="rise over the recording",
-                observed=counted.total,
+                observed=counted.total_seconds,
                 unit="s",
                 threshold=None,
                 relation="",
             )
 
 
-def _join_while_hot(cells: DeviceSeries, found: ClockSignals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
+def _join_while_hot(
+    series: DeviceSeries, signals: ClockSignals, rows: BoolArray, episodes: Spans, slack: float
+) -> Spans:
     """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
-    hot = found.temperature[rows & ~np.isnan(found.temperature)]
+    hot = signals.temperature[rows & ~np.isnan(signals.temperature)]
     if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
         return episodes
-    cooled = (found.temperature < float(np.median(hot)) - slack) | ~found.busy
+    cooled = (signals.temperature < float(np.median(hot)) - slack) | ~signals.busy
     counted = np.concatenate([[0], np.cumsum(cooled)])
-    first = np.searchsorted(cells.times, episodes[:-1, 1], side="left")
-    stop = np.searchsorted(cells.times, episodes[1:, 0], side="left")
-    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * cells.interval * 1e6
+    first = np.searchsorted(series.times, episodes[:-1, 1], side="left")
+    stop = np.searchsorted(series.times, episodes[1:, 0], side="left")
+    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * series.interval * 1e6
     holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
     return intervals.union(np.concatenate([episodes, holes]))
 
 
-def _find_rows(cells: DeviceSeries, stretches: Spans) -> BoolArray:
+def _find_rows(series: DeviceSeries, stretches: Spans) -> BoolArray:
     """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
     return np.asarray(
-        intervals.contains(stretches, cells.times) | np.isin(cells.times, stretches[:, 1]), dtype=np.bool_
+        intervals.contains(stretches, series.times) | np.isin(series.times, stretches[:, 1]), dtype=np.bool_
     )

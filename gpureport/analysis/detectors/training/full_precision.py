@@ -54,36 +54,38 @@ class FullPrecision(Rule):
         """Yield at most one finding, for the GPUs that could do better."""
         able = []
         for device in context.active:
-            known = gpus.find(context.cells[device].device.model)
+            known = gpus.find(context.series[device].device.model)
             if known is None or known.compute_capability is None:
-                model = context.cells[device].device.model or "the GPU"
+                model = context.series[device].device.model or "the GPU"
                 yield _report_unjudged(device, f"the compute capability of {model} is not known")
             elif known.compute_capability >= (self.capability.value, 0):
                 able.append(device)
         if not able:
             return
         said = precision_params.find_precision_param(context.recording.run.params_and_tags)
-        tensor = {name: seen for name in able if (seen := self._tensor(context.cells[name])) is not None}
+        tensor = {
+            name: seen for name in able if (seen := self._average_tensor_activity(context.series[name])) is not None
+        }
         if tensor:
             still = tuple(name for name, seen in tensor.items() if seen < self.active.value)
             if still:
-                yield self._finding(context, still, max(tensor[name] for name in still), said)
+                yield self._build_finding(context, still, max(tensor[name] for name in still), said)
         elif said is None:
             yield _report_unjudged(None, "neither tensor activity nor a param that tells the precision was recorded")
         elif said[1]:
-            yield self._finding(context, tuple(able), None, said)
+            yield self._build_finding(context, tuple(able), None, said)
 
-    def _tensor(self, cells: DeviceSeries) -> float | None:
+    def _average_tensor_activity(self, series: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
-        values = cells.values(_TENSOR)
-        used = cells.values(UTILISATION)
+        values = series.values(_TENSOR)
+        used = series.values(UTILISATION)
         rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))
-        seconds = cells.seconds[rows]
+        seconds = series.seconds[rows]
         if seconds.sum() < self.busy.value:
             return None
         return float((values[rows] * seconds).sum() / seconds.sum())
 
-    def _finding(
+    def _build_finding(
         self, context: Context, devices: Sequence[str], tensor: float | None, said: tuple[str, bool] | None
     ) -> Finding:
         evidence = []
@@ -110,7 +112,9 @@ class FullPrecision(Rule):
             intervals=(),
             evidence=tuple(evidence),
             lost_gpu_seconds=None,
-            samples=sum(context.cells[name].readings(_TENSOR, slice(None)) for name in devices) if evidence else 0,
+            samples=sum(context.series[name].count_readings(_TENSOR, slice(None)) for name in devices)
+            if evidence
+            else 0,
             summary=f"The job seems to compute in full precision on {whose}: {why}.",
             recommendation=_ADVICE,
         )

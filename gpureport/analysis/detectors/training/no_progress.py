@@ -54,12 +54,12 @@ class NoProgress(Rule):
         known = list(find_evaluations(context.recording))
         judged = [each for each in known if each.count >= self.fewest.value]
         if not judged:
-            yield _report_unjudged(self._reason(context, known))
+            yield _report_unjudged(self._explain_unjudged(context, known))
             return
-        last = max(judged, key=lambda each: int(each.times[each.best]))
-        yield from self._finding(context, last)
+        last = max(judged, key=lambda each: int(each.times[each.best_row]))
+        yield from self._judge_metric(context, last)
 
-    def _reason(self, context: Context, known: Sequence[Evaluations]) -> str:
+    def _explain_unjudged(self, context: Context, known: Sequence[Evaluations]) -> str:
         training = context.recording.training
         if not len(training):
             return "no training metrics were recorded"
@@ -68,19 +68,19 @@ class NoProgress(Rule):
         if not known:
             return "none of the training metrics is a validation metric"
         most = max(known, key=lambda each: each.count)
-        return f"{most.said.name} has {phrases.times(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
+        return f"{most.metric.name} has {phrases.times(most.count, 'evaluation')}, fewer than {self.fewest.value:g}"
 
-    def _finding(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
+    def _judge_metric(self, context: Context, metric: Evaluations) -> Iterator[Finding]:
         job = context.window or context.whole
-        best = min(max(int(metric.times[metric.best]), job.start), job.end)
+        best = min(max(int(metric.times[metric.best_row]), job.start), job.end)
         # until the last evaluation it is known that none was better, and until the next one nothing could be
         stood = Interval(best, max(min(int(metric.times[-1]), job.end), best))
-        after = Interval(best, max(min(int(metric.times[-1]) + metric.longest, job.end), best))
+        after = Interval(best, max(min(int(metric.times[-1]) + metric.longest_distance, job.end), best))
         share = stood.seconds / job.seconds if job.seconds else 0.0
         if stood.seconds == 0 or share < self.stands.value:
             return
         lost = after.seconds * len(context.gpus())
-        value = float(metric.values[metric.best])
+        value = float(metric.values[metric.best_row])
         yield Finding(
             kind=_KIND,
             severity=Severity.INFO,
@@ -104,12 +104,12 @@ class NoProgress(Rule):
                     threshold=self.fewest,
                     relation=">=",
                 ),
-                Evidence(metric=metric.said.name, statistic="best", observed=value, unit=""),
+                Evidence(metric=metric.metric.name, statistic="best", observed=value, unit=""),
             ),
             lost_gpu_seconds=lost,
             samples=metric.count,
             summary=(
-                f"The best {metric.said.name} ({value:.4g}) was reached "
+                f"The best {metric.metric.name} ({value:.4g}) was reached "
                 f"{phrases.duration((best - context.whole.start) / 1e6)} into the recording; "
                 f"{phrases.gpu_hours(lost)} followed without a better one."
             ),

@@ -69,30 +69,32 @@ class CpuBound(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
         for machine in waiting_gpus.find_host_candidates(context):
-            if machine.source.recorded(CPU) and context.window is not None:
-                yield from self._of(context, context.window, machine)
+            if machine.source.is_recorded(CPU) and context.window is not None:
+                yield from self._judge_candidate(context, context.window, machine)
 
-    def _of(self, context: Context, window: Interval, machine: WaitCandidate) -> Iterator[Finding | NotJudged]:
-        cpu = machine.mean(CPU)
+    def _judge_candidate(
+        self, context: Context, window: Interval, machine: WaitCandidate
+    ) -> Iterator[Finding | NotJudged]:
+        cpu = machine.average_metric(CPU)
         unjudged = waiting_gpus.explain_unjudged(
             "cpu_bound", context, machine, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
         )
         if unjudged is not None:
             yield unjudged
             return
-        episodes, lowest = self._episodes(machine.bins, machine.used, cpu)
+        episodes, lowest = self._find_episodes(machine.bins, machine.utilisation, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
         episodes = intervals.drop_shorter(waiting_gpus.drop_unrecorded(machine, episodes, CPU), self.shortest.value)
-        length = machine.length(self.over.value, self.bins.value)
+        length = machine.count_bins(self.over.value, self.bins.value)
         against = waiting_gpus.compare_with_fed_gpus(
             machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            yield self._finding(
+            yield self._build_finding(
                 context, machine, waiting_gpus.measure_wait(window, machine.gpus, against.spans), against, lowest
             )
 
-    def _episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
+    def _find_episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
         """Return the episodes, and the lowest mean utilisation in them."""
         length = max(round(self.over.value / bins.width), round(self.bins.value))
         full = np.where(np.isnan(cpu), np.nan, cpu >= self.cpu.value)
@@ -100,36 +102,35 @@ class CpuBound(Rule):
         pegged = rolling_mean(full, length) >= 0.5  # noqa: PLR2004 - half above the limit is a median above it
         within = max(self.bridge.value, self.bins.value * bins.width)
         low = np.where(pegged, mean, 1.0)
-        inside = bins.mask(*intervals.find_hysteresis_runs(low, enter=self.gpu.value, leave=self.leave.value))
-        episodes = bins.spans(inside, within, max(self.shortest.value, 3 * bins.width))
+        inside = bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=self.gpu.value, leave=self.leave.value))
+        episodes = bins.mask_to_spans(inside, within, max(self.shortest.value, 3 * bins.width))
         return episodes, float(low[inside].min()) if len(episodes) else 1.0
 
-    def _finding(
+    def _build_finding(
         self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes, lowest: float
     ) -> Finding:
         devices = tuple(machine.gpus)
-        inside = machine.inside(cost.spans, CPU)
+        inside = machine.find_values_inside(cost.spans, CPU)
         cpu = float(np.median(inside)) if len(inside) else float("nan")
         return Finding(
             kind="cpu_bound",
-            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
             confidence=waiting_gpus.rate_confidence(machine, cost, against),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
-            evidence=(*self._evidence(cost.gpu, lowest, cpu, cost.seconds), *cost.levels),
-            lost_gpu_seconds=cost.lost,
+            evidence=(*self._build_evidence(cost.utilisation, lowest, cpu, cost.seconds), *cost.level_evidence),
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
             ruled_out=waiting_gpus.list_ruled_out("a CPU that is as busy", against),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
-                f"{phrases.gpus(devices, tuple(context.gpus()))} worked {phrases.percent(cost.gpu)} of the time: "
-                f"{phrases.duration(cost.lost)} of GPU time went into waiting."
+                f"{phrases.gpus(devices, tuple(context.gpus()))} {waiting_gpus.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
+    def _build_evidence(self, gpu: float, lowest: float, cpu: float, seconds: float) -> tuple[Evidence, ...]:
         return (
             Evidence(metric=UTILISATION, statistic="mean", observed=gpu, unit="1"),
             Evidence(

@@ -94,28 +94,33 @@ class CpuBoundSingle(Rule):
             if context.window is None:
                 continue
             source = machine.source
-            metric = CORE if source.recorded(CORE) else PROCESS
-            missing = [] if source.recorded(CPU) else [CPU]
-            missing += [] if source.recorded(metric) else [CORE]
+            metric = CORE if source.is_recorded(CORE) else PROCESS
+            missing = [] if source.is_recorded(CPU) else [CPU]
+            missing += [] if source.is_recorded(metric) else [CORE]
             if missing:
                 yield missing_metrics.absent(_KIND, source.device.id, *missing)
             else:
-                yield from self._of(context, context.window, machine, metric)
+                yield from self._judge_candidate(context, context.window, machine, metric)
 
-    def _of(
+    def _judge_candidate(
         self, context: Context, window: Interval, machine: WaitCandidate, metric: str
     ) -> Iterator[Finding | NotJudged]:
-        series = machine.mean(metric)
+        series = machine.average_metric(metric)
         unjudged = waiting_gpus.explain_unjudged(
             _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.length(self.over.value, self.bins.value)
-        full = waiting_gpus.compute_rolling_share(series, length, lambda values: self._full(values, metric)) >= _HALF
+        length = machine.count_bins(self.over.value, self.bins.value)
+        full = (
+            waiting_gpus.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
+            >= _HALF
+        )
         calm = (
-            waiting_gpus.compute_rolling_share(machine.mean(CPU), length, lambda values: values >= self.cpu.value)
+            waiting_gpus.compute_rolling_share(
+                machine.average_metric(CPU), length, lambda values: values >= self.cpu.value
+            )
             < _HALF
         )
         episodes = waiting_gpus.find_low_episodes(
@@ -127,18 +132,18 @@ class CpuBoundSingle(Rule):
         )
         if len(against.spans):
             cost = waiting_gpus.measure_wait(window, machine.gpus, against.spans)
-            yield self._finding(context, machine, metric, cost, against)
+            yield self._build_finding(context, machine, metric, cost, against)
 
-    def _full(self, values: FloatArray, metric: str) -> BoolArray:
+    def _is_core_full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
         return busy if metric == CORE else busy & (values <= self.process.value)
 
-    def _finding(
+    def _build_finding(
         self, context: Context, machine: WaitCandidate, metric: str, cost: WaitCost, against: ComparedEpisodes
     ) -> Finding:
         devices = tuple(machine.gpus)
-        core, cpu = (_median_or_nan(machine.inside(cost.spans, name)) for name in (metric, CPU))
-        many = cost.share >= self.problem.value and against.done
+        core, cpu = (_median_or_nan(machine.find_values_inside(cost.spans, name)) for name in (metric, CPU))
+        many = cost.lost_share >= self.problem.value and against.has_comparison
         who = "one CPU core" if metric == CORE else "the watched process"
         busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
         return Finding(
@@ -147,8 +152,8 @@ class CpuBoundSingle(Rule):
             confidence=waiting_gpus.rate_confidence(machine, cost, against) if metric == CORE else Confidence.MEDIUM,
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
-            evidence=self._evidence(metric, cost, core, cpu),
-            lost_gpu_seconds=cost.lost,
+            evidence=self._build_evidence(metric, cost, core, cpu),
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="one thread",
             samples=cost.samples,
             ruled_out=(
@@ -157,14 +162,14 @@ class CpuBoundSingle(Rule):
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
-                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} worked "
-                f"{phrases.percent(cost.gpu)} of the time: {phrases.duration(cost.lost)} of GPU time went into waiting"
-                f"{'' if against.done else ', unless that thread only spins while it waits for the GPU'}."
+                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"{waiting_gpus.describe_wait(cost)}"
+                f"{'' if against.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
             ),
             recommendation=_ADVICE,
         )
 
-    def _evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
+    def _build_evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
         return (
             waiting_gpus.build_utilisation_evidence(cost, self.gpu),
             Evidence(
@@ -177,7 +182,7 @@ class CpuBoundSingle(Rule):
             ),
             Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
             waiting_gpus.build_duration_evidence(cost, self.shortest),
-            *cost.levels,
+            *cost.level_evidence,
         )
 
 

@@ -71,20 +71,22 @@ class IoBound(Rule):
         for machine in waiting_gpus.find_host_candidates(context):
             if context.window is None:
                 continue
-            if machine.source.recorded(IOWAIT):
-                yield from self._of(context, context.window, machine)
+            if machine.source.is_recorded(IOWAIT):
+                yield from self._judge_candidate(context, context.window, machine)
             else:
                 yield missing_metrics.absent(_KIND, machine.source.device.id, IOWAIT)
 
-    def _of(self, context: Context, window: Interval, machine: WaitCandidate) -> Iterator[Finding | NotJudged]:
-        series = machine.mean(IOWAIT)
+    def _judge_candidate(
+        self, context: Context, window: Interval, machine: WaitCandidate
+    ) -> Iterator[Finding | NotJudged]:
+        series = machine.average_metric(IOWAIT)
         unjudged = waiting_gpus.explain_unjudged(
             _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.length(self.over.value, self.bins.value)
+        length = machine.count_bins(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
         episodes = waiting_gpus.find_low_episodes(
             context, machine, where, limits(self, waiting_gpus.Limits), self.after
@@ -94,17 +96,19 @@ class IoBound(Rule):
             machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            yield self._finding(
+            yield self._build_finding(
                 context, machine, waiting_gpus.measure_wait(window, machine.gpus, against.spans), against
             )
 
-    def _finding(self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes) -> Finding:
+    def _build_finding(
+        self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
+    ) -> Finding:
         devices = tuple(machine.gpus)
-        inside = machine.inside(cost.spans, IOWAIT)
+        inside = machine.find_values_inside(cost.spans, IOWAIT)
         waited = float(inside.mean()) if len(inside) else float("nan")
         return Finding(
             kind=_KIND,
-            severity=Severity.PROBLEM if cost.share >= self.problem.value else Severity.WARNING,
+            severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
             confidence=waiting_gpus.rate_confidence(machine, cost, against),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
@@ -119,9 +123,9 @@ class IoBound(Rule):
                     relation=">=",
                 ),
                 waiting_gpus.build_duration_evidence(cost, self.shortest),
-                *cost.levels,
+                *cost.level_evidence,
             ),
-            lost_gpu_seconds=cost.lost,
+            lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="storage",
             samples=cost.samples,
             ruled_out=(
@@ -130,8 +134,8 @@ class IoBound(Rule):
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
-                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} worked "
-                f"{phrases.percent(cost.gpu)} of the time: {phrases.duration(cost.lost)} of GPU time went into waiting."
+                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"{waiting_gpus.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )

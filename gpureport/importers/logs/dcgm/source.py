@@ -3,9 +3,8 @@
 from typing import ClassVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.decoding.cleaning import LONGEST
+from gpureport.importers.decoding.pieces import LONGEST_LINE, head_text
 from gpureport.importers.decoding.pieces import head as text_head
-from gpureport.importers.decoding.pieces import head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.dcgm import dmon, field_csv, prometheus
 from gpureport.importers.protocol.importer import HEAD_BYTES, ReadOptions
@@ -40,7 +39,7 @@ class Dcgm:
             hint = "let Prometheus scrape it, and give the answer of /api/v1/query_range"
             raise SourceError(str(file.path), what, hint)
         # Prometheus answers in one line
-        longest = 2 * prometheus.MOST if form is prometheus.PrometheusForm else LONGEST
+        longest = 2 * prometheus.MOST if form is prometheus.PrometheusForm else LONGEST_LINE
         return FormExtraction(file, placement, form, longest)
 
 

@@ -7,12 +7,10 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.pieces import Piece, head, head_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.query import fields
-from gpureport.importers.logs.nvidia_smi.query.beginning import beginning, every_line, first_lines
 from gpureport.importers.logs.nvidia_smi.query.extraction import QueryGpuExtraction
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless
-from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, headers
-from gpureport.importers.logs.nvidia_smi.query.opening import opening
-from gpureport.importers.logs.nvidia_smi.query.plain_query import is_plain
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect, headers, is_plain
+from gpureport.importers.logs.nvidia_smi.query.opening import beginning, every_line, first_lines, opening
 from gpureport.importers.protocol.importer import SEARCHED_BYTES, Extraction, ReadOptions
 
 if TYPE_CHECKING:
@@ -32,6 +30,8 @@ class NvidiaSmi:
 
         A line that begins another form tells as well, and without a header, rows that only nvidia-smi writes.
         """
+        if is_plain(head):
+            return True
         text = head_text(head)
         declared = [layout for _, layout in headers(text, QueryGpuDialect())]
         if any(map(fields.of_gpus, declared)) or _opened(text):

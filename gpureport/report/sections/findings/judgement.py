@@ -7,7 +7,7 @@ from gpureport.analysis.rules import missing_metrics
 from gpureport.findings import Amount, NotJudged
 from gpureport.metrics import BY_NAME
 from gpureport.report.model.content import Judgement, NotJudgedLine
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 
@@ -28,11 +28,11 @@ class _Cause:
 class _Case:
     """A kind that could not be judged on a device of a run, or on the whole run."""
 
-    run: RunInput
+    run: ReportRun
     entry: NotJudged
 
 
-def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int, int, int]:
+def judged_kinds(runs: Sequence[ReportRun], asked: Collection[str]) -> tuple[int, int, int]:
     """Return how many kinds were judged, how many could not be, and of the former how many in some repetitions only.
 
     A step tells of a kind what those of its repetitions tell in which it could be judged.
@@ -49,10 +49,10 @@ def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int,
     return len(set(asked) - missing), len(missing), len(partly)
 
 
-def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
+def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     """Return what could not be judged, one line for each reason."""
     judged, missing, partly = judged_kinds(runs, asked)
-    limits = dict.fromkeys(display.sentence(limit) for run in runs for limit in run.analysis.limits)
+    limits = dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)
     command = _command(runs)
     return Judgement(
         sentence=_sentence(judged, missing, partly),
@@ -62,7 +62,7 @@ def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
     )
 
 
-def _recorded(runs: Sequence[RunInput]) -> list[str]:
+def _recorded(runs: Sequence[ReportRun]) -> list[str]:
     """Return the fields whose values the runs hold, so that who records what is missing does not lose them."""
     metrics = (summary.metric for run in runs for one in run.analysis.statistics for summary in one.metrics)
     known = (BY_NAME[name] for name in dict.fromkeys(metrics) if name in BY_NAME)
@@ -70,7 +70,7 @@ def _recorded(runs: Sequence[RunInput]) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def _command(runs: Sequence[RunInput]) -> str:
+def _command(runs: Sequence[ReportRun]) -> str:
     """Return one command for what is recorded and all that is missing; empty where no two commands differ."""
     missing = (missing_metrics.queried_fields(entry.metrics) for run in runs for entry in run.analysis.not_judged)
     different = dict.fromkeys(tuple(fields) for fields in missing if fields)
@@ -89,7 +89,7 @@ def _sentence(judged: int, missing: int, partly: int) -> str:
     return f"{display.plural(judged, 'kind')} could be judged{some}; {missing} could not be judged, or only in part."
 
 
-def _lines(runs: Sequence[RunInput], *, in_fields: bool) -> Iterator[NotJudgedLine]:
+def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedLine]:
     """Yield a line for each cause and each set of kinds that it leaves open.
 
     Args:
@@ -105,11 +105,12 @@ def _lines(runs: Sequence[RunInput], *, in_fields: bool) -> Iterator[NotJudgedLi
     )
     labels = {run.label for run in runs}
     for (cause, kinds), held in by_kinds.items():
+        reason = _with_ranges(cause.reason, [case.entry.amounts for case in held])
         places = list(dict.fromkeys(_place(case.run, case.entry.device, len(runs)) for case in held))
         yield NotJudgedLine(
             kinds=tuple(terms.kind(display.clean(kind)) for kind in kinds),
             where="" if set(places) == labels else _places(places),
-            reason=terms.prose(display.sentence(_with_ranges(cause.reason, [case.entry.amounts for case in held]))),
+            reason=terms.prose(display.clean_sentence(reason)),
             recording=display.clean(
                 missing_metrics.recorded_fields(cause.metrics) if in_fields and cause.metrics else cause.recording
             ),
@@ -130,7 +131,7 @@ def _range(amounts: Sequence[Amount]) -> str:
     return least.words if least.words == most.words else f"{least.text} to {most.words}"
 
 
-def _place(run: RunInput, device: str | None, runs: int) -> str:
+def _place(run: ReportRun, device: str | None, runs: int) -> str:
     where = [run.label] if runs > 1 else []
     return ": ".join([*where, *([run.device(device)] if device else [])])
 

@@ -44,4 +44,4 @@ def _notes(runs: Sequence[GpuTable | ClockTable]) -> Iterator[str]:
         return
     holders = group_holders((note, run.label) for run in runs for note in run.table.notes)
     yield from (note for note, labels in holders.items() if len(labels) == len(runs))
-    yield from (f"{display.listing(labels)}: {note}" for note, labels in holders.items() if len(labels) < len(runs))
+    yield from (f"{display.join_words(labels)}: {note}" for note, labels in holders.items() if len(labels) < len(runs))

@@ -18,7 +18,7 @@ class SharedChecklist:
     @property
     def runs(self) -> str:
         """Its runs in words."""
-        return numbered.listing(self.labels)
+        return numbered.list_labels(self.labels)
 
 
 def merge_checklists(runs: Sequence[Checklist]) -> tuple[SharedChecklist, ...]:

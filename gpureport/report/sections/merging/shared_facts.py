@@ -61,4 +61,4 @@ def merge_notes(runs: Sequence[RunQuality]) -> tuple[SharedText, ...]:
 
 
 def _shared(text: str, labels: Sequence[str], runs: int) -> SharedText:
-    return SharedText(runs="" if len(labels) == runs else numbered.listing(labels), text=text)
+    return SharedText(runs="" if len(labels) == runs else numbered.list_labels(labels), text=text)

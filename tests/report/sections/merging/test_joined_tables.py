@@ -53,7 +53,7 @@ def held(label: str, reason: str, never_seen: str = "Never seen: x.") -> ClockTa
             columns=("Reason", "Kind"),
             numeric=(False,),
             rows=(row,),
-            notes=("Shares overlap.", *(notes or ("Never seen: x.",))),
+            notes=("Shares overlap.", never_seen),
         ),
     )
 

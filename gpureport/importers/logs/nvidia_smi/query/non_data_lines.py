@@ -4,11 +4,11 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from gpureport.importers.delimited.layout import Layout, cells
+from gpureport.importers.delimited.layout import Layout, cells, layout
 from gpureport.importers.delimited.row_sections import LineKind
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.logs.nvidia_smi.query.headings import about_gpus, column
-from gpureport.importers.logs.nvidia_smi.query.timeless import arranged
+from gpureport.importers.logs.nvidia_smi.query.timeless import with_strict_words
 from gpureport.importers.values.cells import Column, extra_name
 from gpureport.metrics import BY_NAME
 
@@ -27,6 +27,7 @@ _EVENTS = (
 """How the messages begin that the nvidia-smi program writes between rows (strings of its 535 and 550 binaries)."""
 XID = "NVRM: Xid ("
 """What stands in a line of the kernel's log that tells of an Xid error; recorders copy such lines between the rows."""
+_EXTRA = extra_name("")
 _MOST = 500
 """Columns of a header at most: nvidia-smi knows 241 fields, and a script may add its own."""
 _HEADING = r"[\w.]++[ _]*+(?:\[[^\]\n]*+\]|[\[(]?[\w%°]*+[\])]?)"
@@ -43,6 +44,10 @@ _NOISE = re.compile(
     rf"|{_DATE}(?: [AP]M)?(?: [A-Z]{{2,5}}| [+-]\d{{2,4}})?(?: \d{{4}})?"
 )
 """Rulers and dates, among them those of `date`: `Mon Apr 20 03:14:15 PM UTC 2026`, `Mon 20 Apr 2026 15:14:15 CEST`."""
+_STAMP = rb"\d{4}/\d\d/\d\d \d\d:\d\d:\d\d(?:\.\d+)?, "
+_ROW = re.compile(_STAMP)
+_NO_ROW = re.compile(rb"\n[^0-9]")
+_STAMPED_ROWS = re.compile(rb"(?:%b[^\n;]*+\n)++[^\n;]*+" % _STAMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +83,7 @@ class QueryGpuDialect:
                 _text(heading) if heading in self.fractions else each
                 for heading, each in zip(headings, columns, strict=True)
             ]
-        found = replace(arranged(columns, delimiter, line), absolute=self.absolute)
+        found = replace(arrange_columns(columns, delimiter, line), absolute=self.absolute)
         return found.grouped() if self.grouped else found
 
     def classify(self, line: str) -> LineKind:
@@ -86,6 +91,37 @@ class QueryGpuDialect:
         if line.startswith(_EVENTS) or XID in line:
             return LineKind.EVENT
         return LineKind.NOISE if _NOISE.fullmatch(line) else LineKind.REJECTED
+
+
+def arrange_columns(columns: Sequence[Column], delimiter: str = ",", header: str = "") -> Layout:
+    """Return the layout of columns of nvidia-smi; without a time stamp, words must be what the driver writes."""
+    found = layout(columns, fields.PREFERRED, delimiter, header)
+    return found if found.stamp is not None else with_strict_words(found)
+
+
+def is_plain(text: bytes) -> bool:
+    """Return whether a text is a header whose first field is `timestamp`, and lines below that begin with a digit.
+
+    No other form has such a header, and a line that begins with a digit opens a block below a heading at most, where
+    here a row with its stamp stands.
+    """
+    header, _, rows = text.partition(b"\n")
+    if not header.startswith(b"timestamp, ") or _ROW.match(rows) is None or _NO_ROW.search(rows):
+        return False
+    columns = QueryGpuDialect().header(header.decode(errors="replace").strip())
+    return columns is not None and b"pid" not in header and columns.holds(fields.METRICS)
+
+
+def is_unambiguous(text: bytes) -> bool:
+    """Return whether the beginning of a log leaves nothing open: one header, then rows with nvidia-smi's stamps.
+
+    The header must say the unit of every share: without one, it may be a fraction or in per cent.
+    """
+    header, _, rows = text.partition(b"\n")
+    if not header.startswith(b"timestamp, ") or not _STAMPED_ROWS.fullmatch(rows):
+        return False
+    columns = QueryGpuDialect().header(header.decode(errors="replace").strip())
+    return columns is not None and not any(map(fields.share, columns.columns))
 
 
 def headers(text: str, dialect: QueryGpuDialect, start: int = 0) -> Iterator[tuple[int, Layout]]:
@@ -115,6 +151,8 @@ def _declared(headings: Sequence[str]) -> list[Column] | None:
         # any word is a heading
         return None
     own = _columns(headings, fields.column)
+    if own is not None and not any(each.target.startswith(_EXTRA) for each in own):
+        return own if any(map(fields.known, own)) else None
     named = [each for heading in headings if (each := fields.column(heading)) is not None]
     telling = any(map(about_gpus, headings)) or any(map(fields.telling, named))
     written = _columns(headings, column) if telling and len(headings) > 1 else None

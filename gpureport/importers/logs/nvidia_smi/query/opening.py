@@ -6,17 +6,25 @@ from dataclasses import dataclass, field, replace
 
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.count_text import counted
+from gpureport.importers.decoding.pieces import head as head_of
+from gpureport.importers.decoding.pieces import pieces
+from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.layout import cells as split
 from gpureport.importers.logs.nvidia_smi.query import headings, spreadsheet
-from gpureport.importers.logs.nvidia_smi.query.beginning import around_header
 from gpureport.importers.logs.nvidia_smi.query.fractions import fractions
 from gpureport.importers.logs.nvidia_smi.query.headerless import is_headerless, suggest_columns
-from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
-from gpureport.importers.logs.nvidia_smi.query.timeless import arranged
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import (
+    QueryGpuDialect,
+    arrange_columns,
+    headers,
+)
+from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES
 from gpureport.importers.values import absolute_stamps, stamps
 from gpureport.importers.values.cells import Column, absent
 
+_LINES = 2_000
+"""Lines whose content is looked at."""
 _UNUSED = "The log has a header: --columns was not used."
 
 
@@ -76,7 +84,7 @@ def opening(where: str, head: str, names: Sequence[str] | None, whole: Callable[
         SettingsError: when a name is no query field.
         SourceError: when there is no header, and nobody named the columns.
     """
-    lines = around_header(head)
+    lines = _around_header(head)
     dialect = QueryGpuDialect(fractions=fractions(lines, whole))
     parted = _Head.of(lines, dialect)
     if parted.header is not None and absolute_stamps.are_absolute(_stamps(parted.after, parted.header)):
@@ -131,7 +139,7 @@ def _named(names: Sequence[str], head: _Head) -> Opening:
     if wrong is not None:
         raise SettingsError("--columns", f"no query field {wrong!r}", "name them as in --query-gpu, one for each cell")
     delimiter = _delimiter(head, len(names))
-    named = arranged([column for column in columns if column is not None], delimiter)
+    named = arrange_columns([column for column in columns if column is not None], delimiter)
     named = named.grouped() if spreadsheet.grouped([*head.before, *head.after], named) else named
     if head.header is None:
         return Opening(named, told_by="--columns")
@@ -194,3 +202,39 @@ def _below(where: str, lines: Sequence[str], whole: Callable[[], Iterable[str]],
 
 def _headers(lines: Iterable[str], dialect: QueryGpuDialect) -> Iterator[Layout]:
     return (header for line in lines if (header := dialect.header(line.strip())) is not None)
+
+
+def beginning(file: RawFile) -> str:
+    """Return the first text of a log: as much as an importer sees, below its first header where that stands deeper."""
+    text = head_of(file.again(), HEAD_BYTES)
+    first = text.decode(errors="replace")
+    if len(text) < HEAD_BYTES or _header(first) is not None or is_headerless(first_lines(first)):
+        return first
+    searched = head_of(file.again(), SEARCHED_BYTES).decode(errors="replace")
+    place = _header(searched, first.rfind("\n") + 1)
+    return first if place is None else searched[: place + HEAD_BYTES]
+
+
+def every_line(file: RawFile) -> Iterator[str]:
+    """Yield the lines of a log, read on the side."""
+    for piece in pieces(file.again()):
+        yield from piece.data.decode(errors="replace").splitlines()
+
+
+def first_lines(text: str) -> list[str]:
+    """Return the first lines of a text that say something."""
+    return [line for each in text.splitlines()[:_LINES] if (line := each.strip())]
+
+
+def _around_header(text: str) -> list[str]:
+    """Return as many lines, from some above the first header where that stands below them."""
+    place = _header(text)
+    if place is None or text.count("\n", 0, place) < _LINES:
+        return first_lines(text)
+    above = text[:place].splitlines()[-_LINES // 2 :]
+    return first_lines("\n".join([*above, text[place:]]))
+
+
+def _header(text: str, start: int = 0) -> int | None:
+    """Return where the first header of a text from some line on begins, None when there is none."""
+    return next((place for place, _ in headers(text, QueryGpuDialect(), start)), None)

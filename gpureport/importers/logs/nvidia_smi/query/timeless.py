@@ -1,15 +1,14 @@
 """Rows of a log without time stamps: without one, words and numbers that a job prints look like a row sooner."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from gpureport.columns import BoolArray
-from gpureport.importers.delimited.layout import Layout, layout
+from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.row_sections import Section
-from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.timebase.row_order import spans
 from gpureport.importers.values.cells import Column, Value
 
@@ -27,10 +26,9 @@ _RUN = 3
 """Rows in a row that lack the unit of all others, up to which they are no rows of the log (pragmatic)."""
 
 
-def arranged(columns: Sequence[Column], delimiter: str = ",", header: str = "") -> Layout:
-    """Return the layout of columns of nvidia-smi; without a time stamp, words must be what the driver writes."""
-    found = layout(columns, fields.PREFERRED, delimiter, header)
-    return found if found.stamp is not None else replace(found, columns=tuple(map(_strict, found.columns)))
+def with_strict_words(layout: Layout) -> Layout:
+    """Return a layout in which words must be what the driver writes."""
+    return replace(layout, columns=tuple(map(_strict, layout.columns)))
 
 
 def _strict(column: Column) -> Column:
@@ -49,8 +47,6 @@ def strange(section: Section) -> Iterator[tuple[str, BoolArray]]:
 
     Numbers that a job prints have none. A log may go on with `nounits`, but not for some rows only.
     """
-    if section.layout.stamp is not None:
-        return
     for position, column in section.columns.items():
         bare = column.without_unit()
         if bare is None or 2 * bare.sum() > column.valid().sum():

@@ -8,7 +8,7 @@ from gpureport.importers.decoding.pieces import Piece, head
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.blocks import Blocks
 from gpureport.importers.logs.nvidia_smi.forms.query_csv import QueryCsv
-from gpureport.importers.logs.nvidia_smi.query.plain_query import is_plain
+from gpureport.importers.logs.nvidia_smi.query.non_data_lines import is_plain
 
 SAMPLES = Path(__file__).parents[5] / "sample_logs"
 PLAIN = (

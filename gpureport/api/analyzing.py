@@ -1,0 +1,65 @@
+"""`gpureport.analyze`."""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+from gpureport import analysis, settings
+from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.prices import stated
+from gpureport.analysis.engine import selection
+from gpureport.api.results import Analysis
+from gpureport.errors import SettingsError
+from gpureport.recording import Recording
+
+
+def analyze(
+    recording: Recording,
+    *,
+    select: str | Sequence[str] = (),
+    ignore: str | Sequence[str] = (),
+    settings: str | Path | Mapping[str, Any] | None = None,
+) -> Analysis:
+    """Return all that can be said about one run: findings, statistics, where the GPU time went, what it cost.
+
+    Args:
+        recording: the run, as `read` returns it.
+        select: kinds of findings to look for, such as `"idle_gap"`; all when empty.
+        ignore: kinds not to look for.
+        settings: a `gpureport.toml`, or its content as a dict: `{"rules": {"idle_gap": {...}}, "prices": {...}}`.
+            Without it the defaults hold. No file of the working directory is read.
+
+    Raises:
+        SettingsError: when a kind or a setting is unknown.
+
+    Warns:
+        UserWarning: of each setting that can no longer be set.
+    """
+    stated_settings = _settings(settings)
+    rules = selection.configured(analysis.RULES, stated_settings)
+    try:
+        kinds = selection.check(rules, _names(select), _names(ignore))
+    except SettingsError as error:
+        raise SettingsError(error.where.removeprefix("--"), error.what, error.hint) from error
+    for sentence in selection.ignored_settings(analysis.RULES, stated_settings):
+        warnings.warn(sentence, stacklevel=2)
+    found = selection.narrowed(analysis.analyze(recording, rules), kinds)
+    found = replace(found, cost=cost(found, stated(stated_settings)))
+    values = {field.name: getattr(found, field.name) for field in fields(found)}
+    return Analysis(**values, recording=recording, rules=rules, kinds=frozenset(kinds))
+
+
+def _names(kinds: str | Sequence[str]) -> tuple[str, ...]:
+    return (kinds,) if isinstance(kinds, str) else tuple(kinds)
+
+
+def _settings(given: str | Path | Mapping[str, Any] | None) -> settings.Settings:
+    if given is None:
+        return settings.Settings()
+    return (
+        settings.checked(settings.Settings(file="settings", content=dict(given)))
+        if isinstance(given, Mapping)
+        else settings.read(Path(given))
+    )

@@ -1,0 +1,131 @@
+"""`gpureport.read`."""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from gpureport import importers
+from gpureport.importers.protocol.column_map import read as read_map
+from gpureport.importers.protocol.tracker import Tracker
+from gpureport.recording import Recording, Work
+
+Paths = str | Path | Sequence[str | Path]
+"""A path, or several."""
+
+
+def read(  # noqa: PLR0913 - each option is given by name
+    source: str | Path,
+    *,
+    host: Paths = (),
+    training: Paths = (),
+    labels: Mapping[str, Any] | None = None,
+    as_one_run: bool = False,
+    tz: str | None = None,
+    gpus: int | Sequence[int] | None = None,
+    columns: str | Sequence[str] | None = None,
+    interval: float | None = None,
+    gpus_per_tick: int | None = None,
+    column_map: str | Path | None = None,
+    tracker: Mapping[str, Any] | None = None,
+    mlflow_raw_times: bool = False,
+) -> list[Recording]:
+    """Return every run that a log, a folder of logs, or the store of a tracker holds.
+
+    Args:
+        source: a log, a folder with logs in it or below, `mlflow:STORE#RUN` or `neptune:PATH#RUN`.
+        host: CPU logs to join by time.
+        training: logs of training metrics. Without them, those that lie in a folder `source` are read.
+        labels: what the logs do not say: `name`, `step`, `params` and `tags` (dicts), and `work`, what the run did in
+            all, as `"12000:steps"` or `(12000, "steps")`.
+        as_one_run: whether all logs of the folder are one run.
+        tz: time zone of the stamps, such as `"Europe/Berlin"`, where the log names none.
+        gpus: indices of the GPUs to keep; all when None.
+        columns: query fields of a log without a header, in order: `"timestamp,index,utilization.gpu"` or a list.
+        interval: seconds between samples of a log without time stamps.
+        gpus_per_tick: number of GPUs of a log in which no column tells them apart.
+        column_map: TOML file that says what the columns of an unknown table mean.
+        tracker: which runs of a tracker to read: `runs`, `experiment`, `project`, `filter`, `latest`, `children`,
+            `stage`, `group`, `gpu_memory_total` (bytes), `throughput`, `require_hardware`.
+        mlflow_raw_times: whether system metrics of MLflow stay at the times they were logged at.
+
+    Raises:
+        SourceError: when the source is missing or holds nothing that can be used.
+        TypeError: when a key of `labels` or `tracker` is unknown.
+
+    Warns:
+        UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
+    """
+    _check_keys("tracker", tracker or {}, {field.name for field in fields(importers.Selection)} - {"map"})
+    mapping = read_map(Path(column_map)) if column_map else None
+    options = importers.ReadOptions(
+        tz=tz or (mapping.zone if mapping else None),
+        gpus=tuple(sorted({gpus} if isinstance(gpus, int) else set(gpus))) if gpus is not None else None,
+        columns=tuple(_fields(columns)) if columns is not None else None,
+        interval=interval,
+        gpus_per_tick=gpus_per_tick,
+        map=mapping,
+        as_logged=mlflow_raw_times,
+    )
+    named = _labels(labels or {})
+    kind = "mapped" if mapping else "nvidia_smi" if columns is not None else None
+    store = None if as_one_run or kind else importers.tracker(str(source))
+    if store is not None:
+        return list(_tracked_runs(store, str(source), options, named, tracker or {}))
+    logs, training_logs = _paths(host), importers.training_logs(_paths(training))
+    if as_one_run:
+        inputs = importers.together([source], logs, kind)
+        return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
+    return [
+        importers.Reading(
+            inputs, options, named, training=training_logs or importers.training_logs_in_folder(source, inputs)
+        ).recording()
+        for inputs in importers.find(source, logs, kind)
+    ]
+
+
+def _tracked_runs(
+    store: Tracker,
+    source: str,
+    options: importers.ReadOptions,
+    labels: importers.Labels,
+    selection: Mapping[str, Any],
+) -> Iterator[Recording]:
+    """Yield the selected runs of a tracker, and warn of those that cannot be read."""
+    runs = selection.get("runs", ())
+    selected = importers.Selection(**{**selection, "runs": (runs,) if isinstance(runs, str) else tuple(runs)})
+    readable, faults = importers.readable(store.runs(source, selected).runs)
+    for fault in faults:
+        warnings.warn(f"{fault}; the other runs are read", stacklevel=4)
+    for run in readable:
+        reading = importers.TrackedReading(store.kind, run, options, labels, strict=False, joined=importers.joined)
+        yield reading.recording()
+
+
+def _labels(labels: Mapping[str, Any]) -> importers.Labels:
+    """Return labels given as a mapping."""
+    _check_keys("labels", labels, {field.name for field in fields(importers.Labels)})
+    pairs = {key: tuple((str(k), str(v)) for k, v in labels.get(key, {}).items()) for key in ("params", "tags")}
+    work = labels.get("work")
+    if work is not None:
+        amount, unit = work.split(":", 1) if isinstance(work, str) else work
+        work = Work(amount=float(amount), unit=str(unit))
+    return importers.Labels(name=labels.get("name"), step=labels.get("step"), work=work, **pairs)
+
+
+def _check_keys(name: str, values: Mapping[str, Any], known: set[str]) -> None:
+    """Refuse keys that mean nothing."""
+    for key in values:
+        if key not in known:
+            msg = f"{name} has no key {key!r}; its keys are {', '.join(sorted(known))}"
+            raise TypeError(msg)
+
+
+def _paths(paths: Paths) -> list[str | Path]:
+    return [paths] if isinstance(paths, str | Path) else list(paths)
+
+
+def _fields(columns: str | Sequence[str]) -> Iterator[str]:
+    """Yield query fields given as a list, or as text with commas."""
+    yield from (field.strip() for field in columns.split(",")) if isinstance(columns, str) else columns

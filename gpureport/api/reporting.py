@@ -1,0 +1,63 @@
+"""`gpureport.report`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import overload
+
+from gpureport.api.analyzing import analyze
+from gpureport.api.comparing import Run
+from gpureport.api.results import Analysis, Comparison, report_content
+from gpureport.errors import RenderError
+from gpureport.recording import Recording
+from gpureport.report.formats.output import render, write
+
+
+@overload
+def report(results: Run | Sequence[Run] | Comparison, path: str | Path, *, title: str | None = None) -> Path: ...
+
+
+@overload
+def report(results: Run | Sequence[Run] | Comparison, *, format: str, title: str | None = None) -> str: ...
+
+
+def report(
+    results: Run | Sequence[Run] | Comparison,
+    path: str | Path | None = None,
+    *,
+    format: str | None = None,  # noqa: A002 - the word people type
+    title: str | None = None,
+) -> Path | str:
+    """Write the report of one run, of several as steps, or of a comparison.
+
+    Args:
+        results: an analysis, several in the order of their steps, or a comparison. A recording is analysed first.
+        path: file to write. Its suffix names the format: html, pdf, md, json, txt, xml (JUnit), prom, svg or png.
+        format: format of the text to return, such as `"md"`, instead of a file.
+        title: title of the report; the names of the runs when None.
+
+    Returns:
+        The path of the file, or the text.
+
+    Raises:
+        RenderError: when no format has this name, a format that is no text is to be returned, or the file cannot be
+            written.
+        TypeError: when neither `path` nor `format` is given, or both are.
+    """
+    if (path is None) == (format is None):
+        msg = "give either a path to write to, or a format to return"
+        raise TypeError(msg)
+    content = report_content(_analyses(results), title, throughput=getattr(results, "throughput", None))
+    if path is not None:
+        write(content, path)
+        return Path(path)
+    try:
+        return render(content, f".{format}".replace("..", ".")).decode()
+    except UnicodeDecodeError as error:
+        raise RenderError(str(format), "this format is not text", "write it to a file") from error
+
+
+def _analyses(results: Run | Sequence[Run] | Comparison) -> tuple[Analysis, ...]:
+    if isinstance(results, Comparison):
+        return results.analyses
+    several = [results] if isinstance(results, Recording | Analysis) else results
+    return tuple(one if isinstance(one, Analysis) else analyze(one) for one in several)
