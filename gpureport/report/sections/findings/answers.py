@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.analysis.rules import missing_metrics
 from gpureport.findings import Answer, ChecklistEntry, Outcome
-from gpureport.report.model.content import AnswerLine, Answers, CheckLine, Checklist
-from gpureport.report.model.parts import FindingCard
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _LETTERS = 60

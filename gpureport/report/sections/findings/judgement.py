@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from gpureport.analysis.rules import missing_metrics
 from gpureport.findings import Amount, NotJudged
 from gpureport.metrics import BY_NAME
-from gpureport.report.model.content import Judgement, NotJudgedLine
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.report_content import Judgement, NotJudgedLine
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 from gpureport.report.wording.grouping import group_holders
 

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from gpureport.report.model.content import ClockTable, GpuTable
-from gpureport.report.model.parts import Cell
+from gpureport.report.model.report_content import ClockTable, GpuTable
+from gpureport.report.model.shapes import Cell
 from gpureport.report.wording import display
 from gpureport.report.wording.grouping import group_holders
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.report.model.content import CheckLine, Checklist
-from gpureport.report.wording import numbered
+from gpureport.report.model.report_content import CheckLine, Checklist
+from gpureport.report.wording import numbered_labels
 from gpureport.report.wording.grouping import group_holders
 
 
@@ -18,7 +18,7 @@ class SharedChecklist:
     @property
     def runs(self) -> str:
         """Its runs in words."""
-        return numbered.list_labels(self.labels)
+        return numbered_labels.list_labels(self.labels)
 
 
 def merge_checklists(runs: Sequence[Checklist]) -> tuple[SharedChecklist, ...]:

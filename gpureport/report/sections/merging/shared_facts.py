@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpureport.report.model.content import RunQuality
-from gpureport.report.model.parts import Fact
-from gpureport.report.wording import numbered
+from gpureport.report.model.report_content import RunQuality
+from gpureport.report.model.shapes import Fact
+from gpureport.report.wording import numbered_labels
 from gpureport.report.wording.grouping import group_holders
 
 
@@ -61,4 +61,4 @@ def merge_notes(runs: Sequence[RunQuality]) -> tuple[SharedText, ...]:
 
 
 def _shared(text: str, labels: Sequence[str], runs: int) -> SharedText:
-    return SharedText(runs="" if len(labels) == runs else numbered.list_labels(labels), text=text)
+    return SharedText(runs="" if len(labels) == runs else numbered_labels.list_labels(labels), text=text)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gpureport.findings import Answer, Outcome
 from gpureport.report import build
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.sections.merging.shared_facts import SharedFact, SharedText
 from tests.report import examples
