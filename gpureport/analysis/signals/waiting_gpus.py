@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import missing_metrics
 from gpureport.analysis.rules.kind_description import RootCause
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices
@@ -91,9 +91,5 @@ def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
     if seen >= least:
         return None
     what = "CPU series" if metric.startswith("cpu_util") else f"series of {metric}"
-    return NotJudged(
-        kind=kind,
-        device=found.source.device.id,
-        reason=f"the {what} covers only {phrases.percent(seen)} of the job",
-        recording=missing_metrics.recording([metric]),
-    )
+    reason = f"the {what} covers only {{}} of the job"
+    return missing_metrics.unjudged(kind, found.source.device.id, reason, [metric], missing_metrics.share_of(seen))
