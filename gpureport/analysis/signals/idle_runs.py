@@ -175,7 +175,7 @@ def measure_averaging_window(cells: DeviceSeries) -> float:
 def _build_doubt(
     cells: DeviceSeries, known: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
 ) -> LowRunDoubt:
-    model, coarse = gpus.find(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
+    model, coarse = gpus.find_gpu(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
     return LowRunDoubt(
         chance=LowRunChance(
             low=known.values <= limits.still,

@@ -66,7 +66,7 @@ def draws_working_power(cells: DeviceSeries, limit: Threshold = AT_WORK) -> bool
 
 
 def _estimate_idle_watts(cells: DeviceSeries, limit: float) -> float:
-    known = gpus.find(cells.device.model)
+    known = gpus.find_gpu(cells.device.model)
     cell = known.power_idle_watts if known else None
     return cell.value if cell else _IDLE_SHARE * limit
 
@@ -79,7 +79,7 @@ def _find_limit_watts(cells: DeviceSeries) -> tuple[FloatArray, str]:
         return cells.values("gpu_power_limit_default_watts"), "the default limit as logged"
     if cells.device.power_limit_default_watts is not None:
         return np.full(len(cells), cells.device.power_limit_default_watts), "the default limit as logged"
-    known = gpus.find(cells.device.model)
+    known = gpus.find_gpu(cells.device.model)
     cell = known.power_limit_default_watts if known else None
     if known and cell:
         return np.full(len(cells), cell.value), f"the default limit of {known.model}: {cell.source}"

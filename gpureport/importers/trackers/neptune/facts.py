@@ -11,7 +11,7 @@ from gpureport.importers.trackers.neptune.content import NO_STEP, STEP, Content,
 from gpureport.importers.trackers.neptune.hardware.namespaces import Namespace
 from gpureport.importers.trackers.neptune.hardware.process import Process
 from gpureport.importers.trackers.neptune.hardware.samples import Block
-from gpureport.recording import TRAINING_SCHEMA, no_training
+from gpureport.recording import TRAINING_SCHEMA, empty_training
 
 _OWN = ("sys/", "source_code/")
 _BESIDE = {"hostname", "pid", "tid", "traceback"}
@@ -85,7 +85,7 @@ def training(processes: Sequence[Process], span: tuple[int, int] | None) -> "pa.
         if not each.hardware(path)
     ]
     if not found:
-        return no_training()
+        return empty_training()
     names = list(dict.fromkeys(path for path, _ in found))
     times = np.concatenate([each.times for _, each in found])
     order = np.argsort(times, kind="stable")
@@ -97,6 +97,6 @@ def training(processes: Sequence[Process], span: tuple[int, int] | None) -> "pa.
     named = columns.categories(codes[order], names)
     steps = np.concatenate([each.steps for _, each in found])[order]
     counted = _whole_steps(steps)
-    values = columns.optional(np.concatenate([each.values for _, each in found])[order], pa.float64())
+    values = columns.array_with_nulls(np.concatenate([each.values for _, each in found])[order], pa.float64())
     arrays = [stamps, counted, named, values]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)

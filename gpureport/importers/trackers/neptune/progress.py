@@ -7,7 +7,7 @@ from gpureport.importers.trackers.neptune.content import NO_STEP
 from gpureport.importers.trackers.neptune.hardware.process import Process
 from gpureport.importers.trackers.tracked_metrics import Metric, work
 from gpureport.recording import Work
-from gpureport.training_names import recognised
+from gpureport.training_names import recognise_metric
 
 _NAMED = 4
 
@@ -29,7 +29,7 @@ def done(processes: Sequence[Process], wanted: str | None) -> tuple[Work | None,
         notes.append(f"no training metric {wanted!r} counts work in this run; it has {names}")
     roles: dict[str, list[str]] = {}
     for name in dict.fromkeys(metric.name for metric in metrics):
-        if said := recognised(name):
+        if said := recognise_metric(name):
             roles.setdefault(said.role, []).append(name)
     if roles:
         named = "; ".join(f"{role}: {first(found, _NAMED)}" for role, found in roles.items())

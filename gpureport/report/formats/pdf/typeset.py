@@ -71,7 +71,7 @@ def render(report: Report, date: int, templates: Path | None = None) -> bytes:
         RenderError: when fonts are missing or the template cannot be set.
     """
     own = templates / TEMPLATE if templates else None
-    template = own if own and own.is_file() else resources.folder("templates") / TEMPLATE
+    template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
     added = fonts.added(templates)
     paths = [*fonts.shipped(), *added]
     try:
