@@ -57,7 +57,7 @@ def analyze(recording: Recording, rules: Sequence[Rule] = RULES) -> Analysis:
             findings,
             device,
             low=low.get(device, intervals.NO_SPANS),
-            slowed=slowed(context.full_series(device), context.whole) if slowed else None,
+            throttled=slowed(context.full_series(device), context.whole) if slowed else None,
         )
         for device in gpus
     )

@@ -42,7 +42,7 @@ class MetricSummary:
 
     Attributes:
         metric: column name.
-        mean: time-weighted over cells, log gaps excluded.
+        mean: weighted by the time of each sample, log gaps excluded.
         sample_mean: plain mean of the rows.
         p5: 5 % quantile, time-weighted like `p50` and `p95`.
         p50: median.

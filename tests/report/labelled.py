@@ -147,7 +147,7 @@ def changes(text: str, place: str, labels: Iterable[str], ends: tuple[str, str])
     """Yield the figures of two steps in sentences on how something went from one to the other."""
     plain = _plain(re.sub(r"[|*]", " ", text))
     for label in labels:
-        noun = re.escape(display.uncapitalised(label))
+        noun = re.escape(display.lower_first(label))
         value = r"(-?\d+(?: \d{3})*(?:\.\d+)?(?: (?:%|GPU-h|k?Wh|[GM]iB|MHz|W))?)"
         for found in re.finditer(rf"(?<!per ){noun} (?:went )?from {value} to {value}", plain):
             for of, figure in zip(ends, found.groups(), strict=True):

@@ -94,7 +94,7 @@ def test_no_format_has_a_number_of_its_own(name: str, extension: str) -> None:
     """Every number a person reads is one of the content, digit by digit, or counts what is listed."""
     content = sample_reports.report_on(sample_reports.SETS[name], price=2.0)
     told = set().union(*map(numbers, strings(json.loads(render(content, ".json")))))
-    if extension == ".html" and (packed := series.embed(content.timeline)):
+    if extension == ".html" and (packed := series.embed_series(content.timeline)):
         # how many samples the page holds, and how much its charts round them
         told |= numbers(packed.note)
     lists = {str(len(content.findings)), *(str(len(card.occurrences)) for card in content.findings)}

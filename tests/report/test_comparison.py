@@ -12,7 +12,7 @@ from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
 from gpureport.report.formats.text import comparison_text
-from gpureport.report.formats.text.text_tables import grid
+from gpureport.report.formats.text.text_tables import grid_lines
 from gpureport.report.model.parts import Cell, Row, Table
 from gpureport.report.sections.comparison import comparison_view, step_charts, step_figures
 from gpureport.report.sections.comparison.comparison_view import ComparisonView
@@ -240,8 +240,8 @@ def test_an_interval_narrower_than_the_figure_is_not_shown() -> None:
     wide, narrow = (
         replace(link, interval=(13.8 * 2**30 - width, 13.8 * 2**30 + width)) for width in (2.0**28, 2.0**10)
     )
-    assert difference.interval(wide, memory) == "+13.6 to +14.1" + GAP + "GiB"
-    assert not difference.interval(narrow, memory)
+    assert difference.format_interval(wide, memory) == "+13.6 to +14.1" + GAP + "GiB"
+    assert not difference.format_interval(narrow, memory)
 
 
 def test_columns_that_do_not_fit_follow_below() -> None:
@@ -253,9 +253,9 @@ def test_columns_that_do_not_fit_follow_below() -> None:
         rows=(Row(head=Cell(text="row"), cells=tuple(Cell(text="0.123456") for _ in names)),),
     )
     page = Page(width=40, ascii=False)
-    whole, cut = (" ".join(line.text for line in grid(table, page, whole=every)) for every in (True, False))
+    whole, cut = (" ".join(line.text for line in grid_lines(table, page, whole=every)) for every in (True, False))
     assert (whole.count("0.123456"), cut.count("0.123456")) == (9, 3)
-    assert all(len(line.text) <= 40 for line in grid(table, page, whole=True))
+    assert all(len(line.text) <= 40 for line in grid_lines(table, page, whole=True))
 
 
 def test_a_share_of_nothing_is_not_shown() -> None:

@@ -56,7 +56,7 @@ class _Ledger:
 
 
 def gpu_time(
-    context: Context, findings: Sequence[Finding], device: str, *, low: Spans, slowed: ThrottledTime | None
+    context: Context, findings: Sequence[Finding], device: str, *, low: Spans, throttled: ThrottledTime | None
 ) -> GpuTime:
     """Return the seconds of one GPU by class, adding up to the time from first to last sample of the run.
 
@@ -76,15 +76,15 @@ def gpu_time(
         findings: all that was found.
         device: the GPU.
         low: its episodes of low use.
-        slowed: its rows with throttled clocks, None when nobody looked.
+        throttled: its rows with throttled clocks, None when nobody looked.
     """
-    cells, window = context.full_series(device), context.whole
-    start, end = cells.averaging_windows(window)
-    used = np.clip(cells.values(UTILISATION), 0, 1)
+    series, window = context.full_series(device), context.whole
+    start, end = series.averaging_windows(window)
+    used = np.clip(series.values(UTILISATION), 0, 1)
     never_used = _unused(findings, device, window)
-    told = cells.known_rows(UTILISATION)
+    told = series.known_rows(UTILISATION)
     left = intervals.rows_to_spans(start, end, told)
-    if not cells.is_recorded(UTILISATION):
+    if not series.is_recorded(UTILISATION):
         # memory that nobody held tells it as well
         left = intervals.intersection(intervals.rows_to_spans(start, end, ~told), never_used)
     ledger = _Ledger(left=left)
@@ -93,7 +93,7 @@ def gpu_time(
     ledger.add("gpu_lost", gone)
     ledger.add("no_samples", intervals.total_seconds(unseen) - gone)
     # the first sample without a job speaks of the time before its stamp, its memory of the moment
-    ledger.take("no_job", context.no_job.get(device, intervals.NO_SPANS) - np.array([cells.shift, 0]))
+    ledger.take("no_job", context.no_job.get(device, intervals.NO_SPANS) - np.array([series.shift, 0]))
     ledger.take("unused", never_used)
     resting = intervals.rows_to_spans(start, end, used <= ACTIVE.value + _ROUNDING)
     _outside_work(ledger, findings, device, resting)
@@ -111,7 +111,7 @@ def gpu_time(
         np.concatenate([low, intervals.collect_finding_spans(findings, device, low_use.LOW_USE_KINDS)])
     )
     # without any sustained work, as with samples that show no pause to be short, whatever is not idle is low use
-    coarse = cells.interval > FAR_SECONDS
+    coarse = series.interval > FAR_SECONDS
     low = ledger.claim(intervals.difference(ledger.left, still) if context.window is None or coarse else low)
     ledger.take("idle", still, OUTSIDE)
     unused = 1 - used
@@ -127,7 +127,7 @@ def gpu_time(
     ):
         ledger.add(name, _weighed(unused, start, end, when), cause)
     working = intervals.union(np.concatenate([*(when for _, when in waits), uneven, low, ledger.left]))
-    lost = _clock_loss(cells, slowed)
+    lost = _clock_loss(series, throttled)
     if lost is not None:
         ledger.add("throttled", _weighed(np.minimum(lost, used), start, end, working))
     return _balanced(device, window, ledger)
@@ -188,11 +188,11 @@ def _hollow(findings: Sequence[Finding], device: str) -> Iterator[tuple[float, S
             yield min(lost / held, 1.0) if held else 1.0, intervals.to_spans(found.intervals)
 
 
-def _clock_loss(cells: DeviceSeries, slowed: ThrottledTime | None) -> FloatArray | None:
+def _clock_loss(series: DeviceSeries, throttled: ThrottledTime | None) -> FloatArray | None:
     """Return the share of each row's time that throttled clocks cost, None where none did or it is not known."""
-    if slowed is None or not slowed.rows.any():
+    if throttled is None or not throttled.rows.any():
         return None
-    return clock_signals.compute_lost_ratio(cells, clock_signals.gather_signals(cells), slowed)
+    return clock_signals.compute_lost_ratio(series, clock_signals.gather_signals(series), throttled)
 
 
 def _balanced(device: str, window: Interval, ledger: _Ledger) -> GpuTime:

@@ -25,22 +25,22 @@ _THROTTLES = ("thermal_throttle", "hw_throttle")
 
 def of(context: Context, findings: Sequence[Finding]) -> tuple[str, ...]:
     """Return what this recording cannot show, one sentence each."""
-    known = [cells for cells in context.gpus().values() if cells.seconds.sum() > 0]
+    known = [series for series in context.gpus().values() if series.seconds.sum() > 0]
     return (
         *_sampling(known),
         *_paces(known),
         *_refresh(known),
         *_doubts(known),
-        *_energy(known, gaps=any(context.full_series(cells.device.id).gaps for cells in known)),
+        *_energy(known, gaps=any(context.full_series(series.device.id).gaps for series in known)),
         *_clocks(context, findings),
     )
 
 
 def _sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say what falls between samples, where the distance between them is known."""
-    if not any(cells.is_recorded(UTILISATION) for cells in known):
+    if not any(series.is_recorded(UTILISATION) for series in known):
         return
-    interval = max(cells.interval for cells in known)
+    interval = max(series.interval for series in known)
     sampled = f"samples {phrases.duration(interval)} apart"
     shortest = 2 * interval + 1
     if shortest < idle_runs.SHORTEST.value:
@@ -56,22 +56,22 @@ def _sampling(known: Sequence[DeviceSeries]) -> Iterator[str]:
 
 def _paces(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say for how long samples are farther apart than elsewhere, or that they are nearer."""
-    denser = next((cells for cells in known if cells.sampling_rate.denser is not None), None)
+    denser = next((series for series in known if series.sampling_rate.denser is not None), None)
     if denser is not None and denser.sampling_rate.denser is not None:
         yield (
             f"Samples are {phrases.duration(denser.interval)} apart for most of the time and "
             f"{phrases.duration(denser.sampling_rate.denser)} in the rest: nothing is looked for there that the others "
             "would not show."
         )
-    changing = [cells for cells in known if cells.sampling_rate.slow]
+    changing = [series for series in known if series.sampling_rate.slow]
     if changing:
-        stretches = [each for cells in changing for each in cells.sampling_rate.slow]
+        stretches = [each for series in changing for each in series.sampling_rate.slow]
         apart = " or ".join(phrases.duration(each) for each in sorted({each.interval for each in stretches}))
         seconds = max(
             intervals.total_seconds(
-                intervals.to_spans(Interval(each.start, each.end) for each in cells.sampling_rate.slow)
+                intervals.to_spans(Interval(each.start, each.end) for each in series.sampling_rate.slow)
             )
-            for cells in changing
+            for series in changing
         )
         yield (
             f"For {phrases.duration(seconds)} samples are {apart} apart instead of "
@@ -83,11 +83,11 @@ def _paces(known: Sequence[DeviceSeries]) -> Iterator[str]:
 def _refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say how often a value is new where rows repeat it."""
     for metric, name in ((UTILISATION, "utilisation"), ("gpu_power_watts", "power")):
-        recorded = [cells for cells in known if cells.is_recorded(metric)]
-        faster = [cells for cells in recorded if cells.resolution(metric) > RESOLVED.value * cells.interval]
+        recorded = [series for series in known if series.is_recorded(metric)]
+        faster = [series for series in recorded if series.resolution(metric) > RESOLVED.value * series.interval]
         if faster:
-            period = phrases.duration(max(cells.resolution(metric) for cells in faster))
-            told = any(cells.measured_refresh_period(metric) for cells in faster)
+            period = phrases.duration(max(series.resolution(metric) for series in faster))
+            told = any(series.measured_refresh_period(metric) for series in faster)
             source = "as its changes tell" if told else "at most, by NVIDIA's documents"
             often = f"The driver takes a new {name} reading every {period}, {source}"
             yield f"{often}: rows in between repeat it, and nothing shorter can be seen."
@@ -95,11 +95,11 @@ def _refresh(known: Sequence[DeviceSeries]) -> Iterator[str]:
 
 def _doubts(known: Sequence[DeviceSeries]) -> Iterator[str]:
     """Say which power readings cannot be right."""
-    everybody = tuple(cells.device.id for cells in known)
+    everybody = tuple(series.device.id for series in known)
     alike: dict[str, list[str]] = {}
-    for cells in known:
-        if said := cells.explain_implausibility("gpu_power_watts"):
-            alike.setdefault(said, []).append(cells.device.id)
+    for series in known:
+        if said := series.explain_implausibility("gpu_power_watts"):
+            alike.setdefault(said, []).append(series.device.id)
     for said, devices in alike.items():
         whose = phrases.gpus(tuple(devices), everybody)
         yield (
@@ -109,22 +109,22 @@ def _doubts(known: Sequence[DeviceSeries]) -> Iterator[str]:
 
 
 def _energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
-    metered = [cells for cells in known if cells.is_recorded("gpu_power_watts")]
+    metered = [series for series in known if series.is_recorded("gpu_power_watts")]
     if not metered:
         return
-    brief = min(float(cells.seconds.sum()) for cells in known) < _SHORT_ENERGY_SECONDS
+    brief = min(float(series.seconds.sum()) for series in known) < _SHORT_ENERGY_SECONDS
     yield "Energy is the integral of sampled power, good to several per cent at best."
     if brief:
         yield (
             "A recording of less than a minute gives an energy to compare only together with repetitions that make up "
             "the minute."
         )
-    yield from dict.fromkeys(said for cells in metered if (said := _sensor(cells.device.model)))
+    yield from dict.fromkeys(said for series in metered if (said := _sensor(series.device.model)))
     if gaps:
-        counted = any(cells.is_recorded("gpu_energy_joules_total") for cells in metered)
+        counted = any(series.is_recorded("gpu_energy_joules_total") for series in metered)
         more = ", and the driver's counter does not" if counted else ""
         yield f"The integral of power leaves out the time of log gaps{more}."
-    if any(len(cells.pause_rows) for cells in metered):
+    if any(len(series.pause_rows) for series in metered):
         yield "The integral of power bridges pauses between samples that are too short for a log gap."
 
 

@@ -16,7 +16,7 @@ def entries(context: Context, rules: Sequence[Rule], answered: Collection[str]) 
         answered: kinds that were found, or said not to be judged.
     """
     gpus = context.gpus()
-    readings = max((len(cells) for cells in gpus.values()), default=0)
+    readings = max((len(series) for series in gpus.values()), default=0)
     if readings >= certainty.SURE_READINGS:
         return
     for kind in (kind for rule in rules for kind in rule.descriptions):

@@ -69,7 +69,7 @@ def find_jobs(recording: Recording) -> tuple[Job, ...]:
     return find_occupancy(series_by_device(recording), Interval(recording.run.started, recording.run.ended)).jobs
 
 
-def find_occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
+def find_occupancy(series: Mapping[str, DeviceSeries], whole: Interval) -> Occupancy:
     """Return which time of a recording belongs to jobs.
 
     A job lasts while memory of any GPU that works is in use. Before the first use of memory nobody knows whether the
@@ -77,11 +77,11 @@ def find_occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupa
     and it rests. Where memory is not recorded, or GPUs work without it, nothing is told and all time is one job's.
 
     Args:
-        cells: all samples of each device, keyed by device id.
+        series: all samples of each device, keyed by device id.
         whole: from the first to the last sample.
     """
-    gpus = {name: one for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)}
-    active = phases.find_activities(cells)
+    gpus = {name: one for name, one in series.items() if one.device.scope is Scope.GPU and len(one)}
+    active = phases.find_activities(series)
     empty = {name: find_empty_rows(gpus[name]) for name in active}
     first_use = min((_find_first_use(gpus[name], rows) for name, rows in empty.items()), default=whole.end)
     free = {name: _find_free_stretches(gpus[name], rows, first_use, whole) for name, rows in empty.items()}
@@ -90,15 +90,15 @@ def find_occupancy(cells: Mapping[str, DeviceSeries], whole: Interval) -> Occupa
     if len(all_free):
         # a GPU that never works is without a job where the others are
         free |= {name: all_free for name, one in gpus.items() if name not in active and not _has_process(one)}
-    own = {name: remove_stretches(one, free[name]) if name in free else one for name, one in cells.items()}
+    own = {name: remove_stretches(one, free[name]) if name in free else one for name, one in series.items()}
     return Occupancy(jobs=tuple(_split_jobs(own, all_free, whole)), no_job=free, series=own)
 
 
-def _split_jobs(cells: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
+def _split_jobs(series: Mapping[str, DeviceSeries], all_free: Spans, whole: Interval) -> Iterator[Job]:
     """Yield the stretches in which some GPU is held and any works; a stretch without work is no job."""
     number = 0
     for held in intervals.to_intervals(intervals.difference(intervals.to_spans([whole]), all_free)):
-        active = phases.find_activities(cells, held)
+        active = phases.find_activities(series, held)
         window = phases.find_work_window(held, active.values())
         if window is not None:
             number += 1
@@ -113,17 +113,17 @@ def _find_time_without_jobs(free: Mapping[str, Spans], active: Mapping[str, Inte
     return all_free
 
 
-def records_occupancy(cells: DeviceSeries) -> bool:
+def records_occupancy(series: DeviceSeries) -> bool:
     """Return whether a log says of a GPU what could show that no job holds it."""
-    return cells.is_recorded(_MEMORY) or cells.is_recorded(_PROCESSES)
+    return series.is_recorded(_MEMORY) or series.is_recorded(_PROCESSES)
 
 
-def find_empty_rows(cells: DeviceSeries) -> BoolArray:
+def find_empty_rows(series: DeviceSeries) -> BoolArray:
     """Return the rows at rest in which nothing is in use of a GPU; none where that is not known of its work."""
-    used, power = cells.values(UTILISATION), cells.values(_POWER)
-    none: BoolArray = np.zeros(len(cells), dtype=np.bool_)
+    used, power = series.values(UTILISATION), series.values(_POWER)
+    none: BoolArray = np.zeros(len(series), dtype=np.bool_)
     for metric, level in ((_MEMORY, _find_empty_memory_limit), (_PROCESSES, _process_limit)):
-        held = cells.values(metric)
+        held = series.values(metric)
         known = ~np.isnan(held)
         if known.any():
             in_use = held > level(held)
@@ -154,22 +154,22 @@ def _estimate_display_watts(watts: FloatArray, working: float) -> float:
     return floor + _DISPLAY_SHARE * rise if _LEAST_RISE <= rise < np.inf else float("-inf")
 
 
-def _has_process(cells: DeviceSeries) -> bool:
+def _has_process(series: DeviceSeries) -> bool:
     """Return whether some process holds a GPU that never works."""
-    return bool((cells.values(_MEMORY) > PROCESS_MEMORY.value).any())
+    return bool((series.values(_MEMORY) > PROCESS_MEMORY.value).any())
 
 
-def _find_first_use(cells: DeviceSeries, empty: BoolArray) -> int:
+def _find_first_use(series: DeviceSeries, empty: BoolArray) -> int:
     """Return when a GPU is first seen to be in use."""
-    return int(cells.start[int(np.argmin(empty))])
+    return int(series.start[int(np.argmin(empty))])
 
 
-def _find_free_stretches(cells: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
+def _find_free_stretches(series: DeviceSeries, empty: BoolArray, first_use: int, whole: Interval) -> Spans:
     """Return when a GPU was empty for long enough after any was in use, the end of the log included."""
-    first, stop = intervals.find_runs(empty & (cells.start >= first_use))
+    first, stop = intervals.find_runs(empty & (series.start >= first_use))
     first, stop = first[stop - first >= _FEWEST], stop[stop - first >= _FEWEST]
-    start, end = cells.start[first], cells.end[stop - 1]
-    last = stop == len(cells)
+    start, end = series.start[first], series.end[stop - 1]
+    last = stop == len(series)
     needed = np.where(last, FREE_AT_END.value, FREE_BETWEEN_JOBS.value) * 1e6
     long = end - start >= needed
     spans: Spans = np.column_stack([start, np.where(last, whole.end, end)])[long].clip(whole.start, whole.end)

@@ -27,13 +27,13 @@ def measure_coverage(context: Context) -> float | None:
 
 def summarise_pauses(several: Iterable[DeviceSeries]) -> Pauses | None:
     """Return the pauses of some devices; None without any."""
-    found = [cells for cells in several if len(cells.pause_rows)]
+    found = [series for series in several if len(series.pause_rows)]
     if not found:
         return None
-    steps = [cells.times[cells.pause_rows] - cells.times[cells.pause_rows - 1] for cells in found]
-    unowned = [cells.start[cells.pause_rows] - cells.end[cells.pause_rows - 1] for cells in found]
+    steps = [series.times[series.pause_rows] - series.times[series.pause_rows - 1] for series in found]
+    unowned = [series.start[series.pause_rows] - series.end[series.pause_rows - 1] for series in found]
     return Pauses(
-        count=max(len(cells.pause_rows) for cells in found),
+        count=max(len(series.pause_rows) for series in found),
         longest_seconds=float(max(np.max(each) for each in steps)) / 1e6,
         seconds=float(max(each.sum() for each in unowned)) / 1e6,
     )

@@ -53,7 +53,7 @@ LATE = Threshold(
 """How much later than the first a GPU may begin and still be starting up."""
 
 
-def find_activity(cells: DeviceSeries, within: Interval | None = None) -> Interval | None:
+def find_activity(series: DeviceSeries, within: Interval | None = None) -> Interval | None:
     """Return the time from first to last sustained activity of one GPU, None when it never worked.
 
     Sustained: an active sample with at least SHARE of the samples in the SUSTAINED seconds after it (for the
@@ -62,17 +62,17 @@ def find_activity(cells: DeviceSeries, within: Interval | None = None) -> Interv
     are points far apart, power says as well which of them are active.
 
     Args:
-        cells: the GPU.
+        series: the GPU.
         within: the time that is looked at, all of it where None.
     """
-    known = np.flatnonzero(cells.known_rows(UTILISATION))
+    known = np.flatnonzero(series.known_rows(UTILISATION))
     if within is not None:
-        known = known[(cells.times[known] >= within.start) & (cells.times[known] <= within.end)]
-    times, (active, sure) = cells.times, _classify_active(cells)
+        known = known[(series.times[known] >= within.start) & (series.times[known] <= within.end)]
+    times, (active, sure) = series.times, _classify_active(series)
     if len(known) < len(times):
         times, active, sure = times[known], active[known], sure[known]
-    share = SHARE.value if cells.interval <= POINT_SAMPLE_SECONDS else 0.5
-    reach = round(max(SUSTAINED.value, 3 * cells.interval) * 1e6 * 1.05)
+    share = SHARE.value if series.interval <= POINT_SAMPLE_SECONDS else 0.5
+    reach = round(max(SUSTAINED.value, 3 * series.interval) * 1e6 * 1.05)
     begin = _find_sustained(times, active, sure, reach, share)
     # the same from the end on, with time running backwards
     end = _find_sustained(-times[::-1], active[::-1], sure[::-1], reach, share)
@@ -81,23 +81,23 @@ def find_activity(cells: DeviceSeries, within: Interval | None = None) -> Interv
     first, last = _include_bursts(active, begin, len(times) - 1 - end)
     first, last = known[[first, last]]
     # where power alone shows work, it began or ended within the second whose utilisation is low
-    used = cells.values(UTILISATION)
-    start = cells.start if used[first] > ACTIVE.value else cells.times
-    stop = cells.end if used[last] > ACTIVE.value else cells.times
-    return Interval(int(start[first]) - cells.shift, max(int(stop[last]) - cells.shift, int(times[0]) + 1))
+    used = series.values(UTILISATION)
+    start = series.start if used[first] > ACTIVE.value else series.times
+    stop = series.end if used[last] > ACTIVE.value else series.times
+    return Interval(int(start[first]) - series.shift, max(int(stop[last]) - series.shift, int(times[0]) + 1))
 
 
-def _classify_active(cells: DeviceSeries) -> tuple[BoolArray, BoolArray]:
+def _classify_active(series: DeviceSeries) -> tuple[BoolArray, BoolArray]:
     """Return which samples of a GPU are active, and which of them for certain.
 
     Where utilisation is of a moment far from the next, one that is low at the power of work was taken in a pause. At
     that of rest, one or two that are little above may be stray kernels of an import.
     """
-    used = cells.values(UTILISATION)
+    used = series.values(UTILISATION)
     active = np.asarray(used > ACTIVE.value, dtype=np.bool_)
-    if cells.interval <= POINT_SAMPLE_SECONDS:
+    if series.interval <= POINT_SAMPLE_SECONDS:
         return active, active
-    power = power_at_rest.scale_power(used, cells.values("gpu_power_watts"), slice(None))
+    power = power_at_rest.scale_power(used, series.values("gpu_power_watts"), slice(None))
     alone = ~(np.append(False, active[:-1]) & np.append(active[1:], False))
     stray = alone & (used < STRAY_KERNEL.value) & (power.level <= power_at_rest.RESTING_LEVEL.value)
     return active | power.working_samples, (active & ~stray) | power.working_samples
@@ -147,10 +147,10 @@ def _measure_dense_reach(distances: IntArray, share: float, fewest: int) -> int:
     return int(distances[dense][-1]) if dense.any() else 0
 
 
-def find_activities(cells: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
+def find_activities(series: Mapping[str, DeviceSeries], within: Interval | None = None) -> dict[str, Interval]:
     """Return the activity of each GPU that worked, keyed by device id."""
     found = {
-        name: find_activity(one, within) for name, one in cells.items() if one.device.scope is Scope.GPU and len(one)
+        name: find_activity(one, within) for name, one in series.items() if one.device.scope is Scope.GPU and len(one)
     }
     return {name: interval for name, interval in found.items() if interval is not None}
 

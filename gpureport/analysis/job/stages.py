@@ -30,8 +30,8 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
     for name in dict.fromkeys(stage.name for stage in recording.run.stages):
         rows = np.flatnonzero(codes == names.index(name)) if name in names else np.zeros(0, dtype=np.int64)
         own = replace(recording, series=recording.series.take(columns.array(rows, pa.int64())))
-        cells = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
-        yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in cells if len(one)))
+        series = [_inherit_doubts(one, whole[device]) for device, one in series_by_device(own).items()]
+        yield StageStatistics(stage=name, statistics=tuple(compute_statistics(one) for one in series if len(one)))
 
 
 def _inherit_doubts(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:

@@ -23,7 +23,7 @@ class Context:
 
     Attributes:
         recording: the recording.
-        series: the sampled series of each device, on cells, keyed by device id; of GPUs without the time in which no
+        series: the sampled series of each device, keyed by device id; of GPUs without the time in which no
             job held them.
         active: from first to last sustained activity of each GPU that worked, keyed by device id.
         window: from the first to the last sustained activity of any GPU; None when none ran.
@@ -69,15 +69,15 @@ class Context:
         return replace(self, series=self.all_series or self.series)
 
     def full_series(self, device: str) -> DeviceSeries:
-        """Return the cells of a device with all of its samples."""
+        """Return the series of a device with all of its samples."""
         return self.all_series.get(device, self.series[device])
 
     def gpus(self) -> dict[str, DeviceSeries]:
-        """Return the cells of each GPU that has samples, keyed by device id."""
+        """Return the series of each GPU that has samples, keyed by device id."""
         return {name: one for name, one in self.series.items() if one.device.scope is Scope.GPU and len(one)}
 
     def hosts(self) -> dict[str, DeviceSeries]:
-        """Return the cells of each host that has samples, keyed by device id."""
+        """Return the series of each host that has samples, keyed by device id."""
         return {name: one for name, one in self.series.items() if one.device.scope is Scope.HOST and len(one)}
 
     def recorded(self, metric: str) -> bool:

@@ -59,20 +59,20 @@ class Grid:
         passed = np.searchsorted(self.removed[:, 0] - before[:-1], times, side=side)
         return np.asarray(times + before[passed], dtype=np.int64)
 
-    def average_metric(self, cells: DeviceSeries, metric: str) -> FloatArray:
+    def average_metric(self, series: DeviceSeries, metric: str) -> FloatArray:
         """Return the mean of a device's values in each bin over time, NaN in bins without any; not to be written to.
 
         A value is placed at the middle of the time it covers, not at its stamp.
         """
-        return cells.memoize(("mean", metric, self._key), lambda: self.average_values(cells, cells.values(metric)))
+        return series.memoize(("mean", metric, self._key), lambda: self.average_values(series, series.values(metric)))
 
-    def average_values(self, cells: DeviceSeries, values: FloatArray) -> FloatArray:
+    def average_values(self, series: DeviceSeries, values: FloatArray) -> FloatArray:
         """Return the mean in each bin of a value for each row of a device, as `mean` does for a metric."""
-        rows, places, seconds = cells.memoize(("places", self._key), lambda: self._place_rows(cells))
+        rows, places, seconds = series.memoize(("places", self._key), lambda: self._place_rows(series))
         values = values[rows]
         known = ~np.isnan(values)
         if known.all():
-            covered = cells.memoize(("covered", self._key), lambda: self._sum_per_bin(places, seconds))
+            covered = series.memoize(("covered", self._key), lambda: self._sum_per_bin(places, seconds))
         else:
             places, seconds, values = places[known], seconds[known], values[known]
             covered = self._sum_per_bin(places, seconds)
@@ -84,11 +84,11 @@ class Grid:
         """What tells a grid from others."""
         return self.start, self.width, self.count, self.removed.tobytes()
 
-    def _place_rows(self, cells: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
+    def _place_rows(self, series: DeviceSeries) -> tuple[slice, IntArray, FloatArray]:
         """Return the rows of a device that lie in bins, which bin each lies in, and its weight: time, if any has."""
-        places = self.find_bins(cells.times - cells.shift)
+        places = self.find_bins(series.times - series.shift)
         rows = slice(*np.searchsorted(places, [0, self.count], side="left").tolist())
-        seconds = cells.seconds if cells.seconds.sum() > 0 else np.ones(len(cells))
+        seconds = series.seconds if series.seconds.sum() > 0 else np.ones(len(series))
         return rows, places[rows], seconds[rows]
 
     def _sum_per_bin(self, places: IntArray, weights: FloatArray) -> FloatArray:
@@ -112,11 +112,11 @@ class Grid:
         return intervals.difference(long, self.removed)
 
 
-def build_grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
+def build_grid(window: Interval, series: Sequence[DeviceSeries]) -> Grid:
     """Return bins over a window, as wide as the coarsest device's interval and at least 1 s."""
-    width = max(1.0, *(one.interval for one in cells))
+    width = max(1.0, *(one.interval for one in series))
     holes = intervals.to_spans([window])
-    for one in cells:
+    for one in series:
         holes = intervals.intersection(holes, intervals.to_spans(_find_unsampled_stretches(one, window)))
     removed = holes + np.array([round(_LONGEST_HOLE * 1e6), 0])
     removed = removed[removed[:, 0] < removed[:, 1]]
@@ -124,14 +124,14 @@ def build_grid(window: Interval, cells: Sequence[DeviceSeries]) -> Grid:
     return Grid(start=window.start, width=width, count=max(int(np.ceil(seconds / width)), 1), removed=removed)
 
 
-def _find_unsampled_stretches(cells: DeviceSeries, window: Interval) -> Iterator[Interval]:
+def _find_unsampled_stretches(series: DeviceSeries, window: Interval) -> Iterator[Interval]:
     """Yield the log gaps of a device, and the parts of a window before its first sample and after its last."""
-    if not len(cells):
+    if not len(series):
         yield window
         return
-    yield Interval(window.start, int(cells.times[0]))
-    yield from cells.gaps
-    yield Interval(int(cells.times[-1]), window.end)
+    yield Interval(window.start, int(series.times[0]))
+    yield from series.gaps
+    yield Interval(int(series.times[-1]), window.end)
 
 
 def median_over_devices(series: list[FloatArray]) -> FloatArray:

@@ -56,24 +56,24 @@ class CounterIncrements:
         )
 
 
-def measure_increments(cells: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
+def measure_increments(series: DeviceSeries, metrics: Sequence[str], most: float) -> CounterIncrements | None:
     """Return the rises of counters of one GPU, None with fewer than two rows that hold all of them.
 
     Args:
-        cells: the GPU's samples.
+        series: the GPU's samples.
         metrics: counters.
         most: the fastest they can rise, in their unit a second.
     """
-    values = np.stack([cells.values(metric) for metric in metrics])
+    values = np.stack([series.values(metric) for metric in metrics])
     rows = np.flatnonzero(~np.isnan(values).any(axis=0)).astype(np.int64)
     if len(rows) < 2:  # noqa: PLR2004 - a step has two ends
         return None
-    held, times = values[:, rows], cells.times[rows]
+    held, times = values[:, rows], series.times[rows]
     change = np.diff(held, axis=1)
     fell = change < 0
     rise = np.where(fell, held[:, 1:], change)
     possible = rise <= most * (np.diff(times) / 1e6 + _READ_DELAY_SECONDS)
-    gaps = intervals.to_spans(cells.gaps)
+    gaps = intervals.to_spans(series.gaps)
     return CounterIncrements(
         rows=rows,
         times=times,
@@ -84,7 +84,7 @@ def measure_increments(cells: DeviceSeries, metrics: Sequence[str], most: float)
     )
 
 
-def read_counter(cells: DeviceSeries, metric: str, most: float) -> CounterReading | None:
+def read_counter(series: DeviceSeries, metric: str, most: float) -> CounterReading | None:
     """Return what one counter rose by over the recording, None where it was not read twice."""
-    found = measure_increments(cells, [metric], most) if cells.is_recorded(metric) else None
+    found = measure_increments(series, [metric], most) if series.is_recorded(metric) else None
     return None if found is None else found.to_reading()

@@ -289,11 +289,11 @@ def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceS
     )
 
 
-def remove_stretches(cells: DeviceSeries, stretches: Spans) -> DeviceSeries:
+def remove_stretches(series: DeviceSeries, stretches: Spans) -> DeviceSeries:
     """Return the cells of a device without the samples of some stretches, as though nobody had recorded them."""
     # the last sample of a run lies at its end
-    left = ~intervals.contains(stretches, np.minimum(cells.times, cells.window.end - 1))
-    return _build_series(cells.device, cells.table.filter(columns.array(left, pa.bool_())), cells.window)
+    left = ~intervals.contains(stretches, np.minimum(series.times, series.window.end - 1))
+    return _build_series(series.device, series.table.filter(columns.array(left, pa.bool_())), series.window)
 
 
 def series_by_device(recording: Recording) -> dict[str, DeviceSeries]:

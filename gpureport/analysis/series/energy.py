@@ -25,23 +25,23 @@ class PowerIntegral:
     bridged_seconds: float
 
 
-def integrate_power(cells: DeviceSeries) -> PowerIntegral | None:
+def integrate_power(series: DeviceSeries) -> PowerIntegral | None:
     """Return the integral of power; None where no power was recorded, or by samples that have no length.
 
     Power is continuous and drawn all the time, so a trapezoid bridges what is too short for a log gap. Each sample
     stands for half of the way to its neighbours, and half an interval beside a log gap. What it owns beyond the run
     weighs it in a mean, but was drawn before or after the run: of 32 s sampled every 10 s it would be a third more.
     """
-    if not cells.is_recorded(_POWER) or cells.seconds.sum() <= 0:
+    if not series.is_recorded(_POWER) or series.seconds.sum() <= 0:
         return None
-    power, owned, inside = cells.values(_POWER), cells.seconds, cells.seconds_in_run
-    if cells.is_complete(_POWER) and not len(cells.pause_rows):
+    power, owned, inside = series.values(_POWER), series.seconds, series.seconds_in_run
+    if series.is_complete(_POWER) and not len(series.pause_rows):
         return PowerIntegral(joules=float(power @ inside), seconds=float(inside.sum()), bridged_seconds=0.0)
-    rows = np.flatnonzero(cells.known_rows(_POWER))
+    rows = np.flatnonzero(series.known_rows(_POWER))
     if len(rows) == 1:
         # a single value has no neighbour to bridge to
         return _integrate_one_sample(float(power[rows[0]]), float(inside[rows[0]]))
-    left, right, _, _ = measure_owned_time(cells.times[rows], cells.sampling_rate, bridged=True)
+    left, right, _, _ = measure_owned_time(series.times[rows], series.sampling_rate, bridged=True)
     widths = (left + right) / 1e6
     beyond = (owned - inside)[rows]
     # nothing is taken from what a sample owns: stretches of rows without a value may leave it more than its sides

@@ -31,22 +31,22 @@ POWER_METRICS = ("gpu_power_watts", "gpu_power_instant_watts")
 """What is doubted."""
 
 
-def explain_implausible_power(cells: "DeviceSeries", power: FloatArray) -> str:
+def explain_implausible_power(series: "DeviceSeries", power: FloatArray) -> str:
     """Return what is wrong with the power of a GPU, in words that follow `The power of GPU 0`; empty where nothing is.
 
     Args:
-        cells: the GPU.
+        series: the GPU.
         power: its readings as recorded, NaN where there is none.
     """
     known = ~np.isnan(power)
     if not known.any():
         return ""
     low, high = float(power[known].min()), float(power[known].max())
-    if low == high and _is_load_changing(cells, known):
+    if low == high and _is_load_changing(series, known):
         return f"stays at {low:.4g} W to the last digit while utilisation and temperature change"
-    weights = cells.seconds[known]
+    weights = series.seconds[known]
     mean = float(np.average(power[known], weights=weights)) if weights.sum() > 0 else float(power[known].mean())
-    limit = _find_highest_limit(cells)
+    limit = _find_highest_limit(series)
     if mean > HIGHEST_POWER.value:
         return f"averages {mean:,.0f} W, more than any board draws"
     if limit is not None and mean > ABOVE_LIMIT.value * limit:
@@ -54,17 +54,17 @@ def explain_implausible_power(cells: "DeviceSeries", power: FloatArray) -> str:
     return ""
 
 
-def _is_load_changing(cells: "DeviceSeries", known: BoolArray) -> bool:
+def _is_load_changing(series: "DeviceSeries", known: BoolArray) -> bool:
     """Return whether utilisation and temperature change while there are readings of power."""
-    seconds = cells.seconds
+    seconds = series.seconds
     if known.sum() < FEWEST_READINGS.value or float(seconds[known].sum()) < UNCHANGED_TIME.value:
         return False
-    degrees = cells.values(_TEMPERATURE)[known]
+    degrees = series.values(_TEMPERATURE)[known]
     degrees = degrees[~np.isnan(degrees)]
     if not len(degrees) or degrees.max() - degrees.min() < TEMPERATURE_CHANGE.value:
         return False
-    rows = np.flatnonzero(known & cells.known_rows(_UTILISATION))
-    levels = _sort_averages(cells.times[rows], cells.values(_UTILISATION)[rows])
+    rows = np.flatnonzero(known & series.known_rows(_UTILISATION))
+    levels = _sort_averages(series.times[rows], series.values(_UTILISATION)[rows])
     return len(levels) >= 2 * _FEWEST_AVERAGES and bool(
         levels[-_FEWEST_AVERAGES] - levels[_FEWEST_AVERAGES - 1] >= UTILISATION_SWING.value
     )
@@ -76,9 +76,9 @@ def _sort_averages(times: IntArray, values: FloatArray) -> FloatArray:
     return np.sort(np.bincount(bins, weights=values) / np.bincount(bins))
 
 
-def _find_highest_limit(cells: "DeviceSeries") -> float | None:
+def _find_highest_limit(series: "DeviceSeries") -> float | None:
     """Return the highest limit that the log names, None where it names none; boards of one name may differ."""
-    device = cells.device
-    logged = [float(np.nanmax(cells.values(name))) for name in _LIMITS if cells.is_recorded(name)]
+    device = series.device
+    logged = [float(np.nanmax(series.values(name))) for name in _LIMITS if series.is_recorded(name)]
     stated = (device.power_limit_watts, device.power_limit_default_watts)
     return max([*logged, *(value for value in stated if value is not None)], default=None)

@@ -83,27 +83,27 @@ def _compute_quantiles(levels: _TimeAtLevels) -> list[float]:
     return [float(levels.values[place]) for place in np.minimum(places, len(passed) - 1)]
 
 
-def summarise_metric(cells: DeviceSeries, metric: Metric) -> MetricSummary | None:
+def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | None:
     """Return the summary of one metric, None where it holds no value.
 
     A state is summarised as a ratio: its mean is the share of time it was on.
     """
-    if not cells.is_recorded(metric.name):
+    if not series.is_recorded(metric.name):
         return None
-    values, seconds = cells.values(metric.name), cells.seconds
-    refresh = cells.refresh(metric.name)
-    if cells.is_complete(metric.name):
-        effective = cells.count_readings(metric.name, slice(None))
+    values, seconds = series.values(metric.name), series.seconds
+    refresh = series.refresh(metric.name)
+    if series.is_complete(metric.name):
+        effective = series.count_readings(metric.name, slice(None))
     else:
-        rows = np.flatnonzero(cells.known_rows(metric.name))
-        effective = cells.count_readings(metric.name, rows)
+        rows = np.flatnonzero(series.known_rows(metric.name))
+        effective = series.count_readings(metric.name, rows)
         values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
     ends = values[:1] if columns.is_constant(values) else values
     least, most = float(ends.min()), float(ends.max())
     # most bits are never set
     whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0
-    if cells.table.schema.field(metric.name).type == pa.bool_():
+    if series.table.schema.field(metric.name).type == pa.bool_():
         levels = _TimeAtLevels(values=np.array([0.0, 1.0]), seconds=np.array([whole - weighted, weighted]))
     else:
         levels = _sort_levels(values, weights, _QUANTUM[metric.unit], (least, most))
@@ -128,70 +128,70 @@ def summarise_metric(cells: DeviceSeries, metric: Metric) -> MetricSummary | Non
     )
 
 
-def _measure_idle_seconds(cells: DeviceSeries) -> float | None:
-    if not cells.is_recorded("gpu_utilization_ratio"):
+def _measure_idle_seconds(series: DeviceSeries) -> float | None:
+    if not series.is_recorded("gpu_utilization_ratio"):
         return None
-    idle = cells.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
-    return float(cells.seconds[np.flatnonzero(idle)].sum())
+    idle = series.values("gpu_utilization_ratio") <= IDLE_RATIO + 1e-6
+    return float(series.seconds[np.flatnonzero(idle)].sum())
 
 
-def memory_peak(cells: DeviceSeries) -> int | None:
+def memory_peak(series: DeviceSeries) -> int | None:
     """Return the highest memory in use in bytes, None when it was not recorded."""
-    used = cells.values("gpu_memory_used_bytes")
-    return int(np.nanmax(used)) if cells.is_recorded("gpu_memory_used_bytes") else None
+    used = series.values("gpu_memory_used_bytes")
+    return int(np.nanmax(used)) if series.is_recorded("gpu_memory_used_bytes") else None
 
 
-def memory_total(cells: DeviceSeries) -> int | None:
+def memory_total(series: DeviceSeries) -> int | None:
     """Return the memory installed in bytes, from the device or its series."""
-    if cells.device.memory_total_bytes is not None:
-        return cells.device.memory_total_bytes
-    total = cells.values("gpu_memory_total_bytes")
-    return int(np.nanmax(total)) if cells.is_recorded("gpu_memory_total_bytes") else None
+    if series.device.memory_total_bytes is not None:
+        return series.device.memory_total_bytes
+    total = series.values("gpu_memory_total_bytes")
+    return int(np.nanmax(total)) if series.is_recorded("gpu_memory_total_bytes") else None
 
 
-def memory_reserved(cells: DeviceSeries) -> int:
+def memory_reserved(series: DeviceSeries) -> int:
     """Return the memory the driver keeps in bytes, from the device or its series.
 
     It is 0 where nothing is known of it, and where a log says that the driver keeps all there is, which cannot be.
     """
-    kept = cells.device.memory_reserved_bytes
+    kept = series.device.memory_reserved_bytes
     if kept is None:
-        reserved = cells.values("gpu_memory_reserved_bytes")
-        kept = int(np.nanmax(reserved)) if cells.is_recorded("gpu_memory_reserved_bytes") else 0
-    total = memory_total(cells)
+        reserved = series.values("gpu_memory_reserved_bytes")
+        kept = int(np.nanmax(reserved)) if series.is_recorded("gpu_memory_reserved_bytes") else 0
+    total = memory_total(series)
     return kept if total is None or kept < total else 0
 
 
-def compute_statistics(cells: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
+def compute_statistics(series: DeviceSeries, sampled: DeviceSeries | None = None) -> DeviceStatistics:
     """Return the figures of one device; counters are left out, since their level means nothing.
 
     The headroom is of the memory installed, so that runs under drivers that do and do not list reserved memory
     compare; the rules on memory judge by what a job can get, installed less reserved.
 
     Args:
-        cells: the samples of jobs.
+        series: the samples of jobs.
         sampled: all of its samples where there are others, over which the driver's counter of energy is read.
     """
-    metrics = (BY_NAME[name] for name in cells.table.column_names if name in BY_NAME)
+    metrics = (BY_NAME[name] for name in series.table.column_names if name in BY_NAME)
     summaries = (
-        summarise_metric(cells, metric)
+        summarise_metric(series, metric)
         for metric in metrics
         if metric.kind is not MetricKind.COUNTER and metric.name != "clock_event_unknown_bits"
     )
-    peak, total = memory_peak(cells), memory_total(cells)
-    drawn = energy.integrate_power(cells)
+    peak, total = memory_peak(series), memory_total(series)
+    drawn = energy.integrate_power(series)
     return DeviceStatistics(
-        device=cells.device.id,
+        device=series.device.id,
         metrics=tuple(summary for summary in summaries if summary is not None),
-        idle_seconds=_measure_idle_seconds(cells),
+        idle_seconds=_measure_idle_seconds(series),
         memory_peak_bytes=peak,
         memory_headroom_ratio=None if peak is None or not total else 1 - peak / total,
         energy_joules=drawn.joules if drawn else None,
         energy_seconds=drawn.seconds if drawn else None,
         energy_bridged_seconds=drawn.bridged_seconds if drawn else None,
-        observed_seconds=float(cells.seconds.sum()),
+        observed_seconds=float(series.seconds.sum()),
         energy_counter=counter_increments.read_counter(
-            sampled or cells, "gpu_energy_joules_total", counter_increments.HIGHEST_WATTS
+            sampled or series, "gpu_energy_joules_total", counter_increments.HIGHEST_WATTS
         ),
-        power_doubt=cells.explain_implausibility("gpu_power_watts"),
+        power_doubt=series.explain_implausibility("gpu_power_watts"),
     )

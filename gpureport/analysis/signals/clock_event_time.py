@@ -56,16 +56,16 @@ class CountedTime:
         width = np.maximum(self.end - self.start, 1) / 1e6
         return float((self.seconds * intervals.overlap_seconds(self.start, self.end, stretches) / width).sum())
 
-    def compute_row_shares(self, cells: DeviceSeries, stretches: Spans) -> FloatArray:
+    def compute_row_shares(self, series: DeviceSeries, stretches: Spans) -> FloatArray:
         """Return the share of each row's cell that was counted in some stretches of time."""
         kept = intervals.contains(stretches, (self.start + self.end) // 2)
         if not kept.any():
-            return np.zeros(len(cells))
+            return np.zeros(len(series))
         edges = np.column_stack([self.start[kept], self.end[kept]]).ravel()
         counted = np.cumsum(self.seconds[kept])
         so_far = np.column_stack([counted - self.seconds[kept], counted]).ravel()
-        inside = np.interp(cells.end, edges, so_far) - np.interp(cells.start, edges, so_far)
-        return np.clip(inside / np.maximum(cells.seconds, 1e-6), 0, 1)
+        inside = np.interp(series.end, edges, so_far) - np.interp(series.start, edges, so_far)
+        return np.clip(inside / np.maximum(series.seconds, 1e-6), 0, 1)
 
 
 def counter_name(reason: str) -> str:
@@ -73,19 +73,19 @@ def counter_name(reason: str) -> str:
     return f"clock_event_{reason}_seconds_total"
 
 
-def measure_counted_time(cells: DeviceSeries, *reasons: str) -> CountedTime | None:
+def measure_counted_time(series: DeviceSeries, *reasons: str) -> CountedTime | None:
     """Return the time counted for clock event reasons, None where no counter of theirs was read twice.
 
     Where several counters rise in one step, it is the largest of these rises, since they may have run at once.
     """
     names = [counter_name(reason) for reason in reasons if counter_name(reason) in BY_NAME]
-    names = [name for name in names if cells.is_recorded(name)]
-    found = counter_increments.measure_increments(cells, names, 1.0) if names else None
+    names = [name for name in names if series.is_recorded(name)]
+    found = counter_increments.measure_increments(series, names, 1.0) if names else None
     if found is None:
         return None
-    bits = np.zeros(len(cells), dtype=np.bool_)
+    bits = np.zeros(len(series), dtype=np.bool_)
     for reason in reasons:
-        bits |= cells.values(f"clock_event_{reason}") > 0
+        bits |= series.values(f"clock_event_{reason}") > 0
     seconds = found.amounts.max(axis=0)
     rose = seconds > _LEAST
     at, beside = bits[found.rows], np.zeros(len(found.rows), dtype=np.bool_)
@@ -99,8 +99,8 @@ def measure_counted_time(cells: DeviceSeries, *reasons: str) -> CountedTime | No
         end=end[kept],
         seconds=seconds[kept],
         gap_seconds=float(seconds[found.in_gap].sum()),
-        held_rows=_mark_rows(found.rows[at], len(cells)) | bits,
-        adjacent_rows=_mark_rows(found.rows[beside], len(cells)),
+        held_rows=_mark_rows(found.rows[at], len(series)) | bits,
+        adjacent_rows=_mark_rows(found.rows[beside], len(series)),
         restarts=found.restarts,
     )
 

@@ -83,25 +83,25 @@ class ReferenceClock:
     description: str
 
 
-def find_event_rows(cells: DeviceSeries, *reasons: str) -> BoolArray:
+def find_event_rows(series: DeviceSeries, *reasons: str) -> BoolArray:
     """Return the rows on which any of the clock event reasons is set or was counted; null is not set.
 
     The driver's counters see what happened between samples; a row counts where they rose by a tenth of the time
     since the row before. A counter that falls was reset. Not to be written to.
     """
-    return cells.memoize(("event", reasons), lambda: _mark_event_rows(cells, reasons))
+    return series.memoize(("event", reasons), lambda: _mark_event_rows(series, reasons))
 
 
-def _mark_event_rows(cells: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
-    rows = np.zeros(len(cells), dtype=np.bool_)
+def _mark_event_rows(series: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
+    rows = np.zeros(len(series), dtype=np.bool_)
     for reason in reasons:
-        bit = cells.values(f"clock_event_{reason}")
+        bit = series.values(f"clock_event_{reason}")
         # most are never set, or not recorded
         if not columns.is_constant(bit) or (bit[:1] > 0).any():
             rows |= bit > 0
-        if cells.is_recorded(counter_name(reason)):
-            rise = np.diff(cells.values(counter_name(reason)), prepend=np.nan)
-            rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(cells.times, prepend=0) / 1e6, 1e-3)
+        if series.is_recorded(counter_name(reason)):
+            rise = np.diff(series.values(counter_name(reason)), prepend=np.nan)
+            rows |= rise >= COUNTED_SHARE * np.maximum(np.diff(series.times, prepend=0) / 1e6, 1e-3)
     return rows
 
 
@@ -111,69 +111,69 @@ def list_event_metrics(*reasons: str) -> tuple[str, ...]:
     return tuple(name for name in names if name in BY_NAME)
 
 
-def are_events_recorded(cells: DeviceSeries, *reasons: str) -> bool:
+def are_events_recorded(series: DeviceSeries, *reasons: str) -> bool:
     """Whether any of the clock event reasons was logged or counted for this GPU."""
     return any(
-        cells.is_recorded(f"clock_event_{reason}") or cells.is_recorded(counter_name(reason)) for reason in reasons
+        series.is_recorded(f"clock_event_{reason}") or series.is_recorded(counter_name(reason)) for reason in reasons
     )
 
 
-def _find_highest(cells: DeviceSeries, metric: str) -> float:
-    most = float(np.nanmax(cells.values(metric))) if cells.is_recorded(metric) else 0.0
+def _find_highest(series: DeviceSeries, metric: str) -> float:
+    most = float(np.nanmax(series.values(metric))) if series.is_recorded(metric) else 0.0
     # a recorder that knows no highest clock may write 0
     return most if most > 0 else float("nan")
 
 
-def _find_temperature_limit(cells: DeviceSeries, known: gpus.Gpu | None) -> tuple[float, str]:
-    if cells.is_recorded("gpu_temperature_margin_celsius"):
-        margin = cells.values("gpu_temperature_celsius") + cells.values("gpu_temperature_margin_celsius")
+def _find_temperature_limit(series: DeviceSeries, known: gpus.Gpu | None) -> tuple[float, str]:
+    if series.is_recorded("gpu_temperature_margin_celsius"):
+        margin = series.values("gpu_temperature_celsius") + series.values("gpu_temperature_margin_celsius")
         if not np.isnan(margin).all():
             return float(np.nanmedian(margin)), "temperature plus margin, as logged"
     cell = known.temperature_max_operating_celsius if known else None
     return (cell.value, f"{known.model}: {cell.source}") if known and cell else (float("nan"), "")
 
 
-def read_power_limit(cells: DeviceSeries) -> FloatArray:
+def read_power_limit(series: DeviceSeries) -> FloatArray:
     """Return the power limit in force in W a row, NaN where neither log nor device tells; 0 W is no limit."""
     name = "gpu_power_limit_watts"
-    if not cells.is_recorded(name):
+    if not series.is_recorded(name):
         name = "gpu_power_limit_requested_watts"
-    limit = cells.values(name)
-    if not cells.is_recorded(name) and cells.device.power_limit_watts:
-        return np.full(len(cells), cells.device.power_limit_watts)
+    limit = series.values(name)
+    if not series.is_recorded(name) and series.device.power_limit_watts:
+        return np.full(len(series), series.device.power_limit_watts)
     return np.where(limit > 0, limit, np.nan) if (limit <= 0).any() else limit
 
 
-def read_clocks(cells: DeviceSeries) -> tuple[FloatArray, float]:
+def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
     """Return the clock in Hz a row, and the highest one; NaN where neither log nor GPU table tells."""
-    known = gpus.find_gpu(cells.device.model)
-    clock = next((cells.values(name) for name in CLOCKS if cells.is_recorded(name)), cells.values(CLOCKS[0]))
-    clock_max = _find_highest(cells, "gpu_sm_clock_max_hertz")
+    known = gpus.find_gpu(series.device.model)
+    clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
+    clock_max = _find_highest(series, "gpu_sm_clock_max_hertz")
     if np.isnan(clock_max) and known and known.sm_clock_max_hertz:
         clock_max = known.sm_clock_max_hertz.value
     return clock, clock_max
 
 
-def gather_signals(cells: DeviceSeries) -> ClockSignals:
+def gather_signals(series: DeviceSeries) -> ClockSignals:
     """Gather the series of one GPU; the log wins over the GPU table. Not to be written to."""
-    return cells.memoize("signals", lambda: _gather_signals(cells))
+    return series.memoize("signals", lambda: _gather_signals(series))
 
 
-def _gather_signals(cells: DeviceSeries) -> ClockSignals:
-    known = gpus.find_gpu(cells.device.model)
-    clock, clock_max = read_clocks(cells)
-    used = cells.values("gpu_utilization_ratio")
-    limit, source = _find_temperature_limit(cells, known)
-    busy = used > BUSY if cells.is_recorded("gpu_utilization_ratio") else np.ones(len(cells), dtype=np.bool_)
+def _gather_signals(series: DeviceSeries) -> ClockSignals:
+    known = gpus.find_gpu(series.device.model)
+    clock, clock_max = read_clocks(series)
+    used = series.values("gpu_utilization_ratio")
+    limit, source = _find_temperature_limit(series, known)
+    busy = used > BUSY if series.is_recorded("gpu_utilization_ratio") else np.ones(len(series), dtype=np.bool_)
     return ClockSignals(
         busy=busy,
         clock=clock,
         clock_max=clock_max,
-        temperature=cells.values("gpu_temperature_celsius"),
+        temperature=series.values("gpu_temperature_celsius"),
         temperature_limit=limit,
         temperature_limit_source=source,
-        power=cells.values("gpu_power_watts"),
-        power_limit=read_power_limit(cells),
+        power=series.values("gpu_power_watts"),
+        power_limit=read_power_limit(series),
     )
 
 
@@ -187,55 +187,55 @@ def estimate_full_clock(clock: FloatArray, rows: BoolArray) -> float:
     )
 
 
-def choose_reference_clock(found: ClockSignals, slowed: BoolArray) -> ReferenceClock | None:
+def choose_reference_clock(signals: ClockSignals, slowed: BoolArray) -> ReferenceClock | None:
     """Return the clock that slowed rows are set against, None where no clock was recorded or nothing compares.
 
     It is the 95 % quantile over busy rows that are not slowed; without such rows, the highest clock.
     """
-    if np.isnan(found.clock).all():
+    if np.isnan(signals.clock).all():
         return None
-    hertz = estimate_full_clock(found.clock, found.busy & ~slowed)
+    hertz = estimate_full_clock(signals.clock, signals.busy & ~slowed)
     if hertz > 0:
         return ReferenceClock(hertz=hertz, description="that of other busy samples")
-    return ReferenceClock(hertz=found.clock_max, description="the highest clock") if found.clock_max > 0 else None
+    return ReferenceClock(hertz=signals.clock_max, description="the highest clock") if signals.clock_max > 0 else None
 
 
-def compute_lost_ratio(cells: DeviceSeries, found: ClockSignals, slowed: ThrottledTime) -> FloatArray | None:
+def compute_lost_ratio(series: DeviceSeries, signals: ClockSignals, throttled: ThrottledTime) -> FloatArray | None:
     """Return the share of each row's time that lowered clocks cost, None without a clock to compare with.
 
     A clock 20 % below the reference loses 0.2 s a second, but no more than the time in which a kernel ran. Rows
     that are not slowed, or not busy, lose nothing.
     """
-    compared = choose_reference_clock(found, slowed.detected)
+    compared = choose_reference_clock(signals, throttled.detected)
     if compared is None:
         return None
-    missing = _compute_shortfall(found, slowed, compared)
+    missing = _compute_shortfall(signals, throttled, compared)
     if missing is None:
         return None
-    worked = np.fmin(missing, cells.values("gpu_utilization_ratio"))
-    share = 1.0 if slowed.share is None else slowed.share
-    return np.where(slowed.rows & found.busy & ~np.isnan(missing), share * worked, 0.0)
+    worked = np.fmin(missing, series.values("gpu_utilization_ratio"))
+    share = 1.0 if throttled.share is None else throttled.share
+    return np.where(throttled.rows & signals.busy & ~np.isnan(missing), share * worked, 0.0)
 
 
-def _compute_shortfall(found: ClockSignals, slowed: ThrottledTime, compared: ReferenceClock) -> FloatArray | None:
+def _compute_shortfall(signals: ClockSignals, throttled: ThrottledTime, reference: ReferenceClock) -> FloatArray | None:
     """Return by how much the clock of each row falls short while it is held, None where no row shows a held clock.
 
     A row beside which time was counted shows the clock of a moment that need not be within that time: it gets the
     median of those that do.
     """
-    missing = np.clip(1 - found.clock / compared.hertz, 0, 1)
-    if slowed.lowered is None or not (slowed.rows & found.busy & ~slowed.lowered).any():
+    missing = np.clip(1 - signals.clock / reference.hertz, 0, 1)
+    if throttled.lowered is None or not (throttled.rows & signals.busy & ~throttled.lowered).any():
         return missing
-    shown = missing[slowed.lowered & slowed.detected & found.busy & ~np.isnan(missing)]
-    return np.where(slowed.lowered, missing, np.median(shown)) if len(shown) else None
+    shown = missing[throttled.lowered & throttled.detected & signals.busy & ~np.isnan(missing)]
+    return np.where(throttled.lowered, missing, np.median(shown)) if len(shown) else None
 
 
 def compute_lost_seconds(
-    cells: DeviceSeries, found: ClockSignals, slowed: ThrottledTime, window: Interval
+    series: DeviceSeries, signals: ClockSignals, throttled: ThrottledTime, window: Interval
 ) -> float | None:
     """Return the time a steady clock would have saved within a window, None without a clock to compare with."""
-    ratio = compute_lost_ratio(cells, found, slowed)
+    ratio = compute_lost_ratio(series, signals, throttled)
     if ratio is None:
         return None
-    start, end = cells.averaging_windows(window)
+    start, end = series.averaging_windows(window)
     return float((ratio * (end - start)).sum() / 1e6)

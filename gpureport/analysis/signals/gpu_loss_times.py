@@ -46,16 +46,16 @@ class LossEvent:
     code: int | None
 
 
-def find_answer_times(cells: DeviceSeries) -> IntArray:
+def find_answer_times(series: DeviceSeries) -> IntArray:
     """Return the times at which a GPU answered with any value; not to be written to."""
 
     def find() -> IntArray:
-        known = np.zeros(len(cells), dtype=np.bool_)
+        known = np.zeros(len(series), dtype=np.bool_)
         for metric in LIVENESS_METRICS:
-            known |= ~np.isnan(cells.values(metric))
-        return cells.times[known]
+            known |= ~np.isnan(series.values(metric))
+        return series.times[known]
 
-    return cells.memoize("answering", find)
+    return series.memoize("answering", find)
 
 
 def find_loss_events(context: Context) -> Iterator[LossEvent]:
@@ -79,8 +79,8 @@ def _find_device(context: Context, event: LogEvent) -> str | None:
     addresses = {_normalise_address(match[0]) for match in _BUS.finditer(event.text)}
     named = [
         name
-        for name, cells in context.gpus().items()
-        if cells.device.bus_id and _normalise_address(cells.device.bus_id) in addresses
+        for name, series in context.gpus().items()
+        if series.device.bus_id and _normalise_address(series.device.bus_id) in addresses
     ]
     everybody = list(context.gpus())
     chosen = named or (everybody if len(everybody) == 1 else [])
@@ -98,9 +98,9 @@ def _normalise_address(address: str) -> str:
 
 def _find_xid_changes(context: Context) -> Iterator[LossEvent]:
     """Yield where the number of the last Xid error changes; the one it begins with is of an earlier job."""
-    for device, cells in context.gpus().items():
-        rows = np.flatnonzero(~np.isnan(cells.values(XID)))
-        codes = cells.values(XID)[rows].astype(np.int64)
+    for device, series in context.gpus().items():
+        rows = np.flatnonzero(~np.isnan(series.values(XID)))
+        codes = series.values(XID)[rows].astype(np.int64)
         for place in np.flatnonzero((codes[1:] != codes[:-1]) & (codes[1:] != 0)).tolist():
-            code, at = int(codes[place + 1]), int(cells.times[rows[place + 1]])
+            code, at = int(codes[place + 1]), int(series.times[rows[place + 1]])
             yield LossEvent(device=device, at=at, code=code)

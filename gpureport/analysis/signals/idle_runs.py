@@ -85,37 +85,37 @@ class _KnownSamples:
     job: BoolArray
 
 
-def _collect_known_samples(cells: DeviceSeries, limits: Limits, window: Interval) -> _KnownSamples:
-    values = cells.values(UTILISATION)
-    rows, times = np.arange(len(values)), cells.times
-    if not cells.is_complete(UTILISATION):
-        rows = np.flatnonzero(cells.known_rows(UTILISATION))
+def _collect_known_samples(series: DeviceSeries, limits: Limits, window: Interval) -> _KnownSamples:
+    values = series.values(UTILISATION)
+    rows, times = np.arange(len(values)), series.times
+    if not series.is_complete(UTILISATION):
+        rows = np.flatnonzero(series.known_rows(UTILISATION))
         times, values = times[rows], values[rows]
-    longest = limits.null_seconds + cells.interval
+    longest = limits.null_seconds + series.interval
     breaks = np.zeros(len(rows), dtype=np.bool_)
-    np.greater(np.diff(times), max(longest, 3.5 * cells.interval) * 1e6, out=breaks[1:])
-    behind_gaps = np.searchsorted(rows, cells.gap_rows)
+    np.greater(np.diff(times), max(longest, 3.5 * series.interval) * 1e6, out=breaks[1:])
+    behind_gaps = np.searchsorted(rows, series.gap_rows)
     breaks[behind_gaps[(behind_gaps > 0) & (behind_gaps < len(rows))]] = True
     job = np.zeros(len(rows), dtype=np.bool_)
-    job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + cells.shift, side="right")] = True
-    if cells.interval > POINT_SAMPLE_SECONDS:
+    job[np.searchsorted(times, window.start) : np.searchsorted(times, window.end + series.shift, side="right")] = True
+    if series.interval > POINT_SAMPLE_SECONDS:
         # a run that began before the job must prove itself within it, by samples few enough as they are
         breaks[1:] |= np.diff(job.astype(np.int8)) > 0
     return _KnownSamples(rows=rows, times=times, values=values, breaks=breaks, job=job)
 
 
 def _bridge_short_work(
-    known: _KnownSamples, first: IntArray, stop: IntArray, cells: DeviceSeries, limits: Limits
+    known_samples: _KnownSamples, first: IntArray, stop: IntArray, series: DeviceSeries, limits: Limits
 ) -> tuple[IntArray, IntArray]:
     """Join runs parted by a moment of little work, such as one stray kernel."""
-    interval = cells.interval
-    repeats = cells.resolution(UTILISATION) / interval
+    interval = series.interval
+    repeats = series.resolution(UTILISATION) / interval
     if len(first) < 2:  # noqa: PLR2004 - it takes two to be joined
         return first, stop
     between = first[1:] - stop[:-1]
-    work = np.concatenate([[0.0], np.cumsum(known.values)])
+    work = np.concatenate([[0.0], np.cumsum(known_samples.values)])
     busy = work[first[1:]] - work[stop[:-1]]
-    breaks = np.flatnonzero(known.breaks)
+    breaks = np.flatnonzero(known_samples.breaks)
     whole = np.searchsorted(breaks, first[1:], side="right") == np.searchsorted(breaks, stop[:-1])
     length = stop - first
     # work that recurs, such as requests to a service, is no stray: with half of both runs little enough must run
@@ -128,97 +128,101 @@ def _bridge_short_work(
     return first[np.append(True, apart)], stop[np.append(apart, True)]
 
 
-def _interpolate_edge(known: _KnownSamples, inside: int, outside: int, level: float, interval: float) -> int:
+def _interpolate_edge(known_samples: _KnownSamples, inside: int, outside: int, level: float, interval: float) -> int:
     """Return when utilisation crossed `level` between a run's end sample and its busy neighbour.
 
     Args:
-        known: the samples.
+        known_samples: the samples.
         inside: row of the run's first or last sample.
         outside: the row beside it, beyond the run.
         level: half the utilisation of busy samples.
         interval: seconds between samples.
     """
-    step, last = outside - inside, int(known.times[inside])
+    step, last = outside - inside, int(known_samples.times[inside])
     fine = interval <= POINT_SAMPLE_SECONDS
     reach = _LONGEST_WINDOW + round(interval * 5e5) if fine else 0
     while (
-        0 <= outside + step < len(known.values)
-        and known.values[outside] < level
-        and abs(int(known.times[outside]) - last) < reach
+        0 <= outside + step < len(known_samples.values)
+        and known_samples.values[outside] < level
+        and abs(int(known_samples.times[outside]) - last) < reach
     ):
         inside, outside = outside, outside + step
-    low, high = float(known.values[inside]), float(known.values[outside])
+    low, high = float(known_samples.values[inside]), float(known_samples.values[outside])
     share = 0.5
     if fine and high > low:
         share = min(max((level - low) / (high - low), 0.0), 1.0)
-    return int(known.times[inside] + share * (known.times[outside] - known.times[inside]))
+    return int(known_samples.times[inside] + share * (known_samples.times[outside] - known_samples.times[inside]))
 
 
-def _find_edges(known: _KnownSamples, cells: DeviceSeries, first: int, stop: int, level: float) -> tuple[int, int]:
-    if first == 0 or known.breaks[first]:
-        start = int(cells.start[known.rows[first]])
+def _find_edges(
+    known_samples: _KnownSamples, series: DeviceSeries, first: int, stop: int, level: float
+) -> tuple[int, int]:
+    if first == 0 or known_samples.breaks[first]:
+        start = int(series.start[known_samples.rows[first]])
     else:
-        start = _interpolate_edge(known, first, first - 1, level, cells.interval)
-    if stop == len(known.rows) or known.breaks[stop]:
-        end = int(cells.end[known.rows[stop - 1]])
+        start = _interpolate_edge(known_samples, first, first - 1, level, series.interval)
+    if stop == len(known_samples.rows) or known_samples.breaks[stop]:
+        end = int(series.end[known_samples.rows[stop - 1]])
     else:
-        end = _interpolate_edge(known, stop - 1, stop, level, cells.interval)
-    return start - cells.shift, end - cells.shift
+        end = _interpolate_edge(known_samples, stop - 1, stop, level, series.interval)
+    return start - series.shift, end - series.shift
 
 
-def measure_averaging_window(cells: DeviceSeries) -> float:
+def measure_averaging_window(series: DeviceSeries) -> float:
     """Return the time a utilisation value speaks of, at the least: NVML averages from one reading to the next."""
-    documented = refresh_interval.look_up_documented_period(UTILISATION, cells.device.model) or 0.0
-    return max(documented, cells.measured_refresh_period(UTILISATION) or 0.0)
+    documented = refresh_interval.look_up_documented_period(UTILISATION, series.device.model) or 0.0
+    return max(documented, series.measured_refresh_period(UTILISATION) or 0.0)
 
 
 def _build_doubt(
-    cells: DeviceSeries, known: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
+    series: DeviceSeries, known_samples: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
 ) -> LowRunDoubt:
-    model, coarse = gpus.find_gpu(cells.device.model), cells.interval > POINT_SAMPLE_SECONDS
+    model, coarse = gpus.find_gpu(series.device.model), series.interval > POINT_SAMPLE_SECONDS
     return LowRunDoubt(
         chance=LowRunChance(
-            low=known.values <= limits.still,
-            job=known.job,
+            low=known_samples.values <= limits.still,
+            job=known_samples.job,
             first=first,
             stop=stop,
             significance=limits.chance,
             neighbours=limits.neighbours,
         ),
-        power=power_at_rest.scale_power(known.values, cells.values("gpu_power_watts")[known.rows], known.job),
+        power=power_at_rest.scale_power(
+            known_samples.values, series.values("gpu_power_watts")[known_samples.rows], known_samples.job
+        ),
         resting=limits.resting,
         decisive=not coarse and model is not None and model.power_window == "1 s",
         fewest=2 if coarse else 1,
     )
 
 
-def find_idle_runs(cells: DeviceSeries, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
+def find_idle_runs(series: DeviceSeries, limits: Limits, window: Interval) -> tuple[IdleRun, ...]:
     """Return the idle runs of one GPU over the whole recording, start-up and tail included.
 
     Args:
-        cells: the GPU's samples.
+        series: the GPU's samples.
         limits: what makes a run idle.
         window: the job window, whose samples chance is judged by.
     """
-    known = _collect_known_samples(cells, limits, window)
+    known = _collect_known_samples(series, limits, window)
     if len(known.rows) == 0:
         return ()
     raw = find_hysteresis_runs(known.values, enter=limits.idle, leave=limits.still, breaks=known.breaks)
-    first, stop = _bridge_short_work(known, *raw, cells, limits)
+    first, stop = _bridge_short_work(known, *raw, series, limits)
     if len(first) == 0:
         return ()
     active = known.values[np.flatnonzero(known.values > limits.still)]
     level = columns.median(active) / 2 if len(active) else _ACTIVE
-    covered = measure_averaging_window(cells) / cells.interval
-    doubt = _build_doubt(cells, known, first, stop, limits) if covered < 1 else None
-    reach = 2 * max(cells.interval, _LONGEST_WINDOW / 1e6)
+    covered = measure_averaging_window(series) / series.interval
+    doubt = _build_doubt(series, known, first, stop, limits) if covered < 1 else None
+    reach = 2 * max(series.interval, _LONGEST_WINDOW / 1e6)
     long_enough = (known.times[stop - 1] - known.times[first]) / 1e6 + reach >= limits.shortest_seconds
-    fine = cells.interval <= POINT_SAMPLE_SECONDS
+    fine = series.interval <= POINT_SAMPLE_SECONDS
     beating = find_longest_beat_run(known.values, doubt.chance, covered) if doubt and fine else 0
     found = []
     for begin, past in zip(first[long_enough].tolist(), stop[long_enough].tolist(), strict=True):
-        start, end = _find_edges(known, cells, begin, past, level)
-        samples = cells.count_readings(UTILISATION, known.rows[begin:past])
+        start, end = _find_edges(known, series, begin, past, level)
+        samples = series.count_readings(UTILISATION, known.rows[begin:past])
         if end - start < limits.shortest_seconds * 1e6:
             continue
         needed, highest_power, doubtful = doubt.judge(begin, past, samples) if doubt else (1, None, False)

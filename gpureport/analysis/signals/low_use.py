@@ -110,7 +110,7 @@ class LowUseFigures:
 
 def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
     """Return that a recording, or what samples cover of it, is shorter than what makes a mean; None where it is not."""
-    width = max([1.0, *(cells.interval for cells in context.gpus().values())])
+    width = max([1.0, *(series.interval for series in context.gpus().values())])
     needed, sampled = max(limits.shortest, limits.rows * width), _measure_sampled_seconds(context)
     if find_low_use(context, limits).spans:
         return None
@@ -121,7 +121,7 @@ def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged 
 
 def _measure_sampled_seconds(context: Context) -> float:
     """Return the time that samples of a GPU cover, the longest: a log with gaps is as short as what it holds."""
-    return max((float(cells.seconds.sum()) for cells in context.gpus().values()), default=0.0)
+    return max((float(series.seconds.sum()) for series in context.gpus().values()), default=0.0)
 
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
@@ -204,25 +204,27 @@ def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[
     numbers = np.arange(bins.count)
     starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
-    for device, cells in working.items():
+    for device, device_series in working.items():
         explained = intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS)
         left_out = intervals.overlap_seconds(starts, ends, explained) > 0
-        series.append(np.where(left_out, np.nan, bins.average_metric(cells, UTILISATION)))
+        series.append(np.where(left_out, np.nan, bins.average_metric(device_series, UTILISATION)))
     return median_over_devices(series)
 
 
-def _remove_explained(context: Context, cells: DeviceSeries, episodes: Spans) -> Spans:
+def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -> Spans:
     """Return the sampled part of the episodes that nothing else explains."""
     left = intervals.intersection(
-        episodes, cells.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, cells))
+        episodes, series.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, series))
     )
-    return intervals.difference(left, intervals.collect_finding_spans(context.found, cells.device.id, EXPLAINING_KINDS))
+    return intervals.difference(
+        left, intervals.collect_finding_spans(context.found, series.device.id, EXPLAINING_KINDS)
+    )
 
 
-def _find_sampled_spans(context: Context, cells: DeviceSeries) -> Spans:
+def _find_sampled_spans(context: Context, series: DeviceSeries) -> Spans:
     """Return when the utilisation of a GPU was sampled."""
-    start, end = cells.averaging_windows(context.whole)
-    known = cells.known_rows(UTILISATION)
+    start, end = series.averaging_windows(context.whole)
+    known = series.known_rows(UTILISATION)
     return intervals.rows_to_spans(start, end, known)
 
 
@@ -263,40 +265,40 @@ def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> 
     )
 
 
-def _count_readings(cells: DeviceSeries, spans: Spans) -> int:
-    return cells.count_readings(UTILISATION, intervals.contains(spans, cells.times))
+def _count_readings(series: DeviceSeries, spans: Spans) -> int:
+    return series.count_readings(UTILISATION, intervals.contains(spans, series.times))
 
 
-def measure_unused_seconds(context: Context, cells: DeviceSeries, spans: Spans) -> float:
+def measure_unused_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:
     """Return the GPU time in the stretches in which no kernel ran."""
-    start, end = cells.averaging_windows(context.whole)
-    unused = 1 - np.clip(cells.values(UTILISATION), 0, 1)
+    start, end = series.averaging_windows(context.whole)
+    unused = 1 - np.clip(series.values(UTILISATION), 0, 1)
     return float(np.nansum(unused * intervals.overlap_seconds(start, end, spans)))
 
 
-def build_use_evidence(context: Context, low: LowUse, found: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
+def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
     """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
 
     Args:
         context: the recording.
         low: the episodes.
-        found: their figures.
+        figures: their figures.
         enter: the limit.
     """
     lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
     return (
         Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
-        Evidence(metric=UTILISATION, statistic="mean", observed=found.mean, unit="1"),
-        *build_level_evidence({name: context.series[name] for name in found.devices}, low.spans),
+        Evidence(metric=UTILISATION, statistic="mean", observed=figures.mean, unit="1"),
+        *build_level_evidence({name: context.series[name] for name in figures.devices}, low.spans),
     )
 
 
-def build_duration_evidence(low: LowUse, found: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
+def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
     """Return how long the episodes lasted, against what one must last, or the work of a short job."""
     return Evidence(
         metric="duration",
         statistic="work" if low.is_short_job else "sum of episodes of one GPU",
-        observed=found.seconds,
+        observed=figures.seconds,
         unit="s",
         threshold=shortest if low.is_short_job else over,
         relation=">=",

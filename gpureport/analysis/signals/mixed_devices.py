@@ -20,10 +20,10 @@ ROWS = pragmatic(30.0, "rows", "no cache is emptied and filled again as often in
 """Rows in a row that must jump to and fro."""
 
 
-def has_alternating_rows(cells: DeviceSeries) -> bool:
+def has_alternating_rows(series: DeviceSeries) -> bool:
     """Return whether rows come from two GPUs in turn: two machines or recorders wrote one log."""
     return any(
-        _jumps_to_and_fro(cells.values(name), limit.value) for name, limit in JUMPS.items() if cells.is_recorded(name)
+        _jumps_to_and_fro(series.values(name), limit.value) for name, limit in JUMPS.items() if series.is_recorded(name)
     )
 
 

@@ -41,46 +41,46 @@ class PowerScale:
     source: str
 
 
-def build_power_scale(cells: DeviceSeries) -> PowerScale | None:
+def build_power_scale(series: DeviceSeries) -> PowerScale | None:
     """Return the scale of one GPU; None where power was not recorded or no limit is known.
 
     Idle power is the lowest 2 % of the run or what the GPU table gives, whichever is less; a run that was never
     idle does not pass its own load for idle. The limit in force wins over the default, the log over the table.
     """
-    power = cells.values(POWER)
-    limit, source = _find_limit_watts(cells)
+    power = series.values(POWER)
+    limit, source = _find_limit_watts(series)
     if np.isnan(power).all() or np.isnan(limit).all():
         return None
     middle = float(np.nanmedian(limit))
-    idle = min(float(np.nanquantile(power, _IDLE_QUANTILE)), _estimate_idle_watts(cells, middle))
+    idle = min(float(np.nanquantile(power, _IDLE_QUANTILE)), _estimate_idle_watts(series, middle))
     room = np.where(np.isnan(limit), middle, limit) - idle
     if not (room > 0).all():
         return None
     return PowerScale(share=(power - idle) / room, idle_watts=idle, limit_watts=middle, source=source)
 
 
-def draws_working_power(cells: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
+def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> bool:
     """Return whether a GPU drew the power of work in the mean; False where that is not known."""
-    scale = build_power_scale(cells)
+    scale = build_power_scale(series)
     return scale is not None and float(np.nanmean(scale.share)) > limit.value
 
 
-def _estimate_idle_watts(cells: DeviceSeries, limit: float) -> float:
-    known = gpus.find_gpu(cells.device.model)
+def _estimate_idle_watts(series: DeviceSeries, limit: float) -> float:
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_idle_watts if known else None
     return cell.value if cell else _IDLE_SHARE * limit
 
 
-def _find_limit_watts(cells: DeviceSeries) -> tuple[FloatArray, str]:
-    limit = read_power_limit(cells)
+def _find_limit_watts(series: DeviceSeries) -> tuple[FloatArray, str]:
+    limit = read_power_limit(series)
     if not np.isnan(limit).all():
         return limit, ""
-    if cells.is_recorded("gpu_power_limit_default_watts"):
-        return cells.values("gpu_power_limit_default_watts"), "the default limit as logged"
-    if cells.device.power_limit_default_watts is not None:
-        return np.full(len(cells), cells.device.power_limit_default_watts), "the default limit as logged"
-    known = gpus.find_gpu(cells.device.model)
+    if series.is_recorded("gpu_power_limit_default_watts"):
+        return series.values("gpu_power_limit_default_watts"), "the default limit as logged"
+    if series.device.power_limit_default_watts is not None:
+        return np.full(len(series), series.device.power_limit_default_watts), "the default limit as logged"
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     if known and cell:
-        return np.full(len(cells), cell.value), f"the default limit of {known.model}: {cell.source}"
-    return np.full(len(cells), np.nan), ""
+        return np.full(len(series), cell.value), f"the default limit of {known.model}: {cell.source}"
+    return np.full(len(series), np.nan), ""

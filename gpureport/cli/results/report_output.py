@@ -116,8 +116,8 @@ def check_outputs(
     Raises:
         RenderError: naming the file.
     """
-    from gpureport.report.formats.output import check as check_one  # noqa: PLC0415 - loads the report
     from gpureport.report.formats.output import check_detail, check_templates  # noqa: PLC0415 - as above
+    from gpureport.report.formats.output import check_path as check_one  # noqa: PLC0415 - loads the report
 
     read = {Path(source).resolve() for source in sources}
     for path in paths:

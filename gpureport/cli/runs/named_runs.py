@@ -112,7 +112,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
         SourceError: when a source is none, or cannot be read.
     """
     from gpureport.importers import tracker  # noqa: PLC0415 - loads pyarrow
-    from gpureport.report.formats.json.analysis_json import moment  # noqa: PLC0415 - as above
+    from gpureport.report.formats.json.analysis_json import iso_time  # noqa: PLC0415 - as above
 
     lines = []
     for source in sources:
@@ -120,7 +120,7 @@ def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[
         if tracking is None:
             raise SourceError(source, "not the store of a tracker", "--list is for stores of MLflow and Neptune")
         for run in tracking.listed(source, options.selection()):
-            started = "not recorded" if run.started is None else moment(run.started, "UTC")
+            started = "not recorded" if run.started is None else iso_time(run.started, "UTC")
             points = "" if run.points is None else f"  {run.points} points"
             lines.append(f"{run.id}  {run.name}  {run.status}  {started}{points}  {run.holds}".rstrip())
     return lines
@@ -147,9 +147,9 @@ def read_recordings(sources: Sequence[str], options: "SourceOptions", *, toleran
     _one_name(options, len(read))
     if not options.anonymise:
         return read if options.name else _told_apart(read)
-    from gpureport.report.formats.anonymised import anonymised  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.formats.anonymised import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
-    return [anonymised(recording) for recording in read]
+    return [anonymise_recording(recording) for recording in read]
 
 
 def _told_apart(found: Sequence["Recording"]) -> list["Recording"]:

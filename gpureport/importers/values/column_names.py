@@ -1,110 +1,18 @@
 """What the headings that people and scripts write over columns mean: one table for every source.
 
-A heading is cut into words: lower case, parted at capitals, digits and signs, each word in one spelling. So
-`GPU Mem_Used(MB)` and `gpuMemoryUsed [mb]` are both `gpu memory used mb`. A row of the table names a metric, the words
-its heading must hold and those it may hold, in any order; a unit that fits the metric is always allowed.
-
-Names that only one tool uses, such as the fields of DCGM or of nvidia-smi, stay with the importer of that tool.
+A row of the table names a metric, the words its heading must hold and those it may hold, in any order; a unit that
+fits the metric is always allowed. Names that only one tool uses, such as the fields of DCGM or of nvidia-smi, stay with
+the importer of that tool.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
+from gpureport.importers.values.heading_words import UNIT_WORDS, heading_words, stated_unit_word
 from gpureport.metrics import BY_NAME
-from gpureport.units import UNITS
 
 INDEX, MODEL, CORE = "index", "model", "core"
 """What a column may hold besides metrics: the number of a GPU, its model, and the load of one of several cores."""
-UNIT_WORDS: dict[str, str] = {
-    "bytes": "B",
-    "b": "B",
-    "kb": "KiB",
-    "kib": "KiB",
-    "mb": "MiB",
-    "mib": "MiB",
-    "gb": "GiB",
-    "gib": "GiB",
-    "tb": "TiB",
-    "tib": "TiB",
-    "percent": "%",
-    "ratio": "1",
-    "w": "W",
-    "watts": "W",
-    "milliwatts": "mW",
-    "mw": "mW",
-    "kw": "kW",
-    "c": "C",
-    "celsius": "C",
-    "hz": "Hz",
-    "khz": "kHz",
-    "mhz": "MHz",
-    "ghz": "GHz",
-}
-"""Words that state a unit. What monitoring scripts call MB are the MiB that drivers and psutil count."""
-DECIMAL_WORDS = frozenset({"kb", "mb", "gb", "tb"})
-"""Words of units that are powers of 1000 by their name, and powers of 1024 in practice."""
-_SPELLINGS: dict[str, str] = {
-    "cuda": "gpu",
-    "vram": "gpu memory",
-    "hbm": "gpu memory",
-    "fb": "gpu memory",
-    "mem": "memory",
-    "ram": "host memory",
-    "virtual": "host",
-    "sys": "system",
-    "idx": "index",
-    "model": "name",
-    "util": "utilization",
-    "utilisation": "utilization",
-    "iowait": "io wait",
-    "loadavg": "load average",
-    "temp": "temperature",
-    "clk": "clock",
-    "clocks": "clock",
-    "freq": "clock",
-    "frequency": "clock",
-    "pwr": "power",
-    "cap": "limit",
-    "avg": "average",
-    "mean": "average",
-    "overall": "total",
-    "written": "write",
-    "proc": "process",
-    "pid": "process",
-    "python": "process",
-    "train": "process",
-    "%": "percent",
-    "pct": "percent",
-    "perc": "percent",
-    "percentage": "percent",
-    "avail": "available",
-    "frac": "ratio",
-    "fraction": "ratio",
-    "deg": "",
-    "degc": "c",
-    "watt": "watts",
-    "hertz": "hz",
-    "byte": "bytes",
-    "s": "second",
-    "sec": "second",
-    "ps": "second",
-    "seconds": "second",
-    "datetime": "date time",
-    "unixtime": "unix time",
-    "deviceid": "device id",
-    "timestamps": "timestamp second",
-    "timestampms": "timestamp ms",
-    "timestampus": "timestamp us",
-    "timestampns": "timestamp ns",
-}
-"""Words in other spellings, to one or two words of the table."""
-_WORD = re.compile(r"gpu|[a-z]+?(?=gpu)|[a-z]+|\d+|%", re.ASCII)
-_CAPITAL = re.compile(r"(?<=[a-z]{2})(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
-"""Where a capital begins a word: `powerWatts` and `GPUTemp`, but not `MiB`, `mW` or `kHz`."""
-_LONGEST = 100
-"""Letters of a heading at most."""
 _LOAD = "percent usage utilization used total average"
 
 
@@ -192,7 +100,7 @@ HOST_COLUMNS = _rows(
     ("cpu_utilization_ratio", "cpu", _LOAD),
 )
 """Columns of a machine; `#` stands for any number."""
-_TIME_WORDS = frozenset(["timestamp", "time", "date", "unix", "epoch", "ts", "utc"])
+_TIME_WORDS = frozenset({"timestamp", "time", "date", "unix", "epoch", "ts", "utc"})
 _TIME_UNITS = frozenset(["second", "ms", "us", "ns", "local", "wall", "stamp"])
 
 
@@ -209,13 +117,6 @@ class ColumnName:
     target: str
     unit: str = ""
     unit_word: str = ""
-
-
-@lru_cache(4096)
-def heading_words(heading: str) -> tuple[str, ...]:
-    """Return the words of a heading in the spelling of the table; none for a text too long to be one."""
-    parts = _WORD.findall(_CAPITAL.sub(" ", heading).lower()) if len(heading) <= _LONGEST else []
-    return tuple(word for part in parts for word in _SPELLINGS.get(part, part).split())
 
 
 def recognise_column(heading: str, columns: tuple[_Row, ...]) -> ColumnName | None:
@@ -253,12 +154,6 @@ def resembling_metric(words: frozenset[str], columns: tuple[_Row, ...]) -> str:
 
 _IMPLIED: Mapping[str, str] = {"Hz": "clock", "W": "power", "Cel": "temperature"}
 """Quantities that a unit alone tells."""
-
-
-def stated_unit_word(words: frozenset[str], base: str) -> str:
-    """Return the word that states a unit of this base, empty where none does; bytes count bytes a second too."""
-    wanted = base.removesuffix("/s")
-    return next((word for word in UNIT_WORDS if word in words and UNITS[UNIT_WORDS[word]].base == wanted), "")
 
 
 def is_time_heading(heading: str) -> bool:

@@ -20,8 +20,8 @@ from matplotlib.path import Path
 
 from gpureport.columns import FloatArray
 from gpureport.report.charts import event_marks, svg
-from gpureport.report.charts.palette import BUSY, CLASSES, GRID, INK, MUTED, OTHER, SEVERITY, TRACK
-from gpureport.report.model.parts import Mark, TimeBar, Timeline, TimelineStrip
+from gpureport.report.charts.palette import BUSY, CLASSES, GRID, INK, MUTED, OTHER_CLASS, SEVERITY, TRACK
+from gpureport.report.model.parts import FindingMark, TimeBar, Timeline, TimelineStrip
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 
@@ -54,67 +54,67 @@ _HATCH = (0.08, 0.09, 0.11, 0.28)
 _NAMED_MARKS = 3
 
 
-def time_bars(bars: Sequence[TimeBar], prefix: str, width: float = WIDTH) -> str:
+def draw_time_bars(bars: Sequence[TimeBar], prefix: str, width: float = WIDTH) -> str:
     """Return the bars of GPU time, one above the other, each 100 % wide; a page takes a narrower figure."""
-    return finished(bars_figure(bars, width), prefix, shares_spoken(bars))
+    return to_svg(build_time_bars_figure(bars, width), prefix, describe_time_bars(bars))
 
 
-def bars_figure(bars: Sequence[TimeBar], width: float = WIDTH) -> Figure:
+def build_time_bars_figure(bars: Sequence[TimeBar], width: float = WIDTH) -> Figure:
     """Return the bars of GPU time, drawn as wide as said, in points."""
     rows = _legend_rows(bars, width)
     top, row, bottom = 14.0 + 16.0 * rows, 30.0, 24.0
     height = top + row * len(bars) + bottom
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
-        labels = [display.squeeze(bar.label, _LABEL) for bar in bars]
-        figure, axes = _canvas(height, top, bottom, labels, width)
+        labels = [display.shorten_middle(bar.label, _LABEL) for bar in bars]
+        figure, axes = _new_figure(height, top, bottom, labels, width)
         axes.set(xlim=(0, 1), ylim=(len(bars) - 0.5, -0.5))
         for position, bar in enumerate(bars):
-            _bar(axes, position, bar, _LABEL_FITS * WIDTH / width)
+            _draw_bar(axes, position, bar, _LABEL_FITS * WIDTH / width)
         axes.set_yticks(range(len(bars)), labels, fontsize=_TEXT, color=INK.stand_in)
         shares = [0, 0.2, 0.4, 0.6, 0.8, 1]
         axes.set_xticks(shares, [f"{share * 100:.0f} %" for share in shares], fontsize=_SMALL, color=MUTED.stand_in)
-        _legend(axes, bars, rows)
+        _draw_legend(axes, bars, rows)
     return figure
 
 
-def _bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
+def _draw_bar(axes: Axes, position: int, bar: TimeBar, fits: float) -> None:
     left = 0.0
     for part in bar.parts:
-        axes.add_artist(filled(part.key, (left, position - 0.36), part.ratio, 0.72))
+        axes.add_artist(class_rectangle(part.key, (left, position - 0.36), part.ratio, 0.72))
         # by what is printed, so that bars with the same shares have the same labels
         if round(part.ratio, 3) >= fits:
-            share(axes, (left + part.ratio / 2, position), part.text, part.key)
+            write_share(axes, (left + part.ratio / 2, position), part.text, part.key)
         left += part.ratio
     axes.text(1.008, position, bar.total.split(display.GAP)[0], va="center", fontsize=_SMALL, color=MUTED.stand_in)
 
 
-def filled(key: str, corner: tuple[float, float], width: float, height: float) -> Rectangle:
+def class_rectangle(key: str, corner: tuple[float, float], width: float, height: float) -> Rectangle:
     """Return a rectangle with the fill of a class of GPU time."""
-    fill = CLASSES.get(key, OTHER)
+    fill = CLASSES.get(key, OTHER_CLASS)
     shape = Rectangle(corner, width, height, facecolor=fill.colour, linewidth=0)
     shape.set(hatch=fill.hatch or None, edgecolor=_HATCH)
     return shape
 
 
-def share(axes: Axes, place: tuple[float, float], text: str, key: str, size: float = _SMALL) -> None:
+def write_share(axes: Axes, place: tuple[float, float], text: str, key: str, size: float = _SMALL) -> None:
     """Write a share onto its part; on a hatch, on a plain ground, so that lines do not cross the figures."""
-    fill = CLASSES.get(key, OTHER)
+    fill = CLASSES.get(key, OTHER_CLASS)
     box = {"boxstyle": "square,pad=0.15", "facecolor": fill.colour, "linewidth": 0} if fill.hatch else None
     axes.text(*place, text, ha="center", va="center", fontsize=size, color=fill.text, fontweight="bold", bbox=box)
 
 
 def _legend_rows(bars: Sequence[TimeBar], width: float) -> int:
     """Return how many rows the legend needs, by the length of its names."""
-    names = gpu_time.legend(bars).values()
+    names = gpu_time.class_labels(bars).values()
     return int(sum(_SMALL * 0.57 * len(name) + 34 for name in names) / (width - _LEFT[1] - _RIGHT)) + 1
 
 
-def _legend(axes: Axes, bars: Sequence[TimeBar], rows: int) -> None:
-    labels = gpu_time.legend(bars)
+def _draw_legend(axes: Axes, bars: Sequence[TimeBar], rows: int) -> None:
+    labels = gpu_time.class_labels(bars)
     columns = -(-len(labels) // rows)
     # A legend is filled column by column, and read row by row.
     keys = [key for column in range(columns) for key in list(labels)[column::columns]]
-    fills = [CLASSES.get(key, OTHER) for key in keys]
+    fills = [CLASSES.get(key, OTHER_CLASS) for key in keys]
     handles = [Patch(facecolor=fill.colour, hatch=fill.hatch or None, edgecolor=_HATCH, linewidth=0) for fill in fills]
     axes.legend(
         handles,
@@ -132,22 +132,22 @@ def _legend(axes: Axes, bars: Sequence[TimeBar], rows: int) -> None:
     )
 
 
-def shares_spoken(bars: Sequence[TimeBar]) -> str:
+def describe_time_bars(bars: Sequence[TimeBar]) -> str:
     """Return what bars of GPU time show, for those who cannot see them."""
-    return f"Share of GPU time by class: {'; '.join(_spoken(bar) for bar in bars)}"
+    return f"Share of GPU time by class: {'; '.join(_describe_bar(bar) for bar in bars)}"
 
 
-def _spoken(bar: TimeBar) -> str:
+def _describe_bar(bar: TimeBar) -> str:
     return f"{bar.label} " + ", ".join(f"{part.label} {part.text}" for part in bar.parts)
 
 
-def timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
+def draw_timeline(run: Timeline, prefix: str, width: float = WIDTH) -> str:
     """Return the strips of one run: utilisation as height, hatch without samples, a line under what findings mark."""
-    label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.spoken(run)}"
-    return finished(timeline_figure(run, width=width), prefix, label)
+    label = f"GPU utilisation over time, {run.label}, {len(run.strips)} GPUs{event_marks.describe_events(run)}"
+    return to_svg(build_timeline_figure(run, width=width), prefix, label)
 
 
-def timeline_figure(run: Timeline, *, width: float = WIDTH, above: float = 0.0, below: float = 0.0) -> Figure:
+def build_timeline_figure(run: Timeline, *, width: float = WIDTH, above: float = 0.0, below: float = 0.0) -> Figure:
     """Return the strips of one run, drawn.
 
     Args:
@@ -157,37 +157,37 @@ def timeline_figure(run: Timeline, *, width: float = WIDTH, above: float = 0.0, 
         below: the same below the axis.
     """
     row = next(height for most, height in _ROWS if len(run.strips) <= most)
-    top, bottom = (event_marks.TOP if event_marks.placed(run) else 6.0) + above, 36.0 + below
+    top, bottom = (event_marks.HEIGHT if event_marks.timed_events(run) else 6.0) + above, 36.0 + below
     with mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
-        labels = [display.squeeze(strip.label, _LABEL) for strip in run.strips]
-        figure, axes = _canvas(top + row * len(run.strips) + bottom, top, bottom, labels, width)
+        labels = [display.shorten_middle(strip.label, _LABEL) for strip in run.strips]
+        figure, axes = _new_figure(top + row * len(run.strips) + bottom, top, bottom, labels, width)
         axes.set(xlim=(0, max(run.axis_seconds, 1e-3)), ylim=(len(run.strips), 0))
         shared = Counter(card for strip in run.strips for card in {mark.card for mark in strip.marks})
         for position, strip in enumerate(run.strips):
-            _strip(axes, position, strip, run, shared)
-            _names(axes, position, strip, shared, _SMALL if row > 10 else row * 0.75)  # noqa: PLR2004 - points
+            _draw_strip(axes, position, strip, run, shared)
+            _write_card_ids(axes, position, strip, shared, _SMALL if row > 10 else row * 0.75)  # noqa: PLR2004 - points
         size = _TEXT if row > 12 else row * 0.78  # noqa: PLR2004 - points
         axes.set_yticks(np.arange(len(labels)) + 0.5, labels, fontsize=size, color=INK.stand_in)
-        ticks = _ticks(run.axis_seconds)
+        ticks = _time_ticks(run.axis_seconds)
         axes.set_xticks(ticks, [display.elapsed(tick) for tick in ticks], fontsize=_SMALL, color=MUTED.stand_in)
         axes.set_xlabel("since the first sample, h:min:s", fontsize=_SMALL, color=MUTED.stand_in, labelpad=3)
         axes.grid(axis="x", color=GRID.stand_in, linewidth=0.6)
         axes.set_axisbelow(True)
-        event_marks.draw(axes, run, row=row, points=run.axis_seconds / (axes.get_position().width * width))
+        event_marks.draw_event_marks(axes, run, row=row, points=run.axis_seconds / (axes.get_position().width * width))
     return figure
 
 
-def _by_card(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[Mark]]:
+def _marks_by_card(strip: TimelineStrip, shared: Counter[str]) -> dict[str, list[FindingMark]]:
     """Return the marks of each card, cards that speak of few GPUs first."""
-    by_card: dict[str, list[Mark]] = {}
+    by_card: dict[str, list[FindingMark]] = {}
     for mark in sorted(strip.marks, key=lambda mark: (shared[mark.card], int(mark.card[1:]))):
         by_card.setdefault(mark.card, []).append(mark)
     return by_card
 
 
-def _names(axes: Axes, position: int, strip: TimelineStrip, shared: Counter[str], size: float) -> None:
+def _write_card_ids(axes: Axes, position: int, strip: TimelineStrip, shared: Counter[str], size: float) -> None:
     """Write the cards that mark a strip beside it."""
-    cards = list(_by_card(strip, shared))
+    cards = list(_marks_by_card(strip, shared))
     axes.text(
         1.008,
         position + 0.5,
@@ -199,54 +199,54 @@ def _names(axes: Axes, position: int, strip: TimelineStrip, shared: Counter[str]
     )
 
 
-def _strip(axes: Axes, position: int, strip: TimelineStrip, run: Timeline, shared: Counter[str]) -> None:
+def _draw_strip(axes: Axes, position: int, strip: TimelineStrip, run: Timeline, shared: Counter[str]) -> None:
     floor, height = position + 0.80, 0.68
     axes.add_artist(Rectangle((0, floor - height), run.seconds, height, facecolor=TRACK.stand_in, linewidth=0))
-    if area := _area(strip.mean, run.bucket_seconds, floor, height):
+    if area := _utilisation_path(strip.mean, run.bucket_seconds, floor, height):
         axes.add_artist(PathPatch(area, facecolor=BUSY.stand_in, linewidth=0))
     for start, end in strip.gaps:
         gap = Rectangle((start, floor - height), end - start, height, facecolor=TRACK.stand_in, linewidth=0)
         gap.set(hatch="////", edgecolor=MUTED.stand_in)
         axes.add_artist(gap)
     shortest = run.axis_seconds / WIDTH * 2
-    for card, marks in _by_card(strip, shared).items():
+    for card, marks in _marks_by_card(strip, shared).items():
         top, thickness = (floor + 0.155, 0.045) if marks[0].whole else (floor + 0.03, 0.11)
-        shape = PathPatch(_boxes(marks, top, thickness, shortest), linewidth=0)
+        shape = PathPatch(_mark_path(marks, top, thickness, shortest), linewidth=0)
         shape.set(facecolor=SEVERITY[marks[0].severity].stand_in, gid=f"mark-{card}-{position}")
         axes.add_artist(shape)
 
 
-def _area(means: FloatArray, bucket: float, floor: float, height: float) -> Path | None:
+def _utilisation_path(means: FloatArray, bucket: float, floor: float, height: float) -> Path | None:
     """Return the steps of the means as a closed path, one piece for each stretch with samples."""
     known = np.flatnonzero(~np.isnan(means))
     if not len(known):
         return None
     pieces = np.split(known, np.flatnonzero(np.diff(known) > 1) + 1)
     return Path.make_compound_path(
-        *(_steps(means[piece], piece[0] * bucket, bucket, floor, height) for piece in pieces)
+        *(_step_path(means[piece], piece[0] * bucket, bucket, floor, height) for piece in pieces)
     )
 
 
-def _steps(means: FloatArray, start: float, bucket: float, floor: float, height: float) -> Path:
+def _step_path(means: FloatArray, start: float, bucket: float, floor: float, height: float) -> Path:
     x = start + np.repeat(np.arange(len(means) + 1), 2) * bucket
     y = np.concatenate([[floor], np.repeat(floor - means * height, 2), [floor]])
     vertices = np.column_stack([x, y])
     return Path(np.vstack([vertices, vertices[:1]]), closed=True)
 
 
-def _boxes(marks: Sequence[Mark], top: float, height: float, shortest: float) -> Path:
+def _mark_path(marks: Sequence[FindingMark], top: float, height: float, shortest: float) -> Path:
     """Return one rectangle a mark, wide enough to be seen."""
-    return Path.make_compound_path(*_rectangles(marks, top, height, shortest))
+    return Path.make_compound_path(*_mark_rectangles(marks, top, height, shortest))
 
 
-def _rectangles(marks: Sequence[Mark], top: float, height: float, shortest: float) -> Iterator[Path]:
+def _mark_rectangles(marks: Sequence[FindingMark], top: float, height: float, shortest: float) -> Iterator[Path]:
     for mark in marks:
         end = max(mark.end, mark.start + shortest)
         corners = [(mark.start, top), (end, top), (end, top + height), (mark.start, top + height), (mark.start, top)]
         yield Path(np.array(corners), closed=True)
 
 
-def _ticks(seconds: float) -> FloatArray:
+def _time_ticks(seconds: float) -> FloatArray:
     """Return positions of round times, few enough to be read."""
     days = int(seconds / _TICKS[-1] / _MOST_TICKS) + 1
     step = next((tick for tick in _TICKS if seconds / tick <= _MOST_TICKS), _TICKS[-1] * days)
@@ -254,7 +254,7 @@ def _ticks(seconds: float) -> FloatArray:
     return ticks
 
 
-def _canvas(height: float, top: float, bottom: float, labels: Sequence[str], width: float) -> tuple[Figure, Axes]:
+def _new_figure(height: float, top: float, bottom: float, labels: Sequence[str], width: float) -> tuple[Figure, Axes]:
     """Return a figure with one plain axes, its margins from the labels, so that no layout has to be computed."""
     left = min(max(_LETTER * max(len(label) for label in labels) + 16, _LEFT[0]), _LEFT[1])
     figure = Figure(figsize=(width / 72, height / 72))
@@ -268,11 +268,11 @@ def _canvas(height: float, top: float, bottom: float, labels: Sequence[str], wid
     return figure, axes
 
 
-def finished(figure: Figure, prefix: str, label: str) -> str:
-    """Return a figure as an SVG element; `svg.slim` says what the other arguments mean."""
+def to_svg(figure: Figure, prefix: str, label: str) -> str:
+    """Return a figure as an SVG element; `svg.slim_svg` says what the other arguments mean."""
     stream = StringIO()
     with warnings.catch_warnings(), mpl.rc_context(STYLE):  # type: ignore[arg-type]  # as above
         # A font without a glyph only makes the measure of a label inexact: the reader's own font draws it.
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         figure.savefig(stream, format="svg", metadata={"Date": None, "Creator": None})
-    return svg.slim(stream.getvalue(), prefix=prefix, label=label)
+    return svg.slim_svg(stream.getvalue(), prefix=prefix, label=label)

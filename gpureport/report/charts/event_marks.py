@@ -8,28 +8,28 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from gpureport.report.charts.palette import EVENT, PAPER
-from gpureport.report.model.parts import Event, Timeline
+from gpureport.report.model.parts import LogEventLine, Timeline
 from gpureport.report.runs import events
 
-TOP = 22.0
+HEIGHT = 22.0
 """Points above the strips that the numbers of events take."""
 
 _SIZE, _LETTER, _AROUND = 9.0, 6.0, 8.0
 """Points: size of a number, what a letter of it takes, and the room around it."""
 
 
-def placed(run: Timeline) -> list[Event]:
+def timed_events(run: Timeline) -> list[LogEventLine]:
     """Return the events that have a place on the axis."""
     return [event for event in run.events if event.at is not None]
 
 
-def spoken(run: Timeline) -> str:
+def describe_events(run: Timeline) -> str:
     """Return the events as the end of a sentence, for those who cannot see the figure."""
-    said = "; ".join(f"{event.id} {event.name} at {event.when}" for event in placed(run))
+    said = "; ".join(f"{event.id} {event.name} at {event.when}" for event in timed_events(run))
     return f"; events of the log: {said}" if said else ""
 
 
-def draw(axes: Axes, run: Timeline, *, row: float, points: float) -> None:
+def draw_event_marks(axes: Axes, run: Timeline, *, row: float, points: float) -> None:
     """Draw a line and a wedge at each event, and its number; events whose numbers would overlap share one.
 
     Args:
@@ -39,17 +39,17 @@ def draw(axes: Axes, run: Timeline, *, row: float, points: float) -> None:
         points: seconds that a point of width stands for.
     """
 
-    def apart(group: Sequence[Event]) -> float:
-        return (len(events.numbers(group)) * _LETTER + _AROUND) * points
+    def apart(group: Sequence[LogEventLine]) -> float:
+        return (len(events.format_numbers(group)) * _LETTER + _AROUND) * points
 
-    for group in events.together(placed(run), apart):
+    for group in events.group_close_events(timed_events(run), apart):
         for event in group:
-            _mark(axes, event.at or 0.0, len(run.strips), row, points)
+            _draw_mark(axes, event.at or 0.0, len(run.strips), row, points)
         start = (group[0].at or 0.0) - 3 * points
-        axes.text(start, -7 / row, events.numbers(group), fontsize=_SIZE, color=EVENT.stand_in)
+        axes.text(start, -7 / row, events.format_numbers(group), fontsize=_SIZE, color=EVENT.stand_in)
 
 
-def _mark(axes: Axes, at: float, strips: int, row: float, points: float) -> None:
+def _draw_mark(axes: Axes, at: float, strips: int, row: float, points: float) -> None:
     line = Path(np.array([(at, 0), (at, strips)]))
     # on a ground of its own, so that it shows on a busy strip as well
     axes.add_artist(PathPatch(line, fill=False, edgecolor=PAPER.stand_in, linewidth=2.5))

@@ -8,7 +8,7 @@ from gpureport.report.model.parts import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class ReportFigures:
     """The figures in their order; a timeline without strips is empty.
 
     Attributes:
@@ -24,7 +24,9 @@ class Drawn:
     panels: tuple[str, ...]
 
 
-def draw(report: Report, timelines: Sequence[tuple[Timeline, str]], width: float | None = None) -> Drawn:
+def draw_report_figures(
+    report: Report, timelines: Sequence[tuple[Timeline, str]], width: float | None = None
+) -> ReportFigures:
     """Draw the figures of a report.
 
     Args:
@@ -36,9 +38,9 @@ def draw(report: Report, timelines: Sequence[tuple[Timeline, str]], width: float
 
     wide, bars = width or charts.WIDTH, report.gpu_time
     panels = report.comparison.charts if report.comparison else ()
-    return Drawn(
-        bars=charts.time_bars(bars, "bars", wide) if bars else None,
-        narrow=narrow_bars.draw(bars, "narrow") if bars and width is None else None,
-        timelines=tuple(charts.timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines),
-        panels=tuple(interval_charts.draw(chart, f"panel{at}") for at, chart in enumerate(panels)),
+    return ReportFigures(
+        bars=charts.draw_time_bars(bars, "bars", wide) if bars else None,
+        narrow=narrow_bars.draw_narrow_time_bars(bars, "narrow") if bars and width is None else None,
+        timelines=tuple(charts.draw_timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines),
+        panels=tuple(interval_charts.draw_interval_chart(chart, f"panel{at}") for at, chart in enumerate(panels)),
     )

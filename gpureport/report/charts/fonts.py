@@ -17,7 +17,7 @@ _SUFFIXES = {".ttf", ".otf", ".ttc"}
 _NEVER_DRAWN = {0x09, 0x0A, 0x0D}
 
 
-def shipped() -> tuple[Path, ...]:
+def shipped_fonts() -> tuple[Path, ...]:
     """Return the font files that matplotlib carries: plain, bold and of fixed width.
 
     Raises:
@@ -30,44 +30,44 @@ def shipped() -> tuple[Path, ...]:
     return tuple(folder / name for name in _FILES)
 
 
-def added(templates: Path | None) -> tuple[Path, ...]:
+def find_theme_fonts(templates: Path | None) -> tuple[Path, ...]:
     """Return the font files in a person's folder of templates, in the order of their names."""
     if templates is None or not templates.is_dir():
         return ()
     return tuple(sorted(path for path in templates.iterdir() if path.suffix.lower() in _SUFFIXES))
 
 
-def families(paths: Iterable[Path]) -> tuple[str, ...]:
+def family_names(paths: Iterable[Path]) -> tuple[str, ...]:
     """Return the names of the fonts' families, each once.
 
     Raises:
         RenderError: when a file is no font.
     """
-    return tuple(dict.fromkeys(opened(path).family_name for path in paths))
+    return tuple(dict.fromkeys(open_font(path).family_name for path in paths))
 
 
-def characters(paths: Iterable[Path]) -> frozenset[int]:
+def drawable_characters(paths: Iterable[Path]) -> frozenset[int]:
     """Return every character that one of the fonts can draw, as code points.
 
     Raises:
         RenderError: when a file is no font.
     """
-    return frozenset[int]().union(*(opened(path).get_charmap() for path in paths))
+    return frozenset[int]().union(*(open_font(path).get_charmap() for path in paths))
 
 
-def absent(text: str, drawable: frozenset[int]) -> list[int]:
+def find_missing_characters(text: str, drawable: frozenset[int]) -> list[int]:
     """Return the characters of a text that cannot be drawn, in order."""
     return sorted({ord(char) for char in set(text)} - drawable - _NEVER_DRAWN)
 
 
-def replaced(text: str, drawable: frozenset[int]) -> str:
+def replace_missing_characters(text: str, drawable: frozenset[int]) -> str:
     """Return text in which a sign stands for each character that cannot be drawn."""
-    missing = absent(text, drawable)
+    missing = find_missing_characters(text, drawable)
     return text.translate(dict.fromkeys(missing, REPLACEMENT)) if missing else text
 
 
 @cache
-def opened(path: Path) -> FT2Font:
+def open_font(path: Path) -> FT2Font:
     """Return a font, read once.
 
     Raises:

@@ -34,35 +34,37 @@ _NARROWEST = 0.05
 _MARGIN = 0.06
 
 
-def draw(chart: IntervalChart, prefix: str) -> str:
+def draw_interval_chart(chart: IntervalChart, prefix: str) -> str:
     """Return a chart as an SVG element.
 
     Args:
         chart: the figure of every step.
         prefix: begins every id, unlike that of any other figure of the page.
     """
-    return charts.finished(figure(chart), prefix, f"{chart.title}: {'; '.join(_spoken(row) for row in chart.rows)}")
+    return charts.to_svg(
+        build_interval_figure(chart), prefix, f"{chart.title}: {'; '.join(_describe_row(row) for row in chart.rows)}"
+    )
 
 
-def figure(chart: IntervalChart) -> Figure:
+def build_interval_figure(chart: IntervalChart) -> Figure:
     """Return a chart, drawn."""
-    low, high = _span(chart)
+    low, high = _axis_ends(chart)
     height = _TOP + _ROW * len(chart.rows) + _BOTTOM
     with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
-        drawn, axes = _canvas(height)
+        drawn, axes = _new_figure(height)
         axes.set(xlim=(low, high), ylim=(_ROW * len(chart.rows), 0))
-        _axis(axes, chart, low, high)
+        _draw_axis(axes, chart, low, high)
         for position, row in enumerate(chart.rows):
-            _row(axes, position * _ROW, row, chart)
-        _reference(axes, chart)
+            _draw_row(axes, position * _ROW, row, chart)
+        _draw_reference(axes, chart)
     return drawn
 
 
-def _spoken(row: IntervalRow) -> str:
+def _describe_row(row: IntervalRow) -> str:
     return f"{row.label} {row.text}"
 
 
-def _canvas(height: float) -> tuple[Figure, Axes]:
+def _new_figure(height: float) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(WIDTH / 72, height / 72))
     FigureCanvasSVG(figure)
     figure.patch.set_visible(False)
@@ -74,7 +76,7 @@ def _canvas(height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _span(chart: IntervalChart) -> tuple[float, float]:
+def _axis_ends(chart: IntervalChart) -> tuple[float, float]:
     """Return the ends of the axis: bars begin at zero, dots too where that is not far away."""
     ends = [end for row in chart.rows if row.value is not None for end in (row.value, *(row.interval or ()))]
     low, high = min(ends), max(ends)
@@ -86,23 +88,23 @@ def _span(chart: IntervalChart) -> tuple[float, float]:
     return (low, high) if not chart.share or high <= 1 else (low - (high - 1), 1.0)
 
 
-def _axis(axes: Axes, chart: IntervalChart, low: float, high: float) -> None:
-    ticks = _ticks(low, high)
-    labels = [_tick(float(tick), share=chart.share) for tick in ticks]
+def _draw_axis(axes: Axes, chart: IntervalChart, low: float, high: float) -> None:
+    ticks = _round_ticks(low, high)
+    labels = [_format_tick(float(tick), share=chart.share) for tick in ticks]
     axes.set_xticks(ticks, labels, fontsize=_SMALL, color=MUTED.stand_in)
     axes.set_yticks([])
     axes.grid(axis="x", color=GRID.stand_in, linewidth=0.6)
     axes.set_axisbelow(True)
 
 
-def _tick(value: float, *, share: bool) -> str:
+def _format_tick(value: float, *, share: bool) -> str:
     """Return a round value in words."""
     if share:
         return f"{value * 100:.6g}{display.GAP}%"
     return f"{value:.6g}" if abs(value) < 10_000 else display.integer(value)  # noqa: PLR2004 - five digits need gaps
 
 
-def _ticks(low: float, high: float) -> FloatArray:
+def _round_ticks(low: float, high: float) -> FloatArray:
     """Return round values within the axis, few enough for their labels."""
     rough = (high - low) / _TICKS
     power = 10.0 ** floor(log10(rough))
@@ -111,10 +113,10 @@ def _ticks(low: float, high: float) -> FloatArray:
     return ticks.astype(np.float64)
 
 
-def _row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart) -> None:
+def _draw_row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart) -> None:
     """Draw a step: its name and figure above, dot or bar with the interval below."""
     across = axes.get_yaxis_transform()
-    name = display.squeeze(row.label, _LABEL)
+    name = display.shorten_middle(row.label, _LABEL)
     axes.text(0, top + 13, name, transform=across, fontsize=_TEXT, color=INK.stand_in)
     axes.text(1, top + 13, row.text, transform=across, ha="right", fontsize=_SMALL, color=MUTED.stand_in)
     middle, (low, high) = top + 27, axes.get_xlim()
@@ -125,26 +127,26 @@ def _row(axes: Axes, top: float, row: IntervalRow, chart: IntervalChart) -> None
     if chart.form == "bars":
         axes.add_artist(Rectangle((0, middle - 7), row.value, 14, facecolor=BAR.stand_in, linewidth=0))
     if row.interval:
-        _interval(axes, row.interval, middle)
+        _draw_interval(axes, row.interval, middle)
     if chart.form == "dots":
-        _dot(axes, (row.value, middle), unit, known=row.interval is not None)
+        _draw_dot(axes, (row.value, middle), unit, known=row.interval is not None)
 
 
-def _interval(axes: Axes, ends: tuple[float, float], middle: float) -> None:
+def _draw_interval(axes: Axes, ends: tuple[float, float], middle: float) -> None:
     """Draw an interval as a line with a stop at either end."""
     low, high = ends
     for x, y in (((low, high), (middle, middle)), *(((end, end), (middle - 5, middle + 5)) for end in ends)):
         axes.plot(x, y, color=INK.stand_in, linewidth=1.8, solid_capstyle="butt", clip_on=False)
 
 
-def _dot(axes: Axes, place: tuple[float, float], unit: float, *, known: bool) -> None:
+def _draw_dot(axes: Axes, place: tuple[float, float], unit: float, *, known: bool) -> None:
     """Draw a dot; hollow where no interval is known."""
     dot = Ellipse(place, 2 * _RADIUS * unit, 2 * _RADIUS, linewidth=1.6, clip_on=False)
     dot.set(facecolor=(BUSY if known else PAPER).stand_in, edgecolor=BUSY.stand_in)
     axes.add_artist(dot)
 
 
-def _reference(axes: Axes, chart: IntervalChart) -> None:
+def _draw_reference(axes: Axes, chart: IntervalChart) -> None:
     """Draw a line at the figure of the first step, beside the dots and not through the names."""
     value = chart.rows[0].value
     if chart.form == "dots" and value is not None:

@@ -29,26 +29,26 @@ _FITS = 36.0
 """Least length of a part that its share is written on."""
 
 
-def draw(bars: Sequence[TimeBar], prefix: str) -> str:
+def draw_narrow_time_bars(bars: Sequence[TimeBar], prefix: str) -> str:
     """Return the bars as an SVG element; `prefix` begins every id, unlike that of any other figure of the page."""
-    return charts.finished(figure(bars), prefix, charts.shares_spoken(bars))
+    return charts.to_svg(build_narrow_figure(bars), prefix, charts.describe_time_bars(bars))
 
 
-def figure(bars: Sequence[TimeBar]) -> Figure:
+def build_narrow_figure(bars: Sequence[TimeBar]) -> Figure:
     """Return the bars, drawn."""
-    names = list(_placed(gpu_time.legend(bars)))
+    names = list(_legend_places(gpu_time.class_labels(bars)))
     top = _TOP + _LINE * (names[-1][2] + 1) + 4
     height = top + _ROW * len(bars)
     with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
-        drawn, axes = _canvas(height)
+        drawn, axes = _new_figure(height)
         for key, label, line, left in names:
-            _name(axes, key, label, (left, _TOP + line * _LINE))
+            _draw_legend_entry(axes, key, label, (left, _TOP + line * _LINE))
         for position, bar in enumerate(bars):
-            _bar(axes, top + position * _ROW, bar)
+            _draw_bar(axes, top + position * _ROW, bar)
     return drawn
 
 
-def _canvas(height: float) -> tuple[Figure, Axes]:
+def _new_figure(height: float) -> tuple[Figure, Axes]:
     """Return a figure and axes over all of it, both in points from the upper left."""
     drawn = Figure(figsize=(WIDTH / 72, height / 72))
     FigureCanvasSVG(drawn)
@@ -59,7 +59,7 @@ def _canvas(height: float) -> tuple[Figure, Axes]:
     return drawn, axes
 
 
-def _placed(labels: dict[str, str]) -> Iterator[tuple[str, str, int, float]]:
+def _legend_places(labels: dict[str, str]) -> Iterator[tuple[str, str, int, float]]:
     """Yield class, name, line and left edge of every entry of the legend, as many on a line as it has room for."""
     line, left = 0, 0.0
     for key, label in labels.items():
@@ -70,19 +70,19 @@ def _placed(labels: dict[str, str]) -> Iterator[tuple[str, str, int, float]]:
         left += wide + _GAP
 
 
-def _name(axes: Axes, key: str, label: str, place: tuple[float, float]) -> None:
+def _draw_legend_entry(axes: Axes, key: str, label: str, place: tuple[float, float]) -> None:
     left, top = place
-    axes.add_artist(charts.filled(key, (left, top + 3), _SWATCH, 9))
+    axes.add_artist(charts.class_rectangle(key, (left, top + 3), _SWATCH, 9))
     axes.text(left + _SWATCH + 5, top + 11.5, label, fontsize=_SMALL, color=INK.stand_in)
 
 
-def _bar(axes: Axes, top: float, bar: TimeBar) -> None:
-    axes.text(0, top + 14, display.squeeze(bar.label, _LABEL), fontsize=_TEXT, color=INK.stand_in)
+def _draw_bar(axes: Axes, top: float, bar: TimeBar) -> None:
+    axes.text(0, top + 14, display.shorten_middle(bar.label, _LABEL), fontsize=_TEXT, color=INK.stand_in)
     axes.text(WIDTH, top + 14, bar.total, ha="right", fontsize=_SMALL, color=MUTED.stand_in)
     left = 0.0
     for part in bar.parts:
         wide = part.ratio * WIDTH
-        axes.add_artist(charts.filled(part.key, (left, top + 20), wide, _THICK))
+        axes.add_artist(charts.class_rectangle(part.key, (left, top + 20), wide, _THICK))
         if wide >= _FITS:
-            charts.share(axes, (left + wide / 2, top + 20 + _THICK / 2), part.text, part.key, _SMALL)
+            charts.write_share(axes, (left + wide / 2, top + 20 + _THICK / 2), part.text, part.key, _SMALL)
         left += wide

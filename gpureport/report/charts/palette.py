@@ -44,7 +44,7 @@ BAR = Colour(stand_in="#01020d", fixed="#9ccbe8", css="bar")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fill:
+class ClassFill:
     """How a class of GPU time is drawn: colour, hatch and the colour of text on it."""
 
     colour: str
@@ -54,22 +54,22 @@ class Fill:
 
 # Okabe and Ito's colours, which people with any colour vision can tell apart; the hatch says the same without colour.
 CLASSES = {
-    "computing": Fill(colour="#0072b2", hatch="", text=LIGHT_TEXT),
-    "short_pauses": Fill(colour="#bfd9ea", hatch=""),
-    "hollow": Fill(colour="#5b8fb0", hatch="..", text=LIGHT_TEXT),
-    "low_use": Fill(colour="#7db4d8", hatch="\\\\\\"),
-    "throttled": Fill(colour="#d97a3a", hatch="////"),
-    "waiting_for_input": Fill(colour="#f2cf63", hatch="++"),
-    "idle": Fill(colour="#e69f00", hatch="\\\\\\\\"),
-    "unused": Fill(colour="#b58900", hatch="xx"),
-    "startup": Fill(colour="#9bd0f0", hatch="||"),
-    "tail": Fill(colour="#dca3c4", hatch="--"),
-    "gpu_lost": Fill(colour="#7d2e46", hatch="oo", text=LIGHT_TEXT),
-    "no_samples": Fill(colour="#c9ced4", hatch="xxx"),
+    "computing": ClassFill(colour="#0072b2", hatch="", text=LIGHT_TEXT),
+    "short_pauses": ClassFill(colour="#bfd9ea", hatch=""),
+    "hollow": ClassFill(colour="#5b8fb0", hatch="..", text=LIGHT_TEXT),
+    "low_use": ClassFill(colour="#7db4d8", hatch="\\\\\\"),
+    "throttled": ClassFill(colour="#d97a3a", hatch="////"),
+    "waiting_for_input": ClassFill(colour="#f2cf63", hatch="++"),
+    "idle": ClassFill(colour="#e69f00", hatch="\\\\\\\\"),
+    "unused": ClassFill(colour="#b58900", hatch="xx"),
+    "startup": ClassFill(colour="#9bd0f0", hatch="||"),
+    "tail": ClassFill(colour="#dca3c4", hatch="--"),
+    "gpu_lost": ClassFill(colour="#7d2e46", hatch="oo", text=LIGHT_TEXT),
+    "no_samples": ClassFill(colour="#c9ced4", hatch="xxx"),
 }
 """Fill of each class of GPU time."""
 
-OTHER = Fill(colour="#a9b1ba", hatch="//--")
+OTHER_CLASS = ClassFill(colour="#a9b1ba", hatch="//--")
 """Fill of a class without one of its own."""
 
 COLOURS = (INK, MUTED, GRID, TRACK, BUSY, PAPER, EVENT, BAR, *SEVERITY.values())

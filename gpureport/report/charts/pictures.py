@@ -23,46 +23,46 @@ _LETTERS, _NAME, _MARKS = 140, 90, 12
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class TimelinePicture:
     """The strips of one run, drawn; `spoken` says the same for those who cannot see it."""
 
     figure: Figure
     spoken: str
 
 
-def pictures(report: Report) -> Iterator[Picture]:
+def draw_timeline_pictures(report: Report) -> Iterator[TimelinePicture]:
     """Yield the timeline of every run, from top to bottom; a run without strips says why."""
     for place, run in enumerate(report.timeline):
         name = display.shorten(run.label, _NAME)
         if run.strips:
-            lines = _legend([card for card in report.findings if card.run_index == place], run)
+            lines = _legend_lines([card for card in report.findings if card.run_index == place], run)
             below = _LINE * len(lines) + _MARGIN
-            figure = charts.timeline_figure(run, above=_ABOVE, below=below)
+            figure = charts.build_timeline_figure(run, above=_ABOVE, below=below)
             heading = f"{name}: mean GPU utilisation over time, height 0 to 100{display.GAP}%, hatched not recorded"
         else:
-            lines, figure = [], _empty()
-            heading = f"{name}: {display.uncapitalised(run.absent)}"
-        _write(figure, heading, lines)
-        yield Picture(figure, "; ".join([heading, *lines]))
+            lines, figure = [], _empty_figure()
+            heading = f"{name}: {display.lower_first(run.absent)}"
+        _write_heading_and_legend(figure, heading, lines)
+        yield TimelinePicture(figure, "; ".join([heading, *lines]))
 
 
-def _empty() -> Figure:
+def _empty_figure() -> Figure:
     figure = Figure(figsize=(charts.WIDTH / 72, (_ABOVE + _MARGIN) / 72))
     FigureCanvasSVG(figure)
     figure.patch.set_visible(False)
     return figure
 
 
-def _legend(cards: list[FindingCard], run: Timeline) -> list[str]:
+def _legend_lines(cards: list[FindingCard], run: Timeline) -> list[str]:
     """Return the titles of the findings and events that the strips mark, in lines."""
     marked = {mark.card for strip in run.strips for mark in strip.marks}
     shown = [f"{card.id} {display.shorten(card.title, _NAME)} ({card.severity})" for card in cards if card.id in marked]
-    shown += [f"{event.id} {display.shorten(event.name, _NAME)}" for event in event_marks.placed(run)]
+    shown += [f"{event.id} {display.shorten(event.name, _NAME)}" for event in event_marks.timed_events(run)]
     more = [f"and {len(shown) - _MARKS} more"] if len(shown) > _MARKS else []
     return textwrap.wrap(" · ".join([*shown[:_MARKS], *more]), _LETTERS, break_on_hyphens=False)
 
 
-def _write(figure: Figure, heading: str, lines: list[str]) -> None:
+def _write_heading_and_legend(figure: Figure, heading: str, lines: list[str]) -> None:
     height = figure.get_figheight() * 72
     left = _MARGIN / charts.WIDTH
     with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only

@@ -8,7 +8,7 @@ from gpureport.metrics import BY_NAME, Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unit:
+class DisplayUnit:
     """How a base unit is read.
 
     Attributes:
@@ -26,20 +26,20 @@ class Unit:
     from_zero: bool = True
 
 
-UNITS = {
-    "1": Unit(symbol="%", factor=100.0, grid=1e-3, full=100.0),
-    "W": Unit(symbol="W", factor=1.0, grid=1e-2),
-    "Cel": Unit(symbol="°C", factor=1.0, grid=0.1, from_zero=False),
-    "Hz": Unit(symbol="MHz", factor=1e-6, grid=1e6, from_zero=False),
-    "By": Unit(symbol="GiB", factor=2.0**-30, grid=2.0**20),
-    "By/s": Unit(symbol="MB/s", factor=1e-6, grid=1e6),
-    "": Unit(symbol="", factor=1.0, grid=1e-2),
+DISPLAY_UNITS = {
+    "1": DisplayUnit(symbol="%", factor=100.0, grid=1e-3, full=100.0),
+    "W": DisplayUnit(symbol="W", factor=1.0, grid=1e-2),
+    "Cel": DisplayUnit(symbol="°C", factor=1.0, grid=0.1, from_zero=False),
+    "Hz": DisplayUnit(symbol="MHz", factor=1e-6, grid=1e6, from_zero=False),
+    "By": DisplayUnit(symbol="GiB", factor=2.0**-30, grid=2.0**20),
+    "By/s": DisplayUnit(symbol="MB/s", factor=1e-6, grid=1e6),
+    "": DisplayUnit(symbol="", factor=1.0, grid=1e-2),
 }
 """Every base unit of a plotted metric."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plotted:
+class PlottedMetric:
     """A metric of the timelines.
 
     Attributes:
@@ -60,43 +60,43 @@ class Plotted:
         return BY_NAME[self.metric].scope
 
     @property
-    def unit(self) -> Unit:
+    def unit(self) -> DisplayUnit:
         """The unit it is read in."""
-        return UNITS[BY_NAME[self.metric].unit]
+        return DISPLAY_UNITS[BY_NAME[self.metric].unit]
 
 
-PLOTTED = (
-    Plotted(metric="gpu_utilization_ratio", title="GPU utilisation", averaged=True),
-    Plotted(metric="gpu_power_watts", title="Power"),
-    Plotted(metric="gpu_power_ratio", title="Power, of its limit", instead_of="gpu_power_watts"),
-    Plotted(metric="gpu_sm_clock_hertz", title="SM clock"),
-    Plotted(metric="gpu_graphics_clock_hertz", title="Graphics clock", instead_of="gpu_sm_clock_hertz"),
-    Plotted(metric="gpu_temperature_celsius", title="Temperature"),
-    Plotted(metric="gpu_memory_used_bytes", title="Memory used"),
-    Plotted(metric="gpu_memory_used_ratio", title="Memory used", instead_of="gpu_memory_used_bytes"),
-    Plotted(metric="gpu_memory_controller_ratio", title="Memory controller", averaged=True),
-    Plotted(metric="gpu_sm_active_ratio", title="SMs active", averaged=True),
-    Plotted(metric="gpu_tensor_active_ratio", title="Tensor cores active", averaged=True),
-    Plotted(metric="gpu_dram_active_ratio", title="Memory active", averaged=True),
-    Plotted(metric="pcie_receive_bytes_per_second", title="PCIe, received"),
-    Plotted(metric="pcie_transmit_bytes_per_second", title="PCIe, sent"),
-    Plotted(metric="cpu_utilization_ratio", title="CPU utilisation", averaged=True),
-    Plotted(metric="cpu_busiest_core_ratio", title="Busiest core", averaged=True),
-    Plotted(metric="cpu_iowait_ratio", title="CPU waiting for I/O", averaged=True),
-    Plotted(metric="host_memory_used_bytes", title="Host memory used"),
-    Plotted(metric="host_memory_used_ratio", title="Host memory used", instead_of="host_memory_used_bytes"),
+PLOTTED_METRICS = (
+    PlottedMetric(metric="gpu_utilization_ratio", title="GPU utilisation", averaged=True),
+    PlottedMetric(metric="gpu_power_watts", title="Power"),
+    PlottedMetric(metric="gpu_power_ratio", title="Power, of its limit", instead_of="gpu_power_watts"),
+    PlottedMetric(metric="gpu_sm_clock_hertz", title="SM clock"),
+    PlottedMetric(metric="gpu_graphics_clock_hertz", title="Graphics clock", instead_of="gpu_sm_clock_hertz"),
+    PlottedMetric(metric="gpu_temperature_celsius", title="Temperature"),
+    PlottedMetric(metric="gpu_memory_used_bytes", title="Memory used"),
+    PlottedMetric(metric="gpu_memory_used_ratio", title="Memory used", instead_of="gpu_memory_used_bytes"),
+    PlottedMetric(metric="gpu_memory_controller_ratio", title="Memory controller", averaged=True),
+    PlottedMetric(metric="gpu_sm_active_ratio", title="SMs active", averaged=True),
+    PlottedMetric(metric="gpu_tensor_active_ratio", title="Tensor cores active", averaged=True),
+    PlottedMetric(metric="gpu_dram_active_ratio", title="Memory active", averaged=True),
+    PlottedMetric(metric="pcie_receive_bytes_per_second", title="PCIe, received"),
+    PlottedMetric(metric="pcie_transmit_bytes_per_second", title="PCIe, sent"),
+    PlottedMetric(metric="cpu_utilization_ratio", title="CPU utilisation", averaged=True),
+    PlottedMetric(metric="cpu_busiest_core_ratio", title="Busiest core", averaged=True),
+    PlottedMetric(metric="cpu_iowait_ratio", title="CPU waiting for I/O", averaged=True),
+    PlottedMetric(metric="host_memory_used_bytes", title="Host memory used"),
+    PlottedMetric(metric="host_memory_used_ratio", title="Host memory used", instead_of="host_memory_used_bytes"),
 )
 """Every metric of the timelines."""
 
 
-def chosen(recorded: Collection[str]) -> Iterator[Plotted]:
+def select_metrics(recorded: Collection[str]) -> Iterator[PlottedMetric]:
     """Yield the metrics to show of those that a run recorded."""
-    for plotted in PLOTTED:
+    for plotted in PLOTTED_METRICS:
         if plotted.metric in recorded and plotted.instead_of not in recorded:
             yield plotted
 
 
-def limits(unit: Unit, low: float, high: float) -> tuple[float, float]:
+def round_axis_ends(unit: DisplayUnit, low: float, high: float) -> tuple[float, float]:
     """Return round ends of an axis that holds values from `low` to `high`, all in the unit people use."""
     low, high = (min(low, 0.0) if unit.from_zero else low), max(high, unit.full)
     span = high - low or abs(high) or 1.0

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from gpureport.report.model.parts import Timeline
 
-PAGE = 64
+STRIPS_PER_PAGE = 64
 """Most strips whose labels can still be read on one page."""
 
 
-def pages(run: Timeline) -> tuple[Timeline, ...]:
+def split_into_pages(run: Timeline) -> tuple[Timeline, ...]:
     """Return the run as timelines of at most a page; none for a run without GPUs."""
-    firsts = range(0, len(run.strips), PAGE)
-    return tuple(replace(run, strips=run.strips[first : first + PAGE]) for first in firsts)
+    firsts = range(0, len(run.strips), STRIPS_PER_PAGE)
+    return tuple(replace(run, strips=run.strips[first : first + STRIPS_PER_PAGE]) for first in firsts)

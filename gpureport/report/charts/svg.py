@@ -27,7 +27,7 @@ _STEPS = 4096
 _DECIMAL = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 
 
-def slim(text: str, *, prefix: str, label: str) -> str:
+def slim_svg(text: str, *, prefix: str, label: str) -> str:
     """Return an SVG element to put into a page.
 
     Args:
@@ -41,16 +41,16 @@ def slim(text: str, *, prefix: str, label: str) -> str:
         if name != "viewBox":
             del root.attrib[name]
     attributes = {
-        "viewBox": f"0 0 {_short(width)} {_short(height)}",
-        "width": _short(width),
-        "height": _short(height),
+        "viewBox": f"0 0 {_one_decimal(width)} {_one_decimal(height)}",
+        "width": _one_decimal(width),
+        "height": _one_decimal(height),
         "role": "img",
         "aria-label": label,
         "font-family": _FONTS,
         "fill": "none",
     }
     body = "".join(part for child in root for part in _element(child, prefix))
-    return f"<svg{_written(attributes)}><title>{escape(label)}</title>{body}</svg>"
+    return f"<svg{_format_attributes(attributes)}><title>{escape(label)}</title>{body}</svg>"
 
 
 def _element(node: ET.Element, prefix: str) -> Iterator[str]:
@@ -58,21 +58,25 @@ def _element(node: ET.Element, prefix: str) -> Iterator[str]:
     tag = node.tag.rpartition("}")[2]
     if tag in _DROPPED_TAGS:
         return
-    attributes = _attributes(node, tag, prefix)
+    attributes = _slim_attributes(node, tag, prefix)
     inner = "".join(part for child in node for part in _element(child, prefix)) + escape((node.text or "").strip())
     if tag in {"g", "defs"} and not inner:
         return
     if tag == "g" and not attributes:
         yield inner
     else:
-        yield f"<{tag}{_written(attributes)}>{inner}</{tag}>" if inner else f"<{tag}{_written(attributes)}/>"
+        yield (
+            f"<{tag}{_format_attributes(attributes)}>{inner}</{tag}>"
+            if inner
+            else f"<{tag}{_format_attributes(attributes)}/>"
+        )
 
 
-def _written(attributes: dict[str, str]) -> str:
+def _format_attributes(attributes: dict[str, str]) -> str:
     return "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
 
 
-def _attributes(node: ET.Element, tag: str, prefix: str) -> dict[str, str]:
+def _slim_attributes(node: ET.Element, tag: str, prefix: str) -> dict[str, str]:
     """Return an element's attributes, its style among them, those without effect left out."""
     found: dict[str, str] = {}
     classes: list[str] = []
@@ -84,34 +88,34 @@ def _attributes(node: ET.Element, tag: str, prefix: str) -> dict[str, str]:
         elif name == _LINK:
             found["href"] = f"#{prefix}-{value[1:]}"
         elif name == "style":
-            found |= _style(value, prefix, classes)
+            found |= _style_attributes(value, prefix, classes)
         elif name in {"fill", "stroke"}:
             found[name] = _colour(name, value, prefix, classes)
         elif name == "d":
-            found["d"] = _path(value)
+            found["d"] = _slim_path(value)
         elif name not in _DROPPED_ATTRIBUTES and not value.startswith("rotate(-0 "):
-            found[name] = _DECIMAL.sub(lambda match: _short(match.group()), value)
+            found[name] = _DECIMAL.sub(lambda match: _one_decimal(match.group()), value)
     return found | ({"class": " ".join(classes)} if classes else {})
 
 
-def _style(style: str, prefix: str, classes: list[str]) -> dict[str, str]:
+def _style_attributes(style: str, prefix: str, classes: list[str]) -> dict[str, str]:
     """Return a style attribute as presentation attributes; classes of named colours are added to `classes`."""
     found: dict[str, str] = {}
     for declaration in filter(None, (part.strip() for part in style.split(";"))):
         name, _, value = (piece.strip() for piece in declaration.partition(":"))
         if name == "font":
-            found |= _font(value)
+            found |= _font_attributes(value)
         elif name in {"fill", "stroke"}:
             found[name] = _colour(name, value, prefix, classes)
         elif name not in _DROPPED_STYLES and (name, value) not in _DEFAULTS:
-            found[name] = _short(value) if _DECIMAL.fullmatch(value) else value
+            found[name] = _one_decimal(value) if _DECIMAL.fullmatch(value) else value
     return found
 
 
-def _font(value: str) -> dict[str, str]:
+def _font_attributes(value: str) -> dict[str, str]:
     """Return size and weight of a font shorthand; the family is the page's."""
     size = re.search(r"([\d.]+)px", value)
-    found = {"font-size": _short(size.group(1))} if size else {}
+    found = {"font-size": _one_decimal(size.group(1))} if size else {}
     return found | ({"font-weight": "600"} if re.match(r"(bold|[67]00)\b", value) else {})
 
 
@@ -126,21 +130,21 @@ def _colour(name: str, value: str, prefix: str, classes: list[str]) -> str:
     return colour.fixed
 
 
-def _short(value: str) -> str:
+def _one_decimal(value: str) -> str:
     """Return a number with at most one decimal."""
     text = f"{float(value):.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
 
-def _path(data: str) -> str:
+def _slim_path(data: str) -> str:
     """Return path data with short numbers; lines are written relative, from rounded point to rounded point."""
     commands = _COMMAND.findall(data)
     if any(letter in "CQ" for letter, _ in commands):
-        return " ".join(_DECIMAL.sub(lambda match: _short(match.group()), data).split())
-    return "".join(_relative(commands))
+        return " ".join(_DECIMAL.sub(lambda match: _one_decimal(match.group()), data).split())
+    return "".join(_relative_commands(commands))
 
 
-def _relative(commands: list[tuple[str, str]]) -> Iterator[str]:
+def _relative_commands(commands: list[tuple[str, str]]) -> Iterator[str]:
     """Yield relative commands; rounding absolute points first keeps errors from adding up."""
     x = y = start_x = start_y = 0
     for letter, numbers in commands:
@@ -154,12 +158,12 @@ def _relative(commands: list[tuple[str, str]]) -> Iterator[str]:
             start_x, start_y = new_x, new_y
             yield f"M{_tenths(new_x)} {_tenths(new_y)}"
         else:
-            yield _line(new_x - x, new_y - y)
+            yield _relative_line(new_x - x, new_y - y)
         x, y = new_x, new_y
 
 
 @lru_cache(_STEPS)
-def _line(right: int, down: int) -> str:
+def _relative_line(right: int, down: int) -> str:
     """Return a line by so many tenths; the steps of a strip repeat."""
     if down == 0:
         return f"h{_tenths(right)}" if right else ""

@@ -63,28 +63,28 @@ def _rest(name: str, kinds: Sequence[str], rule: Rule, steps: int) -> str:
         "advice by cause" if texts > 1 else "advice",
         f"what {'each step' if steps > 1 else 'the step'} needs and risks",
     ]
-    return f"gpureport explain {name} --detail full: {display.listing(parts)}."
+    return f"gpureport explain {name} --detail full: {display.join_words(parts)}."
 
 
 def _condition(rule: Rule) -> Iterator[str]:
     """Yield the paragraphs in which the rule states its condition."""
     for paragraph in (inspect.getdoc(type(rule)) or "").split("\n\n"):
-        yield display.sentence(" ".join(paragraph.split()))
+        yield display.clean_sentence(" ".join(paragraph.split()))
 
 
 def _company(kinds: Sequence[str], rule: Rule) -> Iterator[str]:
     others = [kind for kind in rule.kinds if kind not in kinds]
     if others:
-        yield f"Judged together with {display.listing(others)}."
+        yield f"Judged together with {display.join_words(others)}."
     if rule.after:
-        yield f"Judged after {display.listing(rule.after)}, whose findings it takes into account."
+        yield f"Judged after {display.join_words(rule.after)}, whose findings it takes into account."
 
 
 def _limits(rule: Rule) -> Iterator[Section]:
     facts = tuple(
         Fact(
             name=name,
-            text=f"{_amount(limit)}; {limit.provenance.value}: {display.sentence(limit.source)}",
+            text=f"{_amount(limit)}; {limit.provenance.value}: {display.clean_sentence(limit.source)}",
         )
         for name, limit in limits(rule).items()
     )
@@ -122,4 +122,4 @@ def _advice(kinds: Sequence[str], rule: Rule) -> Iterator[Fact]:
     for kind in rule.descriptions:
         if kind.name in kinds:
             name = kind.name if several else ""
-            yield from (Fact(name=name, text=display.sentence(text)) for text in kind.recommendations)
+            yield from (Fact(name=name, text=display.clean_sentence(text)) for text in kind.recommendations)

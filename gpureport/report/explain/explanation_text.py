@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpureport.report.model.parts import Explanation, Section
-from gpureport.report.wording.text_lines import Line, Page, document
+from gpureport.report.wording.text_lines import Line, Page, render_lines
 
 
 def render(content: Explanation, width: int = 80, *, colour: bool = False) -> str:
@@ -15,7 +15,7 @@ def render(content: Explanation, width: int = 80, *, colour: bool = False) -> st
         colour: whether headings may carry escape codes.
     """
     page = Page(width=width, ascii=False)
-    return document(_lines(content, page), colour=colour)
+    return render_lines(_lines(content, page), colour=colour)
 
 
 def _lines(content: Explanation, page: Page) -> Iterator[Line]:

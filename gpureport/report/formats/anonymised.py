@@ -39,13 +39,13 @@ _SHOWN = 8
 _NAME = "<name>"
 
 
-def anonymised(recording: Recording) -> Recording:
+def anonymise_recording(recording: Recording) -> Recording:
     """Return a run with names of nodes, users, sources and GPUs replaced by numbered ones.
 
     What stays: times, values, GPU models, bus ids, and the names people gave to runs and steps, unless a host or user
     is part of them.
     """
-    names = _Names(recording.run)
+    names = _Pseudonyms(recording.run)
     series = recording.series
     place = series.schema.get_field_index("device")
     devices = _devices(series.column("device"), names)
@@ -56,7 +56,7 @@ def anonymised(recording: Recording) -> Recording:
     )
 
 
-def _devices(column: Any, names: "_Names") -> Any:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
+def _devices(column: Any, names: "_Pseudonyms") -> Any:  # noqa: ANN401 - the stubs give dictionary arrays two parameters Arrow has not
     """Return the device of each row under its new id."""
     chunks = []
     for chunk in column.chunks:
@@ -65,16 +65,16 @@ def _devices(column: Any, names: "_Names") -> Any:  # noqa: ANN401 - the stubs g
     return pa.chunked_array(chunks)
 
 
-class _Names:
+class _Pseudonyms:
     """What is called how in a run, and how it is called without names."""
 
     def __init__(self, run: Run) -> None:
         nodes = dict.fromkeys(device.node for device in run.devices if device.node)
         self._nodes = {node: f"node_{place}" for place, node in enumerate(nodes, 1)}
-        self._sources = {each.locator: _source(each, place) for place, each in enumerate(run.sources, 1)}
+        self._sources = {each.locator: _source_name(each, place) for place, each in enumerate(run.sources, 1)}
         files = {PurePath(locator).name: name for locator, name in self._sources.items() if "#" not in locator}
-        people = dict.fromkeys((name for name in _people(run) if len(name) >= _SHORTEST), _NAME)
-        named = dict.fromkeys(_named_after(run), f"run-{run.id[:_SHOWN]}")
+        people = dict.fromkeys((name for name in _personal_names(run) if len(name) >= _SHORTEST), _NAME)
+        named = dict.fromkeys(_names_from_files(run), f"run-{run.id[:_SHOWN]}")
         self._texts = {**people, **files, **self._sources, **named, **self._nodes}
 
     def text(self, text: str) -> str:
@@ -105,9 +105,9 @@ class _Names:
         )
 
     def _device(self, device: Device) -> Device:
-        uuid = device.uuid and f"GPU-{_short(device.uuid)}"
+        uuid = device.uuid and f"GPU-{_short_hash(device.uuid)}"
         node = device.node and self._nodes[device.node]
-        return replace(device, id=self.device(device.id), node=node, uuid=uuid, serial=_short(device.serial))
+        return replace(device, id=self.device(device.id), node=node, uuid=uuid, serial=_short_hash(device.serial))
 
     def _stage(self, stage: Stage) -> Stage:
         return replace(stage, node=stage.node and self._nodes.get(stage.node, _NAME))
@@ -128,26 +128,30 @@ class _Names:
             gaps=tuple(map(gap, quality.gaps)),
             clock_steps=tuple(map(step, quality.clock_steps)),
             log_events=tuple(
-                replace(each, device=each.device and self.device(each.device), text=self.text(_message(each.text)))
+                replace(
+                    each,
+                    device=each.device and self.device(each.device),
+                    text=self.text(_anonymise_kernel_message(each.text)),
+                )
                 for each in quality.log_events
             ),
             notes=tuple(map(self.text, quality.notes)),
         )
 
 
-def _short(identity: str | None) -> str | None:
+def _short_hash(identity: str | None) -> str | None:
     """Return what stands for an identity: the same for the same one, so that boards are told apart."""
     return identity and sha256(identity.encode()).hexdigest()[:_SHOWN]
 
 
-def _message(text: str) -> str:
+def _anonymise_kernel_message(text: str) -> str:
     """Return a message without the host and the process that a line of the kernel's log names."""
     for shape, instead in _KERNEL if "NVRM: Xid (" in text else ():
         text = shape.sub(instead, text)
     return text
 
 
-def _source(source: Source, place: int) -> str:
+def _source_name(source: Source, place: int) -> str:
     """Return how a source is called: its number and what kind of file it is."""
     if "#" in source.locator:
         return f"{source.kind}:store#{source.locator.rpartition('#')[2]}"
@@ -155,7 +159,7 @@ def _source(source: Source, place: int) -> str:
     return f"source-{place}{''.join(ends)}"
 
 
-def _named_after(run: Run) -> Iterator[str]:
+def _names_from_files(run: Run) -> Iterator[str]:
     """Yield the name of a run where it is that of its file or folder, which nobody chose to show."""
     paths = [PurePath(source.locator) for source in run.sources]
     own = PurePath(run.name).parts
@@ -163,7 +167,7 @@ def _named_after(run: Run) -> Iterator[str]:
         yield run.name
 
 
-def _people(run: Run) -> Iterator[str]:
+def _personal_names(run: Run) -> Iterator[str]:
     """Yield what people and machines are called, as far as a run says so."""
     for key, value in run.params_and_tags:
         if _PERSONAL.search(key):

@@ -34,22 +34,22 @@ _UNBROKEN = re.compile(r"(?<=\bGPU)-(?=h)|(?<=\bstart)-(?=up\b)")
 """Hyphens of our own words, at which a headline must not break."""
 
 
-def environment(templates: Path | None = None) -> Environment:
+def template_environment(templates: Path | None = None) -> Environment:
     """Return the environment that finds templates in a person's folder first, then among those shipped."""
     pages = Environment(
-        loader=themes.loader(templates),
+        loader=themes.template_loader(templates),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    pages.globals["picture"] = themes.picture(templates)
-    pages.filters |= {"term": term_tooltips.term(()), "meaning": term_tooltips.meaning(())}
+    pages.globals["picture"] = themes.picture_function(templates)
+    pages.filters |= {"term": term_tooltips.term_filter(()), "meaning": term_tooltips.meaning_filter(())}
     return pages
 
 
-def policy(style: str, script: str = "") -> str:
+def content_security_policy(style: str, script: str = "") -> str:
     """Return the content security policy that allows the style sheet and the script of this page and nothing else."""
     scripts = f" script-src '{_digest(script)}';" if script else ""
     return (
@@ -73,14 +73,17 @@ def render(report: Report, templates: Path | None = None, detail: int | None = N
     Raises:
         RenderError: naming file and line, when a template of that folder fails.
     """
-    with themes.located(templates):
+    with themes.locate_template_errors(templates):
         return _page(report, templates, detail, back)
 
 
 def _page(report: Report, templates: Path | None, detail: int | None, back: str) -> str:
-    pages = environment(templates)
+    pages = template_environment(templates)
     defined = (*report.method.definitions, *report.method.kinds)
-    pages.filters |= {"term": term_tooltips.term(report.method.definitions), "meaning": term_tooltips.meaning(defined)}
+    pages.filters |= {
+        "term": term_tooltips.term_filter(report.method.definitions),
+        "meaning": term_tooltips.meaning_filter(defined),
+    }
     pages.filters |= {
         "together": joined_tables.together,
         "shared": shared_answers.shared,
@@ -88,32 +91,32 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
         "notes": shared_facts.notes,
     }
     style = cssmin(pages.get_template(STYLE).render())
-    samples = series.embed(report.timeline, detail=detail)
-    script = _script(pages) if samples else ""
+    samples = series.embed_series(report.timeline, detail=detail)
+    script = _minified_scripts(pages) if samples else ""
     panels = report.comparison.charts if report.comparison else ()
     headline, further = display.headline(report.verdict.sentence)
     template = pages.get_template(TEMPLATE)
-    drawn = figures.draw(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
+    drawn = figures.draw_report_figures(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
     return template.render(
         report=report,
         back=back,
         headline=_UNBROKEN.sub("\N{NON-BREAKING HYPHEN}", headline),
         further=further,
-        anchors=_anchors(report),
+        anchors=_first_marks(report),
         pills=_PILLS,
-        style=_trusted(style),
-        script=_trusted(script),
+        style=_mark_safe(style),
+        script=_mark_safe(script),
         samples=samples,
-        index=_trusted(samples.index) if samples else "",
-        policy=policy(style, script),
-        bars=_trusted(drawn.bars) if drawn.bars else None,
-        narrow=_trusted(drawn.narrow) if drawn.narrow else None,
-        panels=[(chart, _trusted(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
-        timelines=[(run, _trusted(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
+        index=_mark_safe(samples.index) if samples else "",
+        policy=content_security_policy(style, script),
+        bars=_mark_safe(drawn.bars) if drawn.bars else None,
+        narrow=_mark_safe(drawn.narrow) if drawn.narrow else None,
+        panels=[(chart, _mark_safe(panel)) for chart, panel in zip(panels, drawn.panels, strict=True)],
+        timelines=[(run, _mark_safe(strip)) for run, strip in zip(report.timeline, drawn.timelines, strict=True)],
     )
 
 
-def _anchors(report: Report) -> dict[str, str]:
+def _first_marks(report: Report) -> dict[str, str]:
     """Return for each finding card the id of its first mark in a timeline."""
     anchors: dict[str, str] = {}
     for place, run in enumerate(report.timeline):
@@ -123,12 +126,12 @@ def _anchors(report: Report) -> dict[str, str]:
     return anchors
 
 
-def _trusted(text: str) -> Markup:
+def _mark_safe(text: str) -> Markup:
     """Return text as it is: figures and series escape what they write, style sheet and script are files."""
     return Markup(text)  # noqa: S704 - the two cases named above
 
 
-def _script(pages: Environment) -> str:
+def _minified_scripts(pages: Environment) -> str:
     """Return the scripts of the page as one; their braces are their own, so they are no templates."""
     found = (pages.loader.get_source(pages, name)[0] if pages.loader else "" for name in SCRIPTS)
     return str(jsmin("\n".join(found)))

@@ -61,10 +61,10 @@ class Suite:
 
 def render(report: Report) -> str:
     """Return every answer of every run as a test case."""
-    return document(tuple(_suites(report)))
+    return render_suites(tuple(_suites(report)))
 
 
-def document(suites: Sequence[Suite]) -> str:
+def render_suites(suites: Sequence[Suite]) -> str:
     """Return suites as JUnit XML, without times, so that the same input gives the same bytes."""
     cases = [case for suite in suites for case in suite.cases]
     lines = [
@@ -83,9 +83,14 @@ def _suites(report: Report) -> Iterator[Suite]:
         cards = [card for card in report.findings if card.run_index == place]
         lines = answered.get(run.label, ())
         told = {card for line in lines for card in line.cards}
-        cases = [_answered(line, cards, run.label) for line in lines]
+        cases = [_answer_case(line, cards, run.label) for line in lines]
         cases += [
-            Case(name=card.title, classname=_classname(run.label), skipped=_found([card]), text=_told(card))
+            Case(
+                name=card.title,
+                classname=_classname(run.label),
+                skipped=_describe_found([card]),
+                text=_card_lines(card),
+            )
             for card in cards
             if card.id not in told
         ]
@@ -105,29 +110,29 @@ def _classname(suite: str, group: str = "") -> str:
     return ", ".join(filter(None, ("gpureport", suite, group))).replace(".", "\N{ONE DOT LEADER}")
 
 
-def _answered(line: AnswerLine, cards: Sequence[FindingCard], suite: str) -> Case:
+def _answer_case(line: AnswerLine, cards: Sequence[FindingCard], suite: str) -> Case:
     shown = [card for card in cards if card.id in line.cards]
     besides = [line.reason] if shown and line.reason else []
     record = [f"Record: {line.recording}"] if line.recording else []
-    text = (*(part for card in shown for part in _told(card)), *besides, *record)
-    return Case(name=line.title, classname=_classname(suite, line.group), skipped=_unsettled(line, shown), text=text)
+    text = (*(part for card in shown for part in _card_lines(card)), *besides, *record)
+    return Case(name=line.title, classname=_classname(suite, line.group), skipped=_skip_reason(line, shown), text=text)
 
 
-def _unsettled(line: AnswerLine, shown: Sequence[FindingCard]) -> str:
+def _skip_reason(line: AnswerLine, shown: Sequence[FindingCard]) -> str:
     """Return why a case did not pass: something was found, or a part or all of it could not be judged."""
     if line.outcome in {Outcome.FOUND.value, Outcome.SUSPECTED.value}:
-        return _found(shown) or line.outcome
+        return _describe_found(shown) or line.outcome
     if line.outcome == Outcome.CANNOT_JUDGE.value:
         return f"{line.outcome}: {line.reason}"
     return f"{line.outcome}, but only a part was judged: {line.reason}" if line.reason else ""
 
 
-def _found(cards: Sequence[FindingCard]) -> str:
+def _describe_found(cards: Sequence[FindingCard]) -> str:
     """Return what was found in one line, with the severity of each."""
     return "; ".join(f"found, {card.severity}: {card.title}, {card.lost}" for card in cards)
 
 
-def _told(card: FindingCard) -> tuple[str, ...]:
+def _card_lines(card: FindingCard) -> tuple[str, ...]:
     evidence = (
         f"{line.quantity}: {line.observed}{f' ({line.limit}; {line.source})' if line.limit else ''}"
         for line in card.evidence
@@ -142,9 +147,9 @@ def _counts(cases: Sequence[Case]) -> str:
 
 
 def _suite(suite: Suite) -> Iterator[str]:
-    yield f'<testsuite name="{_safe(suite.name)}"{_counts(suite.cases)}>'
+    yield f'<testsuite name="{_escape_xml(suite.name)}"{_counts(suite.cases)}>'
     for case in suite.cases:
-        yield f'<testcase classname="{_safe(case.classname)}" name="{_safe(case.name)}">'
+        yield f'<testcase classname="{_escape_xml(case.classname)}" name="{_escape_xml(case.name)}">'
         yield from _case(case)
         yield "</testcase>"
     yield "</testsuite>"
@@ -152,13 +157,13 @@ def _suite(suite: Suite) -> Iterator[str]:
 
 def _case(case: Case) -> Iterator[str]:
     if case.element:
-        kind = f' type="{_safe(case.type)}"' if case.type else ""
-        start = f'<{case.element} message="{_safe(case.message)}"{kind}'
-        yield f"{start}>{_safe(chr(10).join(case.detail))}</{case.element}>" if case.detail else f"{start}/>"
+        kind = f' type="{_escape_xml(case.type)}"' if case.type else ""
+        start = f'<{case.element} message="{_escape_xml(case.message)}"{kind}'
+        yield f"{start}>{_escape_xml(chr(10).join(case.detail))}</{case.element}>" if case.detail else f"{start}/>"
     if case.text:
-        yield f"<system-out>{_safe(chr(10).join(case.text))}</system-out>"
+        yield f"<system-out>{_escape_xml(chr(10).join(case.text))}</system-out>"
 
 
-def _safe(text: str) -> str:
+def _escape_xml(text: str) -> str:
     """Return text as XML holds it."""
     return escape(text.replace(GAP, " "))

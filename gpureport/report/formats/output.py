@@ -27,20 +27,20 @@ FORMATS = {
 }
 """Module that renders each format, by the extension of the file; imported when it is needed."""
 
-_NAMED = {"metrics.txt": ".prom"}
+_FILE_NAMES = {"metrics.txt": ".prom"}
 """Names of files that CI servers ask for, whose extension is that of another format."""
 
 _THEMED = {".html", ".pdf"}
 """Formats whose templates a person can replace."""
 
-_SAMPLED = ".html"
+_WITH_SAMPLES = ".html"
 """The format that holds samples."""
 
 
 _ELSEWHERE = "choose a folder that can be written, or another name"
 
 
-def check(path: Path) -> None:
+def check_path(path: Path) -> None:
     """Refuse a name whose extension is of no format (`-` is one), or a place where no file can be.
 
     Raises:
@@ -62,7 +62,7 @@ def check_templates(templates: Path, paths: Sequence[Path]) -> None:
     Raises:
         RenderError: naming the folder, or file and line.
     """
-    if not {_kind(path) for path in paths} & _THEMED:
+    if not {_format_extension(path) for path in paths} & _THEMED:
         kinds = ", ".join(sorted(_THEMED))
         raise RenderError(str(templates), "no file to be written is made from templates", f"write one of {kinds}")
     import_module("gpureport.report.formats.themes").check(templates)
@@ -74,15 +74,15 @@ def check_detail(paths: Sequence[Path]) -> None:
     Raises:
         RenderError: naming the option.
     """
-    if _SAMPLED not in map(_kind, paths):
+    if _WITH_SAMPLES not in map(_format_extension, paths):
         raise RenderError(
-            "--detail", "no file to be written holds samples", f"write one of {_SAMPLED}, or leave it out"
+            "--detail", "no file to be written holds samples", f"write one of {_WITH_SAMPLES}, or leave it out"
         )
 
 
-def _kind(path: Path) -> str:
+def _format_extension(path: Path) -> str:
     """Return the extension that says in which format a file of this name is written."""
-    return _NAMED.get(path.name.lower(), path.suffix.lower())
+    return _FILE_NAMES.get(path.name.lower(), path.suffix.lower())
 
 
 def render(report: "Report", extension: str, templates: Path | None = None, detail: int | None = None) -> bytes:
@@ -97,10 +97,10 @@ def render(report: "Report", extension: str, templates: Path | None = None, deta
     Raises:
         RenderError: when no format has the extension.
     """
-    check(Path(f"report{extension}"))
+    check_path(Path(f"report{extension}"))
     kind = extension.lower()
     renderer = import_module(FORMATS[kind])
-    if kind == _SAMPLED:
+    if kind == _WITH_SAMPLES:
         content = renderer.render(report, templates, detail)
     else:
         content = renderer.render(report, templates) if kind in _THEMED else renderer.render(report)
@@ -125,11 +125,11 @@ def write(report: "Report", path: Path | str, *, templates: Path | None = None, 
         sys.stdout.write(render(report, ".txt").decode())
         return
     target = Path(path)
-    check(target)
-    put(target, render(report, _kind(target), templates, detail))
+    check_path(target)
+    write_whole(target, render(report, _format_extension(target), templates, detail))
 
 
-def put(target: Path, content: bytes) -> None:
+def write_whole(target: Path, content: bytes) -> None:
     """Write a file whole or not at all, and the folders it lies in.
 
     Raises:

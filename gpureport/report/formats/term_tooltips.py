@@ -8,7 +8,7 @@ from markupsafe import Markup, escape
 from gpureport.report.model.parts import Fact
 
 
-def meaning(definitions: Sequence[Fact]) -> Callable[[str], str]:
+def meaning_filter(definitions: Sequence[Fact]) -> Callable[[str], str]:
     """Return the filter that gives the meaning of a term by its name, or of a title that begins with it; else empty."""
     texts = {fact.name.lower(): fact.text for fact in definitions}
 
@@ -21,12 +21,12 @@ def meaning(definitions: Sequence[Fact]) -> Callable[[str], str]:
     return explained
 
 
-def term(definitions: Sequence[Fact]) -> Callable[[str], Markup]:
+def term_filter(definitions: Sequence[Fact]) -> Callable[[str], Markup]:
     """Return the filter that explains the first term in words of ours, the longest where one holds another.
 
     Whatever the words are, they are escaped.
     """
-    texts = meaning(definitions)
+    texts = meaning_filter(definitions)
     names = sorted((fact.name for fact in definitions), key=len, reverse=True)
     pattern = re.compile("|".join(map(_pattern, names)) or "(?!)", re.IGNORECASE)
     full = {fact.name.lower().removeprefix("gpu "): fact.name for fact in definitions}

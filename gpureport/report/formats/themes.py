@@ -40,14 +40,14 @@ _MISTAKES = (TemplateError, ArithmeticError, AttributeError, LookupError, Recurs
 _HINT = "mend it, or take it out of the folder to use the one shipped"
 
 
-def loader(templates: Path | None) -> BaseLoader:
+def template_loader(templates: Path | None) -> BaseLoader:
     """Return what finds templates: in a person's folder first, then among those shipped."""
     shipped = FileSystemLoader(resources.find_shipped_folder("templates"))
     own = [] if templates is None else [FileSystemLoader(templates)]
     return ChoiceLoader([*own, shipped, PrefixLoader({SHIPPED: shipped})])
 
 
-def picture(templates: Path | None) -> Callable[[str], str]:
+def picture_function(templates: Path | None) -> Callable[[str], str]:
     """Return the function by which a template shows a picture of its folder, as an address that loads nothing."""
 
     def address(name: str) -> str:
@@ -62,7 +62,7 @@ def picture(templates: Path | None) -> Callable[[str], str]:
     return address
 
 
-def check(templates: Path) -> None:
+def check_theme(templates: Path) -> None:
     """Refuse a folder that is none, that replaces nothing, or that holds a template which cannot be read.
 
     Raises:
@@ -74,11 +74,11 @@ def check(templates: Path) -> None:
     own = [name for name in names if (templates / name).is_file()]
     if not own:
         raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")
-    environment = Environment(loader=loader(templates), autoescape=True)
+    environment = Environment(loader=template_loader(templates), autoescape=True)
     environment.filters |= dict.fromkeys(FILTERS, str)
     for name in own:
         _check_text(templates / name)
-        with located(templates):
+        with locate_template_errors(templates):
             environment.get_template(name)
 
 
@@ -97,7 +97,7 @@ def _check_text(path: Path) -> None:
 
 
 @contextmanager
-def located(templates: Path | None) -> Iterator[None]:
+def locate_template_errors(templates: Path | None) -> Iterator[None]:
     """Turn what a person's template raises into an error that names its file and line; ours are left as they are.
 
     Raises:
@@ -106,7 +106,7 @@ def located(templates: Path | None) -> Iterator[None]:
     try:
         yield
     except _MISTAKES as error:
-        where = _place(error, templates) if templates is not None else None
+        where = _template_line(error, templates) if templates is not None else None
         if where is None:
             raise
         what = " ".join((getattr(error, "message", None) or str(error) or type(error).__name__).split())
@@ -115,7 +115,7 @@ def located(templates: Path | None) -> Iterator[None]:
         raise RenderError(where, what, _HINT) from error
 
 
-def _place(error: BaseException, templates: Path) -> str | None:
+def _template_line(error: BaseException, templates: Path) -> str | None:
     """Return file and line of the person's template that an error comes from; None where none has a part in it."""
     if isinstance(error, TemplateSyntaxError) and error.filename and _within(error.filename, templates):
         return f"{error.filename}:{error.lineno}"

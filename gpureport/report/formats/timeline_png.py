@@ -20,14 +20,14 @@ _DPI = 144
 
 def render(report: Report) -> bytes:
     """Return the timeline of every run, one below the other, on white."""
-    rows = [_drawn(picture.figure) for picture in pictures.pictures(report)]
+    rows = [_rasterise(picture.figure) for picture in pictures.draw_timeline_pictures(report)]
     about = {"Software": f"gpureport {report.version}", "Title": report.title}
     stream = BytesIO()
     imsave(stream, np.vstack(rows), format="png", dpi=_DPI, metadata=about)
     return stream.getvalue()
 
 
-def _drawn(figure: Figure) -> npt.NDArray[np.uint8]:
+def _rasterise(figure: Figure) -> npt.NDArray[np.uint8]:
     """Return a figure as pixels (height, width, 4)."""
     canvas = FigureCanvasAgg(figure)
     figure.set_dpi(_DPI)
@@ -36,6 +36,6 @@ def _drawn(figure: Figure) -> npt.NDArray[np.uint8]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         # what an axis consists of is there only once it was laid out
         figure.draw_without_rendering()
-        fixed_colours.fix(figure)
+        fixed_colours.apply_light_colours(figure)
         canvas.draw()  # type: ignore[no-untyped-call]  # matplotlib's canvas has no types
     return np.asarray(canvas.buffer_rgba()).copy()  # type: ignore[no-untyped-call]  # as above

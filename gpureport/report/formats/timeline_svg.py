@@ -13,8 +13,8 @@ _HEIGHT = re.compile(r' height="([\d.]+)"')
 def render(report: Report) -> str:
     """Return the timeline of every run, one below the other, on white."""
     top, drawn = 0.0, []
-    for place, picture in enumerate(pictures.pictures(report)):
-        element = charts.finished(picture.figure, f"run{place}", picture.spoken)
+    for place, picture in enumerate(pictures.draw_timeline_pictures(report)):
+        element = charts.to_svg(picture.figure, f"run{place}", picture.spoken)
         (height,) = _HEIGHT.findall(element[: element.index(">")])[:1]
         drawn.append(element.replace("<svg", f'<svg y="{top:g}"', 1))
         top += float(height)

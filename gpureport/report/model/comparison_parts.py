@@ -40,7 +40,7 @@ class IntervalChart:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkView:
+class StepPairView:
     """One step against the step before it.
 
     Attributes:
@@ -86,6 +86,6 @@ class ComparisonPart:
     grouped: str
     charts: tuple[IntervalChart, ...]
     estimates: Table
-    links: tuple[LinkView, ...]
+    links: tuple[StepPairView, ...]
     remaining: tuple[Fact, ...]
     across: tuple[Fact, ...]

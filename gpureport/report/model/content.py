@@ -7,7 +7,7 @@ otherwise; text holds no markup and no control characters.
 from dataclasses import dataclass
 
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.parts import Event, Fact, FindingCard, Table, TimeBar, Timeline
+from gpureport.report.model.parts import Fact, FindingCard, LogEventLine, Table, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""
@@ -79,7 +79,7 @@ class RunQuality:
     label: str
     facts: tuple[Fact, ...]
     notes: tuple[str, ...]
-    events: tuple[Event, ...]
+    events: tuple[LogEventLine, ...]
     more_events: str
 
 

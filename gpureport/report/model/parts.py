@@ -35,7 +35,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ClassShare:
     """A class of GPU time: its key, its name, its share of the bar, the GPU time, and in words what lies behind it."""
 
     key: str
@@ -57,7 +57,7 @@ class TimeBar:
     label: str
     whole: bool
     total: str
-    parts: tuple[Part, ...]
+    parts: tuple[ClassShare, ...]
     no_job_seconds: float = 0.0
     no_job: str = ""
 
@@ -83,7 +83,7 @@ class Occurrence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepLine:
+class AdviceStep:
     """A step of the advice catalogue as a finding gives it.
 
     Attributes:
@@ -166,12 +166,12 @@ class FindingCard:
     fingerprints: tuple[str, ...]
     lost_cost: float | None = None
     root: str = ""
-    steps: tuple[StepLine, ...] = ()
+    steps: tuple[AdviceStep, ...] = ()
     repeats: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class FindingMark:
     """A stretch of a strip that a finding card speaks of; `whole` when the card speaks of nearly all of the run."""
 
     card: str
@@ -182,7 +182,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class LogEventLine:
     """Something the log says happened.
 
     Attributes:
@@ -224,7 +224,7 @@ class TimelineStrip:
     mean: FloatArray
     coarse: FloatArray
     gaps: tuple[tuple[float, float], ...]
-    marks: tuple[Mark, ...]
+    marks: tuple[FindingMark, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -252,7 +252,7 @@ class Timeline:
     bucket_seconds: float
     absent: str
     strips: tuple[TimelineStrip, ...]
-    events: tuple[Event, ...]
+    events: tuple[LogEventLine, ...]
     recording: Recording = field(repr=False, compare=False)
 
 

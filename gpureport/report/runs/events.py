@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 
 from gpureport.quality import LogEvent
-from gpureport.report.model.parts import Event
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.model.parts import LogEventLine
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display
 
-KINDS = {
+EVENT_NAMES = {
     "gpu_lost": "GPU lost",
     "driver_restart": "driver restarted",
     "no_devices": "no GPU found",
@@ -15,34 +15,34 @@ KINDS = {
 }
 """What each kind of event is called."""
 
-MOST = 20
+MAX_LISTED = 20
 """Events that are listed; the JSON has them all."""
 
 _TEXT = 160
 _PAIR = 2
 
 
-def events(run: RunInput) -> tuple[Event, ...]:
+def list_events(run: ReportRun) -> tuple[LogEventLine, ...]:
     """Return the events of a run that are listed, in the order of the log; of too many, plain messages give way."""
     entries = run.run.quality.log_events
     places = sorted(range(len(entries)), key=lambda place: (entries[place].kind == "driver_message", place))
-    return tuple(_event(count, run, entries[place]) for count, place in enumerate(sorted(places[:MOST]), start=1))
+    return tuple(_event(count, run, entries[place]) for count, place in enumerate(sorted(places[:MAX_LISTED]), start=1))
 
 
-def omitted(run: RunInput) -> str:
+def describe_omitted(run: ReportRun) -> str:
     """Return how many events are not listed; empty when all are."""
-    more = len(run.run.quality.log_events) - MOST
+    more = len(run.run.quality.log_events) - MAX_LISTED
     return f"{display.plural(more, 'more event')}; the JSON of analyze lists all." if more > 0 else ""
 
 
-def _event(place: int, run: RunInput, entry: LogEvent) -> Event:
+def _event(place: int, run: ReportRun, entry: LogEvent) -> LogEventLine:
     at = None if entry.at is None else min(max(run.since_start(entry.at), 0.0), run.seconds)
-    name = KINDS.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
+    name = EVENT_NAMES.get(entry.kind, display.clean(entry.kind.replace("_", " ")))
     device = "" if entry.device is None else run.device(entry.device)
     text = display.shorten(display.clean(entry.text), _TEXT)
     when = "time not known" if at is None else display.elapsed(at)
     said = f"{name}{f' ({device})' if device else ''}{f': {text}' if text else ''}"
-    return Event(
+    return LogEventLine(
         id=f"E{place}",
         at=at,
         when=when,
@@ -54,14 +54,16 @@ def _event(place: int, run: RunInput, entry: LogEvent) -> Event:
     )
 
 
-def together(events: Sequence[Event], apart: Callable[[Sequence[Event]], float]) -> list[list[Event]]:
+def group_close_events(
+    events: Sequence[LogEventLine], apart: Callable[[Sequence[LogEventLine]], float]
+) -> list[list[LogEventLine]]:
     """Return the events that have a time, by time, those too close to be told apart as one.
 
     Args:
         events: in any order.
         apart: seconds that the next event must be away from the first of those that stand together.
     """
-    groups: list[list[Event]] = []
+    groups: list[list[LogEventLine]] = []
     for event in sorted(events, key=lambda event: event.at or 0.0):
         if event.at is None:
             continue
@@ -72,7 +74,7 @@ def together(events: Sequence[Event], apart: Callable[[Sequence[Event]], float])
     return groups
 
 
-def numbers(group: Sequence[Event]) -> str:
+def format_numbers(group: Sequence[LogEventLine]) -> str:
     """Return the numbers of events that stand together: `E2`, `E2 E3`, `E2-E7`."""
     places = sorted(int(event.id[1:]) for event in group)
     if len(places) > _PAIR and places[-1] - places[0] == len(places) - 1:

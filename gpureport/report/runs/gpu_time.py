@@ -4,12 +4,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, GpuTime
-from gpureport.report.model.parts import Cell, Part, Row, Table, TimeBar
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.model.parts import Cell, ClassShare, Row, Table, TimeBar
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display, terms
 
 _MAX_SINGLE = 16
-_UNSEEN = 0.0005
+_NEGLIGIBLE = 0.0005
 """Share below which a class is left out of a bar: it would print as 0.0 %."""
 
 NO_JOB = "no job"
@@ -19,7 +19,7 @@ _TOTAL = "GPU-h in all"
 """Heading of the time of a bar, with the unit that its cells leave out."""
 
 
-def by_class(times: Iterable[GpuTime]) -> dict[str, float]:
+def seconds_by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     """Return GPU-seconds of each class, in the order shown, classes without time left out."""
     seconds: defaultdict[str, float] = defaultdict(float)
     for time in times:
@@ -29,7 +29,7 @@ def by_class(times: Iterable[GpuTime]) -> dict[str, float]:
     return {name: seconds[name] for name in (*known, *sorted(set(seconds) - set(GPU_TIME_CLASSES)))}
 
 
-def by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
+def seconds_by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
     """Return GPU-seconds of each class that names causes, by cause, largest first."""
     seconds: defaultdict[str, defaultdict[str, float]] = defaultdict(lambda: defaultdict(float))
     for time in times:
@@ -40,34 +40,34 @@ def by_cause(times: Iterable[GpuTime]) -> dict[str, dict[str, float]]:
     }
 
 
-def held_seconds(analyses: Iterable[Analysis]) -> float:
+def job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
     """Return the GPU-seconds from first to last sample in which a job held a GPU: shares are of these."""
     return sum(analysis.job_gpu_seconds for analysis in analyses)
 
 
-def no_job_seconds(analyses: Iterable[Analysis]) -> float:
+def no_job_gpu_seconds(analyses: Iterable[Analysis]) -> float:
     """Return the GPU-seconds in which no job held a GPU."""
     return sum(analysis.no_job_gpu_seconds for analysis in analyses)
 
 
-def lost_seconds(analyses: Iterable[Analysis]) -> dict[str, float]:
+def lost_seconds_by_class(analyses: Iterable[Analysis]) -> dict[str, float]:
     """Return the GPU-seconds of each class that were lost, largest first."""
     lost: defaultdict[str, float] = defaultdict(float)
     for analysis in analyses:
-        seconds = by_class(analysis.gpu_time)
+        seconds = seconds_by_class(analysis.gpu_time)
         for name in terms.LOST_CLASSES:
             lost[name] += seconds.get(name, 0.0)
     return dict(sorted(((name, amount) for name, amount in lost.items() if amount > 0), key=lambda item: -item[1]))
 
 
-def unseen_ratio(analyses: Sequence[Analysis]) -> float:
+def unobserved_ratio(analyses: Sequence[Analysis]) -> float:
     """Return the share of the GPU time that holds no utilisation."""
-    held = held_seconds(analyses)
-    unseen = sum(by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
+    held = job_gpu_seconds(analyses)
+    unseen = sum(seconds_by_class(analysis.gpu_time).get("no_samples", 0.0) for analysis in analyses)
     return unseen / held if held else 0.0
 
 
-def bars(runs: Sequence[RunInput]) -> tuple[TimeBar, ...]:
+def build_time_bars(runs: Sequence[ReportRun]) -> tuple[TimeBar, ...]:
     """Return one bar a step, a mean over its runs, or for a single run one for all its GPUs and one for each."""
     if len(runs) == 1:
         return tuple(_single(runs[0]))
@@ -76,23 +76,23 @@ def bars(runs: Sequence[RunInput]) -> tuple[TimeBar, ...]:
     return tuple(
         _bar(step, times, runs=len(each))
         for step, each in held.items()
-        if by_class(times := [time for run in each for time in run])
+        if seconds_by_class(times := [time for run in each for time in run])
     )
 
 
-def _single(run: RunInput) -> Iterator[TimeBar]:
+def _single(run: ReportRun) -> Iterator[TimeBar]:
     held = run.analysis.gpu_time
     several = 1 < len(held) <= _MAX_SINGLE
-    if by_class(held):
+    if seconds_by_class(held):
         yield _bar("all GPUs" if len(held) > 1 else run.device(held[0].device), held)
     for time in held if several else ():
-        if by_class([time]):
+        if seconds_by_class([time]):
             yield _bar(run.device(time.device), [time], whole=False)
 
 
-def table(bars: Sequence[TimeBar]) -> Table:
+def build_time_table(bars: Sequence[TimeBar]) -> Table:
     """Return the bars as rows: GPU time in all, then the share of each class, with its causes in the largest bars."""
-    labels = legend(bars)
+    labels = class_labels(bars)
     shows_no_job = any(bar.no_job for bar in bars)
     return Table(
         columns=("", _TOTAL, *labels.values(), *([NO_JOB] if shows_no_job else [])),
@@ -101,7 +101,7 @@ def table(bars: Sequence[TimeBar]) -> Table:
     )
 
 
-def legend(bars: Sequence[TimeBar]) -> dict[str, str]:
+def class_labels(bars: Sequence[TimeBar]) -> dict[str, str]:
     """Return the name of every class that some bar shows, in the order in which bars show them."""
     labels = {part.key: part.label for bar in bars for part in bar.parts}
     ordered = (*GPU_TIME_CLASSES, *sorted(set(labels) - set(GPU_TIME_CLASSES)))
@@ -127,18 +127,20 @@ def _row(bar: TimeBar, keys: Sequence[str], *, shows_no_job: bool) -> Row:
 
 def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int = 1) -> TimeBar:
     """Return a bar of the time of GPUs; of several runs their mean."""
-    seconds = {name: amount / runs for name, amount in by_class(times).items()}
-    causes = {name: {cause: amount / runs for cause, amount in each.items()} for name, each in by_cause(times).items()}
+    seconds = {name: amount / runs for name, amount in seconds_by_class(times).items()}
+    causes = {
+        name: {cause: amount / runs for cause, amount in each.items()} for name, each in seconds_by_cause(times).items()
+    }
     no_job = seconds.pop("no_job", 0.0)
     total = sum(seconds.values())
-    seen = {name: amount for name, amount in seconds.items() if amount >= _UNSEEN * total}
+    seen = {name: amount for name, amount in seconds.items() if amount >= _NEGLIGIBLE * total}
     shown = sum(seen.values())
     return TimeBar(
         label=label,
         whole=whole,
         total=display.gpu_hours(total),
         parts=tuple(
-            Part(
+            ClassShare(
                 key=name,
                 label=terms.CLASSES.get(name, name.replace("_", " ")),
                 ratio=amount / shown,
@@ -150,13 +152,13 @@ def _bar(label: str, times: Sequence[GpuTime], *, whole: bool = True, runs: int 
             for name, amount in seen.items()
         ),
         no_job_seconds=no_job,
-        no_job=display.gpu_hours(no_job) if no_job >= _UNSEEN * total else "",
+        no_job=display.gpu_hours(no_job) if no_job >= _NEGLIGIBLE * total else "",
     )
 
 
 def _causes(seconds: dict[str, float], total: float) -> str:
     """Return what lies behind a class, with its shares of the whole bar; empty for a single unknown cause."""
-    seen = {cause: amount for cause, amount in seconds.items() if amount >= _UNSEEN * total}
+    seen = {cause: amount for cause, amount in seconds.items() if amount >= _NEGLIGIBLE * total}
     if set(seen) <= {"unknown", "outside gaps"}:
         return ""
     named = (

@@ -11,7 +11,7 @@ from gpureport.report.wording import display
 
 SYNTHETIC_TIME = "the log has no time stamps; times count from --interval"
 LOCAL_TIME = "local time of the recording machine"
-LABEL = 60
+LABEL_LENGTH = 60
 """Most characters of a name from outside."""
 
 _NAMED = 6
@@ -20,7 +20,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunInput:
+class ReportRun:
     """A run with its label; `step` is the label of the step it belongs to."""
 
     label: str
@@ -62,34 +62,34 @@ class RunInput:
             return "both GPUs" if len(gpus) == 2 else f"all {len(gpus)} GPUs"  # noqa: PLR2004 - both means two
         if len(unique) > _NAMED:
             return f"{len(unique)} of {len(gpus)} GPUs"
-        return _together([self.device(device) for device in unique])
+        return _join_device_names([self.device(device) for device in unique])
 
 
 def device_name(device: Device) -> str:
     """Return the name of a device for people."""
     name = "host" if device.index is None else f"GPU {device.index}"
-    return f"{display.squeeze(display.clean(device.node), _NODE)} {name}" if device.node else name
+    return f"{display.shorten_middle(display.clean(device.node), _NODE)} {name}" if device.node else name
 
 
-def _together(names: list[str]) -> str:
+def _join_device_names(names: list[str]) -> str:
     """Return names as a list, the word they share said once."""
     numbers = [name.removeprefix("GPU ") for name in names]
     if all(number.isdigit() for number in numbers):
-        return f"GPU {display.listing(numbers)}"
-    return display.listing(names)
+        return f"GPU {display.join_words(numbers)}"
+    return display.join_words(names)
 
 
-def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[RunInput, ...]:
+def label_runs(runs: Sequence[tuple[Recording, Analysis]], steps: Sequence[str]) -> tuple[ReportRun, ...]:
     """Return the runs with labels that differ: the step's, with the run's name where a step has several runs.
 
     The step is said once where the name, of folders, begins or ends with it.
     """
     labelled = []
     for (recording, analysis), step in zip(runs, steps, strict=True):
-        name = display.squeeze(display.clean(analysis.run.name), LABEL)
+        name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         whole = name if name.startswith(f"{step}/") or name.endswith(f"/{step}") else f"{step}, {name}"
         label = whole if list(steps).count(step) > 1 else step
-        labelled.append(RunInput(label=label, step=step, recording=recording, analysis=analysis))
+        labelled.append(ReportRun(label=label, step=step, recording=recording, analysis=analysis))
     return tuple(labelled)
 
 
@@ -100,7 +100,7 @@ def _zone(name: str) -> tzinfo:
         return UTC
 
 
-def moment(run: Run, microseconds: int) -> str:
+def format_time(run: Run, microseconds: int) -> str:
     """Return a time on the run's own clock to the nearest second, with an offset only where the log has a zone.
 
     Without stamps in the log it is the time since the first sample.
@@ -121,10 +121,10 @@ def clock_note(run: Run) -> str:
     return LOCAL_TIME if run.timezone is None else display.clean(run.timezone)
 
 
-def models(devices: Iterable[Device]) -> str:
+def format_gpu_models(devices: Iterable[Device]) -> str:
     """Return how many GPUs of which model: `8 x NVIDIA H100 80GB HBM3`."""
     names = [
-        display.squeeze(display.clean(device.model), LABEL) if device.model else "GPU of unknown model"
+        display.shorten_middle(display.clean(device.model), LABEL_LENGTH) if device.model else "GPU of unknown model"
         for device in devices
     ]
-    return display.listing([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])
+    return display.join_words([f"{names.count(name)} \N{MULTIPLICATION SIGN} {name}" for name in dict.fromkeys(names)])

@@ -6,14 +6,14 @@ import numpy as np
 
 from gpureport import columns, sampling_rate
 from gpureport.analysis.results import MetricSummary
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display
 
 _NAMES = {"gpu_utilization_ratio": "utilisation", "gpu_power_watts": "power"}
 _NEARLY = 0.9995
 
 
-def in_words(run: RunInput) -> str:
+def describe_readings(run: ReportRun) -> str:
     """Return how often utilisation and power were read anew, and how many readings that makes."""
     gpus = {gpu.id for gpu in run.run.gpus}
     known = [entry for entry in run.analysis.statistics if entry.device in gpus]
@@ -22,20 +22,20 @@ def in_words(run: RunInput) -> str:
     if not recorded:
         return display.NOT_RECORDED
     rows = max(sum(each.samples for each in summaries) for summaries in recorded.values())
-    told = [text for name, summaries in recorded.items() for text in _told(name, summaries)]
+    told = [text for name, summaries in recorded.items() for text in _describe_metric(name, summaries)]
     if not told:
-        return f"{display.plural(rows, 'row')}, each a reading of its own; {_unseen(run.run.interval)}"
+        return f"{display.plural(rows, 'row')}, each a reading of its own; {_unknown_refresh(run.run.interval)}"
     return f"{display.plural(rows, 'row')}; {'; '.join(told)}"
 
 
-def every(run: RunInput) -> str:
+def describe_sampling(run: ReportRun) -> str:
     """Return how often a run with two samples or more was sampled: `every 1 s, in part every 10 s`."""
     usual = display.duration(run.run.interval or 0.0)
-    others = [other for seconds in _others(run) if (other := display.duration(seconds)) != usual]
+    others = [other for seconds in _other_intervals(run) if (other := display.duration(seconds)) != usual]
     return f"every {usual}{', in part every ' if others else ''}{', '.join(dict.fromkeys(others))}"
 
 
-def _others(run: RunInput) -> list[float]:
+def _other_intervals(run: ReportRun) -> list[float]:
     """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
     device = next(iter(run.run.gpus or run.run.hosts), None)
     pace = (
@@ -48,13 +48,13 @@ def _others(run: RunInput) -> list[float]:
     return sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)})
 
 
-def _unseen(interval: float | None) -> str:
+def _unknown_refresh(interval: float | None) -> str:
     if interval is None:
         return "how often the driver refreshes cannot be seen"
     return f"samples {display.duration(interval)} apart cannot show how often the driver refreshes"
 
 
-def _told(name: str, summaries: Sequence[MetricSummary]) -> Iterator[str]:
+def _describe_metric(name: str, summaries: Sequence[MetricSummary]) -> Iterator[str]:
     """Yield what is known of one metric; nothing where each row counts."""
     rows = sum(each.samples for each in summaries)
     readings = sum(each.effective_samples for each in summaries)

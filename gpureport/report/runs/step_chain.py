@@ -7,59 +7,59 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.recording import Recording
-from gpureport.report.runs.inputs import LABEL, RunInput, label_runs, models
+from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun, format_gpu_models, label_runs
 from gpureport.report.wording import display
 
 
-def named(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
+def shorten_names(runs: Sequence[tuple[Recording, Analysis]]) -> list[tuple[Recording, Analysis]]:
     """Return the runs with names and step labels of readable length, different ones kept apart."""
     steps = dict.fromkeys(analysis.run.step for _, analysis in runs if analysis.run.step is not None)
-    short = [display.squeeze(display.clean(step), LABEL) for step in steps]
+    short = [display.shorten_middle(display.clean(step), LABEL_LENGTH) for step in steps]
     labels = {
         step: f"{label} ({short[:place].count(label) + 1})" if label in short[:place] else label
         for place, (step, label) in enumerate(zip(steps, short, strict=True))
     }
     named = []
     for recording, analysis in runs:
-        name = display.squeeze(display.clean(analysis.run.name), LABEL)
+        name = display.shorten_middle(display.clean(analysis.run.name), LABEL_LENGTH)
         step = None if analysis.run.step is None else labels[analysis.run.step]
         named.append((recording, replace(analysis, run=replace(analysis.run, name=name, step=step))))
     return named
 
 
-def sampled(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
+def sample_runs(runs: Sequence[tuple[Recording, Analysis]], key: str | None = None) -> list[SampledRun]:
     """Return runs as a comparison takes them; `key` is the training metric that counts work, whatever its name."""
     return [sampled_run(recording, analysis, key) for recording, analysis in runs]
 
 
-def renamed(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:
+def apply_names(runs: Sequence[tuple[Recording, Analysis]], measured: Sequence[SampledRun]) -> list[SampledRun]:
     """Return what was measured of runs under the names they have here."""
     return [replace(one, analysis=analysis) for one, (_, analysis) in zip(measured, runs, strict=True)]
 
 
-def ordered(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[RunInput, ...]:
+def order_by_step(runs: Sequence[tuple[Recording, Analysis]], comparison: Comparison) -> tuple[ReportRun, ...]:
     """Return the runs step by step, replicates of a step next to each other, their work counted as compared."""
     # a comparison that counts work in samples holds analyses of its own, so it is the run that tells them apart
     recordings: dict[tuple[str, str, str | None], list[Recording]] = {}
     for recording, analysis in runs:
-        recordings.setdefault(_known_by(analysis), []).append(recording)
+        recordings.setdefault(_run_key(analysis), []).append(recording)
     ordered, labels = [], []
     for step in comparison.steps:
         for analysis in step.analyses:
-            ordered.append((recordings[_known_by(analysis)].pop(0), analysis))
+            ordered.append((recordings[_run_key(analysis)].pop(0), analysis))
             labels.append(display.clean(step.label))
     return label_runs(ordered, labels)
 
 
-def _known_by(analysis: Analysis) -> tuple[str, str, str | None]:
+def _run_key(analysis: Analysis) -> tuple[str, str, str | None]:
     """Return what tells a run from others; one that is given twice stands for itself either time."""
     return analysis.run.id, analysis.run.name, analysis.run.step
 
 
-def subtitle(runs: Sequence[RunInput]) -> str:
+def build_subtitle(runs: Sequence[ReportRun]) -> str:
     """Return how many runs on which GPUs, and how long they are."""
     count = f"{len(runs)} runs, " if len(runs) > 1 else ""
-    gpus = dict.fromkeys(models(run.run.gpus) or "no GPU" for run in runs)
+    gpus = dict.fromkeys(format_gpu_models(run.run.gpus) or "no GPU" for run in runs)
     shortest, longest = (display.duration(pick(run.seconds for run in runs)) for pick in (min, max))
     length = shortest if shortest == longest else f"{shortest} to {longest}"
     return f"{count}{'; '.join(gpus)}, {'each ' if count and shortest == longest else ''}{length}"

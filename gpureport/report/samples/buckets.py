@@ -8,7 +8,7 @@ from gpureport.columns import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Buckets:
+class TimeBuckets:
     """The buckets of a device that hold a sample.
 
     Attributes:
@@ -33,7 +33,7 @@ class Buckets:
         return low, total / np.maximum(count, 1), high
 
 
-def buckets(times: IntArray, started: int, seconds: int) -> Buckets:
+def group_into_buckets(times: IntArray, started: int, seconds: int) -> TimeBuckets:
     """Return the buckets that samples fall into.
 
     Args:
@@ -44,4 +44,4 @@ def buckets(times: IntArray, started: int, seconds: int) -> Buckets:
     length = seconds * 1_000_000
     places = (times - started) // length
     first = np.flatnonzero(np.diff(places, prepend=places[:1] - 1))
-    return Buckets(times=started + places[first] * length + length // 2, first=first)
+    return TimeBuckets(times=started + places[first] * length + length // 2, first=first)

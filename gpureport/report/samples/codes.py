@@ -8,26 +8,26 @@ import numpy.typing as npt
 
 from gpureport.columns import FloatArray
 
-NONE = 255
+NO_VALUE = 255
 """Code of no value."""
 
-MOST = 254
+HIGHEST_CODE = 254
 """Highest code of a value."""
 
 _OFF_GRID = 0.02
 """Share of a grid's step by which values of single precision may lie beside it."""
 
-_COUNTED = 100_000
+_COUNTABLE = 100_000
 """Highest place up to which places are counted to find those that occur."""
 
-_MOST_PLACES = 2.0**53
+_EXACT_INTEGERS = 2.0**53
 """Steps of a grid up to which a number in double precision tells neighbouring ones apart."""
 
 Codes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scale:
+class CodeScale:
     """What codes stand for: `offset + step * code`.
 
     Attributes:
@@ -50,18 +50,18 @@ class Scale:
         places = values - self.offset
         places /= self.step or 1.0
         np.rint(places, out=places)
-        np.clip(places, 0, MOST, out=places)
-        places[np.isnan(places)] = NONE
+        np.clip(places, 0, HIGHEST_CODE, out=places)
+        places[np.isnan(places)] = NO_VALUE
         return places.astype(np.uint8)
 
     def decoded(self, codes: Codes) -> FloatArray:
         """Return what codes stand for, NaN for `NONE`."""
         values: FloatArray = self.offset + self.step * codes.astype(np.float64)
-        values[codes == NONE] = np.nan
+        values[codes == NO_VALUE] = np.nan
         return values
 
 
-def scale(series: Sequence[FloatArray], grid: float) -> Scale | None:
+def fit_scale(series: Sequence[FloatArray], grid: float) -> CodeScale | None:
     """Return the scale that several series share, None where none of them holds a value.
 
     It is exact where all values are multiples of `grid` and no more than 255 even steps apart, as whole per cents
@@ -77,14 +77,14 @@ def scale(series: Sequence[FloatArray], grid: float) -> Scale | None:
         return None
     low = min(float(values.min()) for values in known)
     high = max(float(values.max()) for values in known)
-    return (_even(known, low, high, grid) if grid else None) or Scale(
-        offset=low, step=(high - low) / MOST, exact=low == high
+    return (_fit_exact_scale(known, low, high, grid) if grid else None) or CodeScale(
+        offset=low, step=(high - low) / HIGHEST_CODE, exact=low == high
     )
 
 
-def _even(known: Sequence[FloatArray], low: float, high: float, grid: float) -> Scale | None:
+def _fit_exact_scale(known: Sequence[FloatArray], low: float, high: float, grid: float) -> CodeScale | None:
     """Return the widest even steps that meet all values, None where there are no such or too many of them."""
-    if max(-low, high) / grid > _MOST_PLACES:
+    if max(-low, high) / grid > _EXACT_INTEGERS:
         return None
     step, first = 0, round(low / grid)
     for values in known:
@@ -93,16 +93,16 @@ def _even(known: Sequence[FloatArray], low: float, high: float, grid: float) -> 
         scaled -= places
         if max(scaled.max(), -scaled.min()) > _OFF_GRID:
             return None
-        step = _common(places.astype(np.int64) - first, step)
-        if step and (high - low) / grid > MOST * step + 0.5:
+        step = _common_divisor(places.astype(np.int64) - first, step)
+        if step and (high - low) / grid > HIGHEST_CODE * step + 0.5:
             return None
-    return Scale(offset=first * grid, step=step * grid, exact=True)
+    return CodeScale(offset=first * grid, step=step * grid, exact=True)
 
 
-def _common(places: npt.NDArray[np.int64], step: int) -> int:
+def _common_divisor(places: npt.NDArray[np.int64], step: int) -> int:
     """Return the greatest number that divides all places, from 0, and a step."""
     high = int(places.max())
-    if high <= _COUNTED:
+    if high <= _COUNTABLE:
         # divisions take long: each place once, where there are few
         places = np.flatnonzero(np.bincount(places, minlength=high + 1))
     return int(np.gcd.reduce(places, initial=step))

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from gpureport.report.charts import plotted
-from gpureport.report.charts.plotted import Plotted
+from gpureport.report.charts.plotted import PlottedMetric
 from gpureport.report.model.parts import Timeline
 from gpureport.report.samples import series_index, series_packing
 from gpureport.report.wording import display
@@ -31,7 +31,7 @@ _EXACT = 1e-9
 LEVELS = (0, 5, 10, 30, 60, 300, 900, 3600)
 """Seconds of buckets to fall back to, one after the other; 0 is every sample."""
 
-_WORTH = 4
+_LEAST_BUCKET = 4
 """Samples in a bucket from which on three values of it are fewer than its samples."""
 
 _THREADS = 2
@@ -42,7 +42,7 @@ second is for what would not fit.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blob:
+class SeriesBlob:
     """Packed series of one device: the id of its element, and what it holds."""
 
     id: str
@@ -50,7 +50,7 @@ class Blob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Embedded:
+class EmbeddedSeries:
     """Every sample of a report as a page holds it.
 
     Attributes:
@@ -60,22 +60,22 @@ class Embedded:
     """
 
     index: str
-    blobs: tuple[Blob, ...]
+    blobs: tuple[SeriesBlob, ...]
     note: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Packed:
+class _PackedRun:
     """One run's part of the index, with its blobs not yet deflated."""
 
     index: dict[str, Any]
     raw: tuple[tuple[str, bytes], ...]
     values: int
     bucket: int
-    rounded: tuple[tuple[Plotted, float], ...]
+    rounded: tuple[tuple[PlottedMetric, float], ...]
 
 
-def embed(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | None = None) -> Embedded | None:
+def embed_series(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | None = None) -> EmbeddedSeries | None:
     """Return the samples of every run, None where there is nothing to look at.
 
     Args:
@@ -88,13 +88,15 @@ def embed(runs: Sequence[Timeline], budget: int = BUDGET, detail: int | None = N
         return None
     levels = LEVELS if detail is None else (detail,)
     for level in levels:
-        packed = [_packed(place, run, level) for place, run in shown]
-        blobs = _fitting([entry for run in packed for entry in run.raw], budget if level < levels[-1] else None)
+        packed = [_pack_run(place, run, level) for place, run in shown]
+        blobs = _compress_to_fit([entry for run in packed for entry in run.raw], budget if level < levels[-1] else None)
         if blobs is not None:
             break
-    index = series_index.layout([run for _, run in shown]) | {"runs": [run.index for run in packed]}
+    index = series_index.describe_axis([run for _, run in shown]) | {"runs": [run.index for run in packed]}
     text = json.dumps(_clean(index), separators=(",", ":")).replace("<", "\\u003c")
-    return Embedded(index=text, blobs=tuple(blobs or ()), note=_note(packed, budget if detail is None else None))
+    return EmbeddedSeries(
+        index=text, blobs=tuple(blobs or ()), note=_describe_embedding(packed, budget if detail is None else None)
+    )
 
 
 def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -106,13 +108,13 @@ def _clean(value: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
     return display.clean(value) if isinstance(value, str) else value
 
 
-def _fitting(raw: Sequence[tuple[str, bytes]], budget: int | None) -> list[Blob] | None:
+def _compress_to_fit(raw: Sequence[tuple[str, bytes]], budget: int | None) -> list[SeriesBlob] | None:
     """Return the blobs with the least effort that makes them fit, None where none does."""
-    tries = (_deflated(raw, budget, effort) for effort in _EFFORTS)
+    tries = (_compress(raw, budget, effort) for effort in _EFFORTS)
     return next((blobs for blobs in tries if blobs is not None), None)
 
 
-def _deflated(raw: Sequence[tuple[str, bytes]], budget: int | None, effort: int) -> list[Blob] | None:
+def _compress(raw: Sequence[tuple[str, bytes]], budget: int | None, effort: int) -> list[SeriesBlob] | None:
     """Return the blobs, None as soon as they are more than the budget allows."""
     blobs, size = [], 0
     with ThreadPoolExecutor(_THREADS) as threads:
@@ -122,7 +124,7 @@ def _deflated(raw: Sequence[tuple[str, bytes]], budget: int | None, effort: int)
             if budget is not None and size > budget:
                 threads.shutdown(cancel_futures=True)
                 return None
-            blobs.append(Blob(id=name, text=text))
+            blobs.append(SeriesBlob(id=name, text=text))
     return blobs
 
 
@@ -131,24 +133,26 @@ def _deflate(effort: int, entry: tuple[str, bytes]) -> tuple[str, str]:
     return name, b64encode(zlib.compress(raw, effort)).decode()
 
 
-def _packed(place: int, run: Timeline, level: int) -> _Packed:
+def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     info = run.recording.run
-    bucket = level if level >= _WORTH * (info.interval or 1.0) else 0
-    metrics = list(plotted.chosen(_recorded(run)))
-    devices = [series_packing.gathered(run, device, metrics, bucket) for device in info.devices]
-    scales = [series_packing.scale_of(number, metric, devices, bucket) for number, metric in enumerate(metrics)]
-    packed = [series_packing.packed(device, devices[:number], scales) for number, device in enumerate(devices)]
+    bucket = level if level >= _LEAST_BUCKET * (info.interval or 1.0) else 0
+    metrics = list(plotted.select_metrics(_recorded_metrics(run)))
+    devices = [series_packing.collect_samples(run, device, metrics, bucket) for device in info.devices]
+    scales = [series_packing.fit_metric_scale(number, metric, devices, bucket) for number, metric in enumerate(metrics)]
+    packed = [series_packing.pack_device(device, devices[:number], scales) for number, device in enumerate(devices)]
     names = [f"run{place}-series{number}" for number in range(len(devices))]
-    return _Packed(
-        index=series_index.of_run(
+    return _PackedRun(
+        index=series_index.describe_run(
             place,
             run,
             bucket,
             metrics=[
-                series_index.of_metric(metric, found, series_packing.highest(number, devices, found))
+                series_index.describe_metric(metric, found, series_packing.largest_value(number, devices, found))
                 for number, (metric, found) in enumerate(zip(metrics, scales, strict=True))
             ],
-            devices=[series_index.of_device(info, *each, bucket) for each in zip(names, devices, packed, strict=True)],
+            devices=[
+                series_index.describe_device(info, *each, bucket) for each in zip(names, devices, packed, strict=True)
+            ],
         ),
         raw=tuple((name, one.raw) for name, one in zip(names, packed, strict=True)),
         values=sum(int((~np.isnan(part)).sum()) for device in devices for parts in device.parts for part in parts),
@@ -157,34 +161,34 @@ def _packed(place: int, run: Timeline, level: int) -> _Packed:
     )
 
 
-def _recorded(run: Timeline) -> set[str]:
+def _recorded_metrics(run: Timeline) -> set[str]:
     """Return the metrics that hold any value."""
     series = run.recording.series
     return {name for name in series.column_names if series.column(name).null_count < len(series)}
 
 
-def _roundings(packed: Sequence[_Packed]) -> list[str]:
+def _describe_rounding(packed: Sequence[_PackedRun]) -> list[str]:
     """Return by how much each metric is rounded at most, in words."""
-    errors: dict[Plotted, float] = {}
+    errors: dict[PlottedMetric, float] = {}
     for metric, error in (entry for run in packed for entry in run.rounded):
         errors[metric] = max(error, errors.get(metric, 0.0))
     return [
-        f"{metric.title} (by up to {_bound(error * metric.unit.factor)}{display.GAP}{metric.unit.symbol})"
+        f"{metric.title} (by up to {_format_bound(error * metric.unit.factor)}{display.GAP}{metric.unit.symbol})"
         for metric, error in errors.items()
     ]
 
 
-def _bound(error: float) -> str:
+def _format_bound(error: float) -> str:
     """Return an error as a bound in one digit, which is as much as a reader of a chart asks for."""
     digit = 10.0 ** floor(log10(error))
     bound = ceil(error / digit - _EXACT) * digit
     return f"{bound:.{max(-floor(log10(digit)), 0)}f}"
 
 
-def _note(packed: Sequence[_Packed], budget: int | None) -> str:
+def _describe_embedding(packed: Sequence[_PackedRun], budget: int | None) -> str:
     values = display.integer(sum(run.values for run in packed))
     if any(run.bucket for run in packed):
-        lengths = display.listing(
+        lengths = display.join_words(
             [f"{bucket}{display.GAP}s" for bucket in sorted({run.bucket for run in packed} - {0})]
         )
         heavy = f"All samples together would take more than {(budget or 0) / 1e6:g}{display.GAP}MB, so the charts hold"
@@ -192,6 +196,6 @@ def _note(packed: Sequence[_Packed], budget: int | None) -> str:
             f"{'The charts hold, as asked,' if budget is None else heavy} smallest, mean and largest value of every "
             f"{lengths}. Text and tables are from the samples themselves."
         )
-    rounded = _roundings(packed)
-    exact = f"rounded for the charts: {display.listing(rounded)}" if rounded else "none of them rounded"
+    rounded = _describe_rounding(packed)
+    exact = f"rounded for the charts: {display.join_words(rounded)}" if rounded else "none of them rounded"
     return f"The charts hold every sample: {values} values, {exact}. Text and tables are from the samples themselves."

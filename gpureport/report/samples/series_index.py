@@ -8,11 +8,11 @@ from gpureport.findings import Severity
 from gpureport.quality import gap_seconds
 from gpureport.recording import Run
 from gpureport.report.charts import plotted
-from gpureport.report.charts.plotted import Plotted
+from gpureport.report.charts.plotted import PlottedMetric
 from gpureport.report.model.parts import Timeline, TimelineStrip
 from gpureport.report.runs.inputs import device_name
-from gpureport.report.samples.codes import Scale
-from gpureport.report.samples.series_packing import Packed, PackedSeries
+from gpureport.report.samples.codes import CodeScale
+from gpureport.report.samples.series_packing import DeviceSamples, PackedDevice
 from gpureport.report.sections.gpus.timeline import UTILISATION
 from gpureport.report.wording import display
 from gpureport.sampling_rate import SlowStretch
@@ -28,15 +28,15 @@ _COLOURS = {Severity.PROBLEM.value: "mark", Severity.WARNING.value: "note", Seve
 """Names of the style sheet's colours."""
 
 
-def layout(runs: Sequence[Timeline]) -> dict[str, Any]:
+def describe_axis(runs: Sequence[Timeline]) -> dict[str, Any]:
     """Return the axis in seconds, the shortest piece of it to zoom to, and the pixels that names take."""
     axis = runs[0].axis_seconds
-    longest = max(len(display.squeeze(strip.label, _LABEL)) for run in runs for strip in run.strips)
+    longest = max(len(display.shorten_middle(strip.label, _LABEL)) for run in runs for strip in run.strips)
     interval = min(run.recording.run.interval or 1.0 for run in runs)
     return {"axis": axis, "finest": min(4 * interval, axis), "margin": max(7 * longest + 12, _MARGIN)}
 
 
-def of_run(
+def describe_run(
     place: int, run: Timeline, bucket: int, metrics: Sequence[dict[str, Any]], devices: Sequence[dict[str, Any]]
 ) -> dict[str, Any]:
     """Return what is said of a run.
@@ -58,12 +58,12 @@ def of_run(
         "top": _EVENTS if any(event.at is not None for event in run.events) else 4,
         "metrics": list(metrics),
         "devices": list(devices),
-        "strips": [_strip(strip, info) for strip in run.strips],
-        "events": [[event.id, _tidy(event.at)] for event in run.events if event.at is not None],
+        "strips": [_describe_strip(strip, info) for strip in run.strips],
+        "events": [[event.id, _to_milliseconds(event.at)] for event in run.events if event.at is not None],
     }
 
 
-def of_device(info: Run, name: str, device: PackedSeries, packed: Packed, bucket: int) -> dict[str, Any]:
+def describe_device(info: Run, name: str, device: DeviceSamples, packed: PackedDevice, bucket: int) -> dict[str, Any]:
     """Return what is said of a device: who it is, when it was read, and how its bytes are laid out.
 
     Args:
@@ -76,9 +76,13 @@ def of_device(info: Run, name: str, device: PackedSeries, packed: Packed, bucket
     cells = device.cells
     unit = packed.unit / 1e6
     # a stretch inside another comes before it
-    slow = () if bucket else reversed([_slow(each, info.started, unit) for each in cells.sampling_rate.slow])
+    slow = (
+        ()
+        if bucket
+        else reversed([_describe_slow_stretch(each, info.started, unit) for each in cells.sampling_rate.slow])
+    )
     return {
-        "name": display.squeeze(device_name(cells.device), _LABEL),
+        "name": display.shorten_middle(device_name(cells.device), _LABEL),
         "node": cells.device.node,
         "host": cells.device.index is None,
         "origin": (int(device.times[0]) - info.started) / 1e6 if len(device.times) else 0.0,
@@ -94,7 +98,7 @@ def of_device(info: Run, name: str, device: PackedSeries, packed: Packed, bucket
     }
 
 
-def _slow(stretch: SlowStretch, started: int, unit: float) -> tuple[float, float, float, float]:
+def _describe_slow_stretch(stretch: SlowStretch, started: int, unit: float) -> tuple[float, float, float, float]:
     """Return how far apart samples are in a slow stretch, how far for a gap, and where it is in seconds of the run.
 
     It is wider by what stamps are rounded to.
@@ -103,11 +107,11 @@ def _slow(stretch: SlowStretch, started: int, unit: float) -> tuple[float, float
     return stretch.interval, gap_seconds(stretch.interval), begin - unit, end + unit
 
 
-def of_metric(metric: Plotted, found: Scale, highest: float) -> dict[str, Any]:
+def describe_metric(metric: PlottedMetric, found: CodeScale, highest: float) -> dict[str, Any]:
     """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis."""
     unit = metric.unit
     offset, step = found.offset * unit.factor, found.step * unit.factor
-    low, high = plotted.limits(unit, offset, highest * unit.factor)
+    low, high = plotted.round_axis_ends(unit, offset, highest * unit.factor)
     return {
         "title": metric.title,
         "unit": unit.symbol,
@@ -131,17 +135,23 @@ def _digits(offset: float, step: float, *, exact: bool) -> int:
     return next(whole, 2)
 
 
-def _strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
+def _describe_strip(strip: TimelineStrip, info: Run) -> dict[str, Any]:
     return {
         "device": [device.id for device in info.devices].index(strip.device),
-        "gaps": [[_tidy(start), _tidy(end)] for start, end in strip.gaps],
+        "gaps": [[_to_milliseconds(start), _to_milliseconds(end)] for start, end in strip.gaps],
         "marks": [
-            [mark.card, _COLOURS[mark.severity], _tidy(mark.start), _tidy(mark.end), int(mark.whole)]
+            [
+                mark.card,
+                _COLOURS[mark.severity],
+                _to_milliseconds(mark.start),
+                _to_milliseconds(mark.end),
+                int(mark.whole),
+            ]
             for mark in strip.marks
         ],
     }
 
 
-def _tidy(seconds: float) -> float:
+def _to_milliseconds(seconds: float) -> float:
     """Return seconds with no more digits than stamps of logs have."""
     return round(seconds, 3)

@@ -8,15 +8,15 @@ import numpy as np
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray, IntArray
 from gpureport.recording import Device
-from gpureport.report.charts.plotted import Plotted
+from gpureport.report.charts.plotted import PlottedMetric
 from gpureport.report.model.parts import Timeline
 from gpureport.report.samples import stamps
-from gpureport.report.samples.buckets import buckets
-from gpureport.report.samples.codes import Scale, scale
+from gpureport.report.samples.buckets import group_into_buckets
+from gpureport.report.samples.codes import CodeScale, fit_scale
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PackedSeries:
+class DeviceSamples:
     """A device's series before they are packed.
 
     Attributes:
@@ -37,7 +37,7 @@ class PackedSeries:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Packed:
+class PackedDevice:
     """A device's series as bytes.
 
     Attributes:
@@ -53,7 +53,7 @@ class Packed:
     unit: int
 
 
-def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: int) -> PackedSeries:
+def collect_samples(run: Timeline, device: Device, metrics: Sequence[PlottedMetric], bucket: int) -> DeviceSamples:
     """Return the series of a device.
 
     Args:
@@ -66,38 +66,40 @@ def gathered(run: Timeline, device: Device, metrics: Sequence[Plotted], bucket: 
     mine = [number for number, metric in enumerate(metrics) if cells.is_recorded(metric.metric)]
     values = [cells.values(metrics[number].metric) for number in mine]
     if not bucket:
-        return PackedSeries(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))
-    places = buckets(cells.times, run.recording.run.started, bucket)
+        return DeviceSamples(cells=cells, times=cells.times, metrics=tuple(mine), parts=tuple((one,) for one in values))
+    places = group_into_buckets(cells.times, run.recording.run.started, bucket)
     parts = tuple(places.gathered(one) for one in values)
-    return PackedSeries(cells=cells, times=places.times, metrics=tuple(mine), parts=parts)
+    return DeviceSamples(cells=cells, times=places.times, metrics=tuple(mine), parts=parts)
 
 
-def scale_of(number: int, metric: Plotted, devices: Sequence[PackedSeries], bucket: int) -> Scale:
+def fit_metric_scale(number: int, metric: PlottedMetric, devices: Sequence[DeviceSamples], bucket: int) -> CodeScale:
     """Return the scale that all devices of a run share for a metric."""
     parts = [part for device in devices for part in device.of(number)]
-    found = scale(parts, metric.unit.grid if not bucket else 0.0)
-    return found or Scale(offset=0.0, step=0.0, exact=True)
+    found = fit_scale(parts, metric.unit.grid if not bucket else 0.0)
+    return found or CodeScale(offset=0.0, step=0.0, exact=True)
 
 
-def highest(number: int, devices: Sequence[PackedSeries], found: Scale) -> float:
+def largest_value(number: int, devices: Sequence[DeviceSamples], found: CodeScale) -> float:
     """Return the largest value of a metric over all devices; the offset of its scale where there is none."""
     values = (float(np.nanmax(part)) for device in devices for part in device.of(number))
     return max(values, default=found.offset)
 
 
-def packed(device: PackedSeries, before: Sequence[PackedSeries], scales: Sequence[Scale]) -> Packed:
+def pack_device(device: DeviceSamples, before: Sequence[DeviceSamples], scales: Sequence[CodeScale]) -> PackedDevice:
     """Return a device's series as bytes; times are left out where a device before it has the same."""
-    unit = stamps.quantum(device.cells.interval)
-    like = next((place for place, other in enumerate(before) if _together(device.times, other.times, unit)), None)
-    times = b"" if like is not None else stamps.packed(stamps.distances(device.times, unit))
+    unit = stamps.time_unit(device.cells.interval)
+    like = next(
+        (place for place, other in enumerate(before) if _have_same_times(device.times, other.times, unit)), None
+    )
+    times = b"" if like is not None else stamps.encode_varints(stamps.time_deltas(device.times, unit))
     codes = [
         scales[number].encoded(part).tobytes()
         for number, parts in zip(device.metrics, device.parts, strict=True)
         for part in parts
     ]
-    return Packed(raw=b"".join([times, *codes]), times=len(times), like=like, unit=unit)
+    return PackedDevice(raw=b"".join([times, *codes]), times=len(times), like=like, unit=unit)
 
 
-def _together(times: IntArray, others: IntArray, unit: int) -> bool:
+def _have_same_times(times: IntArray, others: IntArray, unit: int) -> bool:
     """Return whether two devices were read at the same times, as far as these are kept."""
     return len(times) == len(others) and bool(np.abs(times - others).max(initial=0) <= unit)

@@ -8,12 +8,12 @@ _TENTHS = 10
 _BITS = 7
 
 
-def quantum(interval: float) -> int:
+def time_unit(interval: float) -> int:
     """Return the microseconds that times are rounded to, from the median seconds between samples."""
     return max(round(interval * 1e6 / _TENTHS), 1)
 
 
-def distances(times: IntArray, unit: int) -> IntArray:
+def time_deltas(times: IntArray, unit: int) -> IntArray:
     """Return the distance of each sample from the one before in units; times are rounded first, so no error adds up.
 
     Args:
@@ -24,7 +24,7 @@ def distances(times: IntArray, unit: int) -> IntArray:
     return np.diff(places, prepend=0)
 
 
-def packed(numbers: IntArray) -> bytes:
+def encode_varints(numbers: IntArray) -> bytes:
     """Return whole numbers from 0 in bytes of seven bits, the lowest first, the eighth bit set on all but the last."""
     lengths = np.ones(len(numbers), dtype=np.int64)
     for shift in range(_BITS, 63, _BITS):

@@ -11,7 +11,7 @@ from gpureport.recording import Recording
 from gpureport.report.model.content import Report
 from gpureport.report.model.parts import FindingCard
 from gpureport.report.runs import gpu_time, step_chain
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.sections.comparison import comparison_view, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
 from gpureport.report.sections.findings import answers, cards, judgement
@@ -40,40 +40,40 @@ def build(  # noqa: PLR0913 - what a report depends on, each by name
     """Return the content of a report; `report.build` says what each argument means."""
     rules = RULES if rules is None else rules
     asked = {kind for rule in rules for kind in rule.kinds if kinds is None or kind in kinds}
-    runs = step_chain.named(spending.priced(runs, gpu_hour_price))
-    comparison = compare(step_chain.sampled(runs, throughput))
-    inputs = step_chain.ordered(runs, comparison)
+    runs = step_chain.shorten_names(spending.apply_gpu_hour_price(runs, gpu_hour_price))
+    comparison = compare(step_chain.sample_runs(runs, throughput))
+    inputs = step_chain.order_by_step(runs, comparison)
     found = cards.cards(inputs)
     findings = _findings(inputs, found, asked)
     several = len(comparison.steps) > 1
-    bars = gpu_time.bars(inputs)
+    bars = gpu_time.build_time_bars(inputs)
     return Report(
         title=display.shorten(display.clean(title), _TITLE) if title else _title(inputs),
-        subtitle=step_chain.subtitle(inputs),
+        subtitle=step_chain.build_subtitle(inputs),
         version=display.clean(version),
         verdict=verdict.verdict(comparison, findings),
         tiles=tiles.tiles(comparison, findings),
         steps=step_table.table(comparison) if several else None,
         comparison=comparison_view.part(comparison, inputs, found, grouped) if several else None,
         gpu_time=bars,
-        gpu_time_table=gpu_time.table(bars) if bars else None,
+        gpu_time_table=gpu_time.build_time_table(bars) if bars else None,
         findings=found,
         order=_LAST_STEP_FIRST + _ORDER if several else _ORDER,
-        timeline=timeline.timelines(inputs, found),
-        gpus=gpu_table.tables(inputs),
-        stages=stage_table.tables(inputs),
+        timeline=timeline.build_timelines(inputs, found),
+        gpus=gpu_table.build_gpu_tables(inputs),
+        stages=stage_table.build_stage_tables(inputs),
         quality=data_quality.quality(inputs),
         judgement=judgement.judgement(inputs, asked),
         method=method.method(inputs, rules, command, version),
-        clocks=clock_table.tables(inputs),
-        spending=spending.spending(inputs),
+        clocks=clock_table.build_clock_tables(inputs),
+        spending=spending.build_spending(inputs),
         answers=answers.matrices(inputs, found),
         checklists=answers.checklists(inputs),
         policy=policy_table.table(checks),
     )
 
 
-def _findings(inputs: Sequence[RunInput], found: tuple[FindingCard, ...], asked: Collection[str]) -> verdict.Findings:
+def _findings(inputs: Sequence[ReportRun], found: tuple[FindingCard, ...], asked: Collection[str]) -> verdict.Findings:
     judged, missing, _ = judgement.judged_kinds(inputs, asked)
     final = [run for run in inputs if run.step == inputs[-1].step]
     return verdict.Findings(
@@ -85,5 +85,5 @@ def _findings(inputs: Sequence[RunInput], found: tuple[FindingCard, ...], asked:
     )
 
 
-def _title(runs: Sequence[RunInput]) -> str:
+def _title(runs: Sequence[ReportRun]) -> str:
     return display.shorten(", ".join(dict.fromkeys(run.step for run in runs)), 80) or "GPU report"

@@ -125,13 +125,13 @@ def _short_run(reason: Reason, least: str, amount: str) -> str:
 def list_reasons(reasons: Iterable[tuple[Reason | None, str]]) -> str:
     """Return each reason once, with the names of all that it holds back; empty without any."""
     held = group_holders((reason, name) for reason, name in reasons if reason)
-    return " ".join(_with_names(reason, display.listing(names)) for reason, names in held.items())
+    return " ".join(_with_names(reason, display.join_words(names)) for reason, names in held.items())
 
 
 def _with_names(reason: Reason, names: str) -> str:
     if reason.kind is ReasonKind.NOT_REPEATED:
         return f"Not confirmed by repetition: {names}."
-    return f"{names[:1].upper()}{names[1:]}: {display.uncapitalised(display.sentence(describe_reason(reason)))}"
+    return f"{names[:1].upper()}{names[1:]}: {display.lower_first(display.clean_sentence(describe_reason(reason)))}"
 
 
 def describe_unknown_change(change: FindingFate) -> str:

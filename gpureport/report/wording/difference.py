@@ -10,14 +10,14 @@ from gpureport.comparison.steps.verdict_reason import ReasonKind
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import describe_reason
 
-SETTLED = " once settled"
+ONCE_SETTLED = " once settled"
 """What a title ends with where the figure leaves out start-up and what had not settled; without it, it is of all."""
 _LONGEST = 365 * 86_400.0
 """Seconds of a recording that it makes no sense to ask for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
+class FigureFormat:
     """How a figure is printed.
 
     Attributes:
@@ -33,24 +33,24 @@ class Shown:
     @property
     def noun(self) -> str:
         """Its name within a sentence."""
-        return display.uncapitalised(self.title)
+        return display.lower_first(self.title)
 
-    def of(self, delta: Delta) -> "Shown":
+    def of(self, delta: Delta) -> "FigureFormat":
         """Return the same with a title that says where a difference is of what had settled, not of whole recordings."""
         return self.once_settled() if delta.window == "steady" else self
 
-    def once_settled(self) -> "Shown":
+    def once_settled(self) -> "FigureFormat":
         """Return the same for what had settled."""
-        return replace(self, title=f"{self.title}{SETTLED}")
+        return replace(self, title=f"{self.title}{ONCE_SETTLED}")
 
     def both(self, before: float | None, after: float | None) -> tuple[str, str]:
         """Return two values side by side."""
         shown = self.beside((before, after)).value
-        return display.optional(before, shown), display.optional(after, shown)
+        return display.or_not_recorded(before, shown), display.or_not_recorded(after, shown)
 
-    def beside(self, values: Iterable[float | None]) -> "Shown":
+    def beside(self, values: Iterable[float | None]) -> "FigureFormat":
         """Return the same for values that stand together: of shares, one decimal in all where one has it."""
-        return replace(self, value=display.percents(values)) if self.value is display.percent else self
+        return replace(self, value=display.percent_formatter(values)) if self.value is display.percent else self
 
     def moved(self, difference: float, *values: float | None) -> str:
         """Return a difference with its sign, and no more decimals than the values that it lies between."""
@@ -74,7 +74,7 @@ def _decimals(figure: str) -> int:
     return len(figure.partition(".")[2])
 
 
-def interval(delta: Delta, shown: Shown) -> str:
+def format_interval(delta: Delta, shown: FigureFormat) -> str:
     """Return both ends of an interval, the unit said once; empty where there is none."""
     if delta.interval is None or not all(map(isfinite, delta.interval)):
         return ""
@@ -86,15 +86,15 @@ def interval(delta: Delta, shown: Shown) -> str:
     return f"{number if unit and high.endswith(f'{display.GAP}{unit}') else low} to {high}"
 
 
-def sentence(delta: Delta, shown: Shown) -> str:
+def difference_sentence(delta: Delta, shown: FigureFormat) -> str:
     """Return what may be said of the figure that a chain is judged by, in one sentence."""
-    start = _whole(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
-    noun = _whole(f"{shown.noun} once settled" if delta.window == "steady" else shown.noun)
+    start = _protect_full_stops(f"From {display.clean(delta.base)} to {display.clean(delta.step)}, ")
+    noun = _protect_full_stops(f"{shown.noun} once settled" if delta.window == "steady" else shown.noun)
     before, after = shown.both(delta.before, delta.after)
-    sure = _sure(delta, shown)
+    sure = _format_certainty(delta, shown)
     if delta.verdict is Verdict.CANNOT_JUDGE:
         values = "" if delta.difference is None else f" It went from {before} to {after}."
-        why = display.sentence(describe_reason(delta.reason))
+        why = display.clean_sentence(describe_reason(delta.reason))
         return f"{start}whether {noun} changed cannot be judged.{values} {why}".rstrip()
     if delta.verdict is Verdict.NOT_SHOWN:
         same_recording = delta.reason is not None and delta.reason.kind is ReasonKind.SAME_RECORDING
@@ -106,32 +106,32 @@ def sentence(delta: Delta, shown: Shown) -> str:
     return f"{start}{noun} went from {before} to {after}: {words}{sure}."
 
 
-def _whole(names: str) -> str:
+def _protect_full_stops(names: str) -> str:
     """Return names in which no full stop looks like the end of the sentence: headlines are cut where one ends."""
     return names.replace(". ", f".{display.GAP}")
 
 
-def _sure(delta: Delta, shown: Shown) -> str:
-    between = interval(delta, shown)
+def _format_certainty(delta: Delta, shown: FigureFormat) -> str:
+    between = format_interval(delta, shown)
     runs = f"; {delta.runs[0]} and {delta.runs[1]} runs" if max(delta.runs) > 1 else ""
     change = shown.moved(delta.difference, delta.before, delta.after) if delta.difference else "no change"
     return f" ({change}, 95{display.GAP}% interval {between}{runs})" if between else f" ({change}{runs})"
 
 
-def describe_precision(delta: Delta, shown: Shown) -> Iterator[str]:
+def describe_precision(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     """Yield what such recordings can show of a figure, and what would make the verdict surer."""
     detectable = delta.detectable_difference
     if detectable is None or not isfinite(detectable):
         return
     yield f"Such recordings would show a difference of {shown.change(detectable).removeprefix('+')}."
     if delta.needed is not None:
-        yield from _needed(delta, shown)
+        yield from _recordings_needed(delta, shown)
     if delta.unseen_gap_seconds is not None and delta.metric in {"gpu_utilization_ratio", "idle_ratio"}:
         rare = display.duration(delta.unseen_gap_seconds)
         yield f"A run shows no gap: with 95{display.GAP}% confidence there is less than one in {rare}."
 
 
-def _needed(delta: Delta, shown: Shown) -> Iterator[str]:
+def _recordings_needed(delta: Delta, shown: FigureFormat) -> Iterator[str]:
     """Yield how much longer, or how many more runs, an interval of two points either way would take."""
     if delta.needed is None:
         return

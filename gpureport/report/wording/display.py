@@ -55,7 +55,7 @@ def plain(text: str) -> str:
     return clean(text).replace(GAP, " ")
 
 
-def sentence(text: str) -> str:
+def clean_sentence(text: str) -> str:
     """Return a sentence from elsewhere, cleaned, with its numbers kept beside their units."""
     return _UNIT_AFTER_NUMBER.sub(GAP, clean(text))
 
@@ -71,13 +71,13 @@ def shorten(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
-def squeeze(text: str, length: int) -> str:
+def shorten_middle(text: str, length: int) -> str:
     """Return text of at most `length` characters, cut in its middle: what tells names apart is often their end."""
     tail = length // 2
     return text if len(text) <= length else f"{text[: length - tail - 1].rstrip()}…{text[-tail:].lstrip()}"
 
 
-def columns(text: str) -> int:
+def terminal_width(text: str) -> int:
     """Return how many columns of a terminal text takes: wide letters and emoji take two, marks upon letters none."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in {"W", "F"} else 1
@@ -85,13 +85,13 @@ def columns(text: str) -> int:
     )
 
 
-def padded(text: str, width: int, *, right: bool = False) -> str:
+def pad_to_width(text: str, width: int, *, right: bool = False) -> str:
     """Return text with spaces to a number of columns, behind it or (`right`) before it."""
-    spaces = " " * (width - columns(text))
+    spaces = " " * (width - terminal_width(text))
     return f"{spaces}{text}" if right else f"{text}{spaces}"
 
 
-def uncapitalised(text: str) -> str:
+def lower_first(text: str) -> str:
     """Return text as it stands within a sentence: its first letter small, unless it begins with an abbreviation."""
     return text if text[1:2].isupper() else f"{text[:1].lower()}{text[1:]}"
 
@@ -101,7 +101,7 @@ def plural(count: int, noun: str) -> str:
     return f"{integer(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def listing(words: list[str] | tuple[str, ...]) -> str:
+def join_words(words: list[str] | tuple[str, ...]) -> str:
     """Return words as a list in a sentence: `a, b and c`."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else list(words))
 
@@ -123,7 +123,7 @@ def number(value: float) -> str:
     return integer(value) if decimals == 0 else f"{value:.{decimals}f}"
 
 
-def fine(value: float) -> str:
+def precise_number(value: float) -> str:
     """Return a number as `number` does, but one below 0.1 with three significant digits, as rates need them."""
     size = abs(value)
     if size >= 0.1 or size < _FINEST or not math.isfinite(value):  # noqa: PLR2004 - from where three decimals say enough
@@ -145,13 +145,13 @@ def percent(ratio: float, *, finely: bool = False) -> str:
     return f"{'100' if text == '100.0' else text}{GAP}%"
 
 
-def percents(ratios: Iterable[float | None]) -> Callable[[float], str]:
+def percent_formatter(ratios: Iterable[float | None]) -> Callable[[float], str]:
     """Return what prints shares that stand together: with a decimal in all of them where one has it."""
     texts = [percent(ratio) for ratio in ratios if ratio is not None]
     return partial(percent, finely=True) if any("." in text for text in texts) else percent
 
 
-def points(ratio: float) -> str:
+def percentage_points(ratio: float) -> str:
     """Return a difference of two ratios in percentage points, with its sign."""
     return f"{_signed(f'{ratio * 100:.1f}')}{GAP}points"
 
@@ -169,9 +169,9 @@ def signed(value: float) -> str:
     return "within ±0.001" if "<" in text else _signed(text)
 
 
-def finely_signed(value: float) -> str:
+def signed_precise_number(value: float) -> str:
     """Return a number with its sign, as `fine` prints it."""
-    return _signed(fine(value))
+    return _signed(precise_number(value))
 
 
 def relative(difference: float, before: float | None) -> str:
@@ -232,7 +232,7 @@ def power(watts: float) -> str:
 def energy(joules: float) -> str:
     """Return an energy in kWh, or Wh below one kWh."""
     hours = joules / _HOUR
-    return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{fine(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
+    return f"{number(hours / 1000)}{GAP}kWh" if hours >= 1000 else f"{precise_number(hours)}{GAP}Wh"  # noqa: PLR2004 - kilo
 
 
 def money(amount: float, currency: str = "") -> str:
@@ -276,6 +276,6 @@ def quantity(value: float | None, unit: str) -> str:
     return _trimmed(text.replace(f".0{GAP}", GAP))
 
 
-def optional(value: float | None, shown: Callable[[float], str]) -> str:
+def or_not_recorded(value: float | None, shown: Callable[[float], str]) -> str:
     """Return the value as `shown` prints it, or that it was not recorded."""
     return NOT_RECORDED if value is None or math.isnan(value) else shown(value)

@@ -9,12 +9,12 @@ _ENDING = re.compile(r"/?\d{1,9}$")
 _NUMBERED = re.compile(r"(.+\D)(\d{1,9})", re.DOTALL)
 
 
-def listing(labels: Sequence[str]) -> str:
+def list_labels(labels: Sequence[str]) -> str:
     """Return names as a list in a sentence: `a/1 to /3 and b`."""
-    return display.listing(list(_named(labels)))
+    return display.join_words(list(_label_ranges(labels)))
 
 
-def _named(labels: Sequence[str]) -> Iterator[str]:
+def _label_ranges(labels: Sequence[str]) -> Iterator[str]:
     """Yield labels, those that are numbered one after the other as `name/1 to /3`."""
     rest = list(labels)
     while rest:

@@ -40,18 +40,18 @@ class Page:
 
     def wrapped(self, text: str, indent: int = 0, name: str = "", style: str = "") -> Iterator[Line]:
         """Yield text in lines; a name stands before the first, in a column of its own."""
-        column = indent + (max(_NAME, display.columns(name) + 1) if name else 0)
-        first = display.padded(f"{'':{indent}}{name}", column)
+        column = indent + (max(_NAME, display.terminal_width(name) + 1) if name else 0)
+        first = display.pad_to_width(f"{'':{indent}}{name}", column)
         room = max(self.width, column + 20)
-        lines = list(_filled(text, room, first, " " * column))
+        lines = list(_wrap_words(text, room, first, " " * column))
         yield from (Line(line, style) for line in lines or [first.rstrip()])
 
     def column(self, text: str, width: int) -> str:
         """Return a name in a column of its own, cut in its middle; wide letters take two places."""
-        shown = display.squeeze(text, width)
-        while display.columns(shown) > width:
-            shown = display.squeeze(shown, len(shown) - 1)
-        return display.padded(shown, width)
+        shown = display.shorten_middle(text, width)
+        while display.terminal_width(shown) > width:
+            shown = display.shorten_middle(shown, len(shown) - 1)
+        return display.pad_to_width(shown, width)
 
     def copied(self, text: str, indent: int, name: str) -> Iterator[Line]:
         """Yield text with a command in it, to be copied: on a line of its own, however long it is."""
@@ -67,7 +67,7 @@ class Page:
         yield from self.wrapped(", ".join(filter(None, [text.upper(), label])), style="heading")
 
 
-def _filled(text: str, width: int, first: str, rest: str) -> Iterator[str]:
+def _wrap_words(text: str, width: int, first: str, rest: str) -> Iterator[str]:
     """Yield words in lines of at most so many columns; a longer word has a line of its own, so that it can be copied.
 
     Args:
@@ -78,7 +78,7 @@ def _filled(text: str, width: int, first: str, rest: str) -> Iterator[str]:
     """
     line, empty = first, True
     for gap, word in _WORD.findall(text):
-        if not empty and display.columns(line + gap + word) > width:
+        if not empty and display.terminal_width(line + gap + word) > width:
             yield line
             line, empty = rest, True
         line, empty = line + (word if empty else gap + word), False
@@ -86,12 +86,12 @@ def _filled(text: str, width: int, first: str, rest: str) -> Iterator[str]:
         yield line
 
 
-def document(lines: Iterable[Line], *, colour: bool, ascii_only: bool = False) -> str:
+def render_lines(lines: Iterable[Line], *, colour: bool, ascii_only: bool = False) -> str:
     """Return lines as text that ends with a line break, without anything that could steer the terminal but styles."""
-    return "\n".join(_finished(line, colour=colour, ascii_only=ascii_only) for line in lines) + "\n"
+    return "\n".join(_render_line(line, colour=colour, ascii_only=ascii_only) for line in lines) + "\n"
 
 
-def _finished(line: Line, *, colour: bool, ascii_only: bool) -> str:
+def _render_line(line: Line, *, colour: bool, ascii_only: bool) -> str:
     """Return a line without anything that could steer the terminal, its own style aside."""
     text = "".join(char for char in line.text.replace(GAP, " ") if char.isprintable()).rstrip()
     if ascii_only:

@@ -80,10 +80,10 @@ def test_whatever_is_found_every_microsecond_is_counted_once(
 
 def _time(run: Recording, findings: list[Finding]) -> GpuTime:
     """Return where the time of the first GPU went, with findings made by hand."""
-    cells = series_by_device(run)
-    active = find_activities(cells)
-    context = Context(recording=run, series=cells, active=active, window=find_job_window(run.run, active.values()))
-    return attribution.gpu_time(context, findings, "gpu:0", low=intervals.NO_SPANS, slowed=None)
+    series = series_by_device(run)
+    active = find_activities(series)
+    context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
+    return attribution.gpu_time(context, findings, "gpu:0", low=intervals.NO_SPANS, throttled=None)
 
 
 def _whole(entry: GpuTime, run: Recording) -> None:
@@ -141,13 +141,13 @@ def test_hollow_time_is_what_was_lost_of_it(lost: float | None, hollow: float) -
 def test_a_gpu_that_was_never_used_is_not_idle(kind: str) -> None:
     """Its time is a class of its own, whoever found it, and the peer keeps its idle time."""
     run = recording(util=[steps((0, 300)), steps((97, 100), (0, 20), (97, 180))])
-    cells = series_by_device(run)
-    active = find_activities(cells)
-    context = Context(recording=run, series=cells, active=active, window=find_job_window(run.run, active.values()))
+    series = series_by_device(run)
+    active = find_activities(series)
+    context = Context(recording=run, series=series, active=active, window=find_job_window(run.run, active.values()))
     found = [finding(kind, cause="unused") if kind == "unused_gpu" else finding(kind, (0, 299), cause="unused")]
     found.append(finding("idle_gap", (99, 119), devices=("gpu:1",)))
     both = [
-        dict(attribution.gpu_time(context, found, name, low=intervals.NO_SPANS, slowed=None).seconds)
+        dict(attribution.gpu_time(context, found, name, low=intervals.NO_SPANS, throttled=None).seconds)
         for name in ("gpu:0", "gpu:1")
     ]
     assert [entry["unused"] for entry in both] == [299, 0]

@@ -57,7 +57,7 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
     What is active after the last such sample belongs to the job as long as it comes half as often as within.
     """
     run = recording(util=use)
-    cells = build_device_series(run, run.run.devices[0])
+    series = build_device_series(run, run.run.devices[0])
     known = [(second, value > 12) for second, value in enumerate(use) if not np.isnan(value)]
     ahead = [[one for at, one in known if second <= at <= second + 3] for second, _ in known]
     behind = [[one for at, one in known if second - 3 <= at <= second] for second, _ in known]
@@ -65,14 +65,14 @@ def test_work_begins_and_ends_with_a_sample_that_has_others_beside_it(use: list[
         [at for (at, one), near in zip(known, beside, strict=True) if one and sum(near) >= 0.6 * max(len(near), 2)]
         for beside in (ahead, behind)
     )
-    found = find_activity(cells)
+    found = find_activity(series)
     assert (found is None) == (not begun or not ended)
     if found is not None:
-        assert found.start == cells.start[begun[0]] - cells.shift
+        assert found.start == series.start[begun[0]] - series.shift
         within = [one for at, one in known if begun[0] <= at <= ended[-1]]
         share = sum(within) / len(within) / 2 if begun[0] < ended[-1] else 0.5
         later = [(at, one) for at, one in known if at > ended[-1]]
         bursts = [place for place, (_, one) in enumerate(later, 1) if one]
         dense = [place for count, place in enumerate(bursts, 1) if count >= share * place]
         last = later[dense[-1] - 1][0] if dense else ended[-1]
-        assert found.end == max(cells.end[last] - cells.shift, cells.times[known[0][0]] + 1)
+        assert found.end == max(series.end[last] - series.shift, series.times[known[0][0]] + 1)

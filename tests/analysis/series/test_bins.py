@@ -27,14 +27,14 @@ def paused() -> np.ndarray[tuple[int], np.dtype[np.float64]]:
 def test_a_pause_of_days_costs_no_bins() -> None:
     """An hour of the pause keeps its bins, the rest has none, and every row still has the bin of its time."""
     run = recording(util=steps((50, 1800)), times=paused())
-    cells = list(series_by_device(run).values())
-    bins = build_grid(Interval(run.run.started, run.run.ended), cells)
+    series = list(series_by_device(run).values())
+    bins = build_grid(Interval(run.run.started, run.run.ended), series)
     assert bins.count < 2 * 3600
-    places = bins.find_bins(cells[0].times)
+    places = bins.find_bins(series[0].times)
     assert np.diff(places).max() <= 3601
     starts, ends = bins.find_bin_edges(places, "right"), bins.find_bin_edges(places + 1, "left")
-    assert (np.abs(starts - cells[0].times) <= 1_000_000).all()
-    assert (np.abs(ends - cells[0].times) <= 1_000_000).all()
+    assert (np.abs(starts - series[0].times) <= 1_000_000).all()
+    assert (np.abs(ends - series[0].times) <= 1_000_000).all()
 
 
 def test_findings_after_a_pause_are_where_they_were() -> None:
@@ -63,12 +63,12 @@ def test_a_rolling_mean_is_that_of_the_bins_around(values: FloatArray, length: i
 def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
     """Rows before and after the window are left out, rows without a value count for nothing."""
     run = recording(util=[10, 20, np.nan, 40, 50, 60, np.nan, 80], times=[0, 1, 1.5, 2, 3, 4, 5, 6])
-    (cells,) = series_by_device(run).values()
+    (series,) = series_by_device(run).values()
     begin = run.run.started
-    bins = build_grid(Interval(begin + 500_000, begin + 4_500_000), [cells])
-    places = bins.find_bins(cells.times - cells.shift).tolist()
-    values, seconds = cells.values("gpu_utilization_ratio"), cells.seconds
-    for number, mean in enumerate(bins.average_metric(cells, "gpu_utilization_ratio").tolist()):
+    bins = build_grid(Interval(begin + 500_000, begin + 4_500_000), [series])
+    places = bins.find_bins(series.times - series.shift).tolist()
+    values, seconds = series.values("gpu_utilization_ratio"), series.seconds
+    for number, mean in enumerate(bins.average_metric(series, "gpu_utilization_ratio").tolist()):
         rows = [row for row, place in enumerate(places) if place == number and not np.isnan(values[row])]
         weighed = (
             sum(values[row] * seconds[row] for row in rows) / sum(seconds[row] for row in rows) if rows else np.nan
@@ -79,14 +79,14 @@ def test_bins_hold_the_mean_over_time_of_the_rows_in_them() -> None:
 def test_bins_of_one_metric_are_made_once_for_each_grid() -> None:
     """Rules share them and cannot write to them; another window has bins of its own."""
     run = recording(util=steps((50, 60)))
-    (cells,) = series_by_device(run).values()
+    (series,) = series_by_device(run).values()
     whole = Interval(run.run.started, run.run.ended)
-    first = build_grid(whole, [cells]).average_metric(cells, "gpu_utilization_ratio")
-    assert build_grid(whole, [cells]).average_metric(cells, "gpu_utilization_ratio") is first
+    first = build_grid(whole, [series]).average_metric(series, "gpu_utilization_ratio")
+    assert build_grid(whole, [series]).average_metric(series, "gpu_utilization_ratio") is first
     assert (
         len(
-            build_grid(Interval(whole.start, whole.end - 30_000_000), [cells]).average_metric(
-                cells, "gpu_utilization_ratio"
+            build_grid(Interval(whole.start, whole.end - 30_000_000), [series]).average_metric(
+                series, "gpu_utilization_ratio"
             )
         )
         == 29
@@ -109,8 +109,8 @@ def with_a_lone_sample(times: FloatArray, alone: float) -> Recording:
 def test_years_that_no_device_speaks_for_cost_no_bins(alone: float) -> None:
     """Also where one GPU has a single sample, before or after them, and so no gap that holds them."""
     run = with_a_lone_sample(np.concatenate([[0.0, 1.0], np.arange(298.0) + 20 * 365 * DAY]), alone)
-    cells = list(series_by_device(run).values())
-    bins = build_grid(Interval(run.run.started, run.run.ended), cells)
+    series = list(series_by_device(run).values())
+    bins = build_grid(Interval(run.run.started, run.run.ended), series)
     assert bins.count < 3600 + 400
-    assert bins.find_bins(cells[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
+    assert bins.find_bins(series[0].times).tolist() == [0, 1, *range(bins.count - 297, bins.count + 1)]
     assert analyze(run).gpu_time

@@ -69,9 +69,9 @@ def test_overlap_of_cells_adds_up_to_the_intersection(stretches: Spans, edges: l
 def test_overlap_is_the_same_of_cells_in_any_order(stretches: Spans, starts: list[int]) -> None:
     """In order they are counted, else looked up; many cells to a stretch, or many stretches to a cell."""
     begin = np.array(starts, dtype=np.int64)
-    for cells in (begin, np.sort(begin)):
-        expected = [_mask(stretches)[start : start + 3].sum() / 1e6 for start in cells]
-        assert intervals.overlap_seconds(cells, cells + 3, stretches).tolist() == pytest.approx(expected)
+    for series in (begin, np.sort(begin)):
+        expected = [_mask(stretches)[start : start + 3].sum() / 1e6 for start in series]
+        assert intervals.overlap_seconds(series, series + 3, stretches).tolist() == pytest.approx(expected)
 
 
 @given(_values, st.integers(0, 40))

@@ -6,10 +6,10 @@ from gpureport.importers.values.column_names import (
     GPU_COLUMNS,
     HOST_COLUMNS,
     ColumnName,
-    heading_words,
     is_time_heading,
     recognise_column,
 )
+from gpureport.importers.values.heading_words import heading_words
 
 
 @pytest.mark.parametrize(

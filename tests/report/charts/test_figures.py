@@ -23,7 +23,7 @@ def test_slimmed_svg_keeps_shape_and_loses_weight() -> None:
     <g id="figure_1"><g id="mark-F1-0">
     <path d="M 10.04 5 L 20.06 5 L 20.06 6.3 z" style="fill: #010207; opacity: 1"/></g>
     <g id="text_1"><text style="font: 600 10px 'DejaVu Sans'; fill: #010203" x="1.234">a &lt; b</text></g></g></svg>"""
-    assert svg.slim(document, prefix="p", label='what "it" shows') == (
+    assert svg.slim_svg(document, prefix="p", label='what "it" shows') == (
         '<svg viewBox="0 0 90 20" width="90" height="20" role="img" aria-label="what &quot;it&quot; shows" '
         'font-family="system-ui, -apple-system, &#x27;Segoe UI&#x27;, Roboto, &#x27;DejaVu Sans&#x27;, sans-serif" '
         'fill="none"><title>what &quot;it&quot; shows</title>'
@@ -36,8 +36,11 @@ def test_slimmed_svg_keeps_shape_and_loses_weight() -> None:
 def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureRequest) -> None:
     """One element each, text as text, no style, no picture, nothing clipped at the left."""
     content: Report = request.getfixturevalue(name)
-    bars = [charts.time_bars(content.gpu_time, "bars"), narrow_bars.draw(content.gpu_time, "narrow")]
-    drawn = [*bars, *(charts.timeline(run, "run") for run in content.timeline)]
+    bars = [
+        charts.draw_time_bars(content.gpu_time, "bars"),
+        narrow_bars.draw_narrow_time_bars(content.gpu_time, "narrow"),
+    ]
+    drawn = [*bars, *(charts.draw_timeline(run, "run") for run in content.timeline)]
     for text in drawn:
         root = ET.fromstring(text)  # noqa: S314 - drawn by the project itself
         tags = {node.tag for node in root.iter()}
@@ -49,14 +52,14 @@ def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureReq
 
 def test_every_gpu_has_a_label(many: Report) -> None:
     """All 64 names are there as text."""
-    root = ET.fromstring(charts.timeline(many.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(charts.draw_timeline(many.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
     labels = [node.text for node in root.iter("text") if (node.text or "").startswith("GPU")]
     assert labels == [f"GPU {index}" for index in range(64)]
 
 
 def test_marks_can_be_found_by_their_card(report: Report) -> None:
     """A mark's id names card and row."""
-    text = charts.timeline(report.timeline[0], "run0")
+    text = charts.draw_timeline(report.timeline[0], "run0")
     assert 'id="run0-mark-F1-0"' in text
     assert 'id="run0-mark-F2-1"' in text
     assert 'id="run0-mark-F2-0"' not in text
@@ -68,7 +71,7 @@ def test_a_finding_on_one_gpu_is_named_before_those_on_all() -> None:
     info = examples.run()
     runs = [examples.pair(info, (*gaps, examples.throttling("gpu:1", 400, 500)))]
     content = build(runs, title=None, command="", gpu_hour_price=None, version="0")
-    root = ET.fromstring(charts.timeline(content.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(charts.draw_timeline(content.timeline[0], "run"))  # noqa: S314 - drawn by the project itself
     names = [node.text for node in root.iter("text") if (node.text or "").startswith("F")]
     assert names == ["F1", "F2 F1"]
 
@@ -82,8 +85,8 @@ def test_legend_in_the_order_of_the_bars() -> None:
         runs.append((recording, replace(analysis, gpu_time=times)))
     bars = build(runs, title=None, command="", gpu_hour_price=None, version="0").gpu_time
     order = [name for name in GPU_TIME_CLASSES if name in {"computing", "tail", "low_use", "idle"}]
-    assert list(gpu_time.legend(bars)) == order
-    root = ET.fromstring(charts.time_bars(bars, "bars"))  # noqa: S314 - drawn by the project itself
+    assert list(gpu_time.class_labels(bars)) == order
+    root = ET.fromstring(charts.draw_time_bars(bars, "bars"))  # noqa: S314 - drawn by the project itself
     texts = [node.text for node in root.iter("text")]
     places = [texts.index(terms.CLASSES[name]) for name in order]
     assert places == sorted(places)
@@ -91,11 +94,11 @@ def test_legend_in_the_order_of_the_bars() -> None:
 
 def test_narrow_bars_say_what_the_wide_ones_do(steps: Report) -> None:
     """Every bar with its name, its time and its shares; every class is named; all letters lie inside."""
-    root = ET.fromstring(narrow_bars.draw(steps.gpu_time, "narrow"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(narrow_bars.draw_narrow_time_bars(steps.gpu_time, "narrow"))  # noqa: S314 - drawn by the project itself
     words = [node.text for node in root.iter("text")]
     assert [bar.label for bar in steps.gpu_time if bar.label not in words or bar.total not in words] == []
-    assert [label for label in gpu_time.legend(steps.gpu_time).values() if label not in words] == []
-    wide = ET.fromstring(charts.time_bars(steps.gpu_time, "bars"))  # noqa: S314 - as above
+    assert [label for label in gpu_time.class_labels(steps.gpu_time).values() if label not in words] == []
+    wide = ET.fromstring(charts.draw_time_bars(steps.gpu_time, "bars"))  # noqa: S314 - as above
     assert root.get("aria-label") == wide.get("aria-label")
 
 
@@ -103,4 +106,4 @@ def test_narrow_bars_are_for_pages_alone(steps: Report) -> None:
     """A page holds both, the narrow ones hidden where no style sheet applies; paper has a width of its own."""
     page = html.render(steps)
     assert page.count('<div id="narrow" hidden><svg') == 1
-    assert figures.draw(steps, (), width=500.0).narrow is None
+    assert figures.draw_report_figures(steps, (), width=500.0).narrow is None

@@ -25,7 +25,7 @@ def chart(
 
 def drawn(content: IntervalChart) -> ET.Element:
     """Return a chart as an element."""
-    text = interval_charts.draw(content, "panel0")
+    text = interval_charts.draw_interval_chart(content, "panel0")
     assert "style=" not in text
     return ET.fromstring(text)  # noqa: S314 - drawn by the project itself
 

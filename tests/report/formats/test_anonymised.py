@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.recording import Device, Recording
-from gpureport.report.formats.anonymised import anonymised
+from gpureport.report.formats.anonymised import anonymise_recording
 from tests.importers.written_logs import log
 
 SECRETS = ("anna", "gpu-node-17", "lab.example.org", "10.1.2.3", "/scratch", "projects", "GPU-1fd5ee77")
@@ -27,7 +27,7 @@ def recording(folder: Path) -> Recording:
 def test_names_are_gone_and_values_stay(tmp_path: Path) -> None:
     """What was measured and configured stays; who and where does not."""
     whole = recording(tmp_path)
-    shown = anonymised(whole)
+    shown = anonymise_recording(whole)
     text = repr(shown.run)
     assert [secret for secret in SECRETS if secret in text] == []
     assert dict(shown.run.params)["batch"] == "64"
@@ -42,7 +42,7 @@ def test_nodes_are_numbered_in_rows_as_in_devices(tmp_path: Path) -> None:
         (tmp_path / node / "gpu.csv").write_text(log(30).replace("GPU-", f"GPU-{node}"))
     inputs = [run[0] for run in find(tmp_path)]
     run = Reading(inputs, ReadOptions(), Labels(), as_one_run=True).recording()
-    shown = anonymised(run)
+    shown = anonymise_recording(run)
     devices = [device.id for device in shown.run.devices]
     assert "anna" not in repr(shown.run)
     assert sum(len(shown.of(device)) for device in devices) == len(run.series)
@@ -53,11 +53,11 @@ def test_a_name_that_is_a_files_is_replaced_and_one_that_was_given_stays(tmp_pat
     for name in ("dgx01-anna", "dgx02-anna"):
         (tmp_path / f"{name}.csv").write_text(log(30 if name == "dgx01-anna" else 31))
     runs = [Reading(find(tmp_path / f"dgx0{n}-anna.csv")[0], ReadOptions(), Labels()).recording() for n in (1, 2)]
-    names = [anonymised(run).run.name for run in runs]
+    names = [anonymise_recording(run).run.name for run in runs]
     assert "anna" not in "".join(names)
     assert names[0] != names[1]
     given = Reading(find(tmp_path / "dgx01-anna.csv")[0], ReadOptions(), Labels(name="baseline")).recording()
-    assert anonymised(given).run.name == "baseline"
+    assert anonymise_recording(given).run.name == "baseline"
 
 
 def test_a_line_of_the_kernels_log_names_no_host_and_no_process(tmp_path: Path) -> None:
@@ -70,7 +70,7 @@ def test_a_line_of_the_kernels_log_names_no_host_and_no_process(tmp_path: Path) 
     (tmp_path / "gpu.csv").write_text(log(30) + "\n".join(lines) + "\n")
     run = Reading(find(tmp_path / "gpu.csv")[0], ReadOptions(), Labels()).recording()
     named = "pid=<process>, name=<process>"
-    assert [event.text for event in anonymised(run).run.quality.log_events] == [
+    assert [event.text for event in anonymise_recording(run).run.quality.log_events] == [
         f"NVRM: Xid (PCI:0000:01:00): 31, {named}, {rest}",
         f"NVRM: Xid (PCI:0000:01:00): 79, {named}, GPU has fallen off.",
     ]
@@ -83,7 +83,7 @@ def test_serial_numbers_are_replaced_and_tell_boards_apart(tmp_path: Path) -> No
         Device(id=f"gpu:{place}", index=place, serial=serial)
         for place, serial in enumerate(("16522", "16522", "16523"))
     )
-    shown = anonymised(replace(found, run=replace(found.run, devices=devices)))
+    shown = anonymise_recording(replace(found, run=replace(found.run, devices=devices)))
     serials = [device.serial for device in shown.run.devices]
     assert "16522" not in serials
     assert serials[0] == serials[1] != serials[2]
@@ -94,7 +94,7 @@ def test_a_host_in_the_end_of_a_files_name_is_gone(tmp_path: Path) -> None:
     for name, shown in (("gpu.log.anna-1", "source-1.log"), ("gpu.anna-1.csv", "source-1.csv")):
         (tmp_path / name).write_text(log(30))
         run = Reading(find(tmp_path / name)[0], ReadOptions(), Labels()).recording()
-        assert anonymised(run).run.sources[0].locator == shown
+        assert anonymise_recording(run).run.sources[0].locator == shown
 
 
 def test_a_note_names_no_folder_of_a_log(tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_a_note_names_no_folder_of_a_log(tmp_path: Path) -> None:
     (source,) = found.run.sources
     quality = replace(found.run.quality, notes=("berta/gpu.csv names no zone.",))
     run = replace(found.run, sources=(replace(source, locator="berta/gpu.csv"),), quality=quality)
-    assert anonymised(replace(found, run=run)).run.quality.notes == ("source-1.csv names no zone.",)
+    assert anonymise_recording(replace(found, run=run)).run.quality.notes == ("source-1.csv names no zone.",)

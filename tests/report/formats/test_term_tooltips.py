@@ -23,7 +23,7 @@ def content() -> Report:
 
 def test_every_figure_is_explained(content: Report) -> None:
     """Tiles, columns of steps and GPUs, and classes of GPU time have a meaning on hover."""
-    explained = term_tooltips.term(content.method.definitions)
+    explained = term_tooltips.term_filter(content.method.definitions)
     labels = [tile.label for tile in content.tiles]
     labels += [name for table in content.gpus for name in table.table.columns]
     labels += [*content.steps.columns] if content.steps else []
@@ -62,7 +62,7 @@ def test_a_card_explains_its_kind(content: Report) -> None:
 
 def test_words_from_outside_stay_text() -> None:
     """A unit that a person named is escaped, whether a term is in it or not."""
-    explained = term_tooltips.term((Fact(name="Energy", text='of "power"'),))
+    explained = term_tooltips.term_filter((Fact(name="Energy", text='of "power"'),))
     assert explained("Energy per <b>") == '<abbr title="of &#34;power&#34;">Energy</abbr> per &lt;b&gt;'
     assert explained("<b>") == "&lt;b&gt;"
     assert explained("Energyless") == "Energyless"
@@ -71,7 +71,7 @@ def test_words_from_outside_stay_text() -> None:
 def test_the_longest_term_is_meant() -> None:
     """A term within another gives way, plurals count, and the GPU it is of may be left out."""
     facts = (Fact(name="Idle", text="1"), Fact(name="Idle share", text="2"), Fact(name="GPU utilisation", text="3"))
-    explained = term_tooltips.term(facts)
+    explained = term_tooltips.term_filter(facts)
     assert explained("Idle shares") == '<abbr title="2">Idle shares</abbr>'
     assert explained("Mean utilisation") == 'Mean <abbr title="3">utilisation</abbr>'
-    assert display.clean(term_tooltips.meaning(facts)("Idle, GPU 0, 1")) == "1"
+    assert display.clean(term_tooltips.meaning_filter(facts)("Idle, GPU 0, 1")) == "1"

@@ -35,7 +35,7 @@ def guided(folder: Path) -> Path:
 def test_the_theme_of_the_guide_works(report: Report, tmp_path: Path) -> None:
     """Logo, footer and colours are in the page; all else is as shipped."""
     folder = guided(tmp_path / "theme")
-    themes.check(folder)
+    themes.check_theme(folder)
     page, plain = html.render(report, folder), html.render(report)
     assert '<img src="data:image/svg+xml;base64,' in page
     assert "Example Ltd, platform team" in page
@@ -98,29 +98,29 @@ def test_a_mistake_names_file_and_line(
 def test_a_folder_is_checked_before_any_work(tmp_path: Path) -> None:
     """No folder, one that replaces nothing, a mistake of syntax, and bytes that are no text are found at once."""
     with pytest.raises(RenderError, match="no such folder"):
-        themes.check(tmp_path / "none")
+        themes.check_theme(tmp_path / "none")
     with pytest.raises(RenderError, match=r"no template of a name that is used; use .*report\.css, report\.html"):
-        themes.check(theme(tmp_path / "other", Report_html="<p>"))
+        themes.check_theme(theme(tmp_path / "other", Report_html="<p>"))
     with pytest.raises(RenderError, match=r"report\.html:2: "):
-        themes.check(theme(tmp_path / "syntax", report_html="\n{% for %}"))
+        themes.check_theme(theme(tmp_path / "syntax", report_html="\n{% for %}"))
     folder = theme(tmp_path / "bytes", report_html="")
     (folder / "report.html").write_bytes(b"<p>\n<p>\xff")
     with pytest.raises(RenderError, match=r"report\.html:2: is not text as UTF-8"):
-        themes.check(folder)
+        themes.check_theme(folder)
 
 
 def test_copies_of_what_is_shipped_are_a_theme(report: Report, tmp_path: Path) -> None:
     """Where a person begins: each file as it is, checked and rendered to the same page."""
     folder = tmp_path / "copies"
     copytree(resources.find_shipped_folder("templates"), folder)
-    themes.check(folder)
+    themes.check_theme(folder)
     assert html.render(report, folder) == html.render(report)
 
 
 def test_a_fault_of_ours_is_not_blamed_on_a_theme(tmp_path: Path) -> None:
     """What fails outside the person's templates is raised as it is."""
     folder = theme(tmp_path / "theme", report_css="body {}")
-    with pytest.raises(TypeError), themes.located(folder):
+    with pytest.raises(TypeError), themes.locate_template_errors(folder):
         raise TypeError
 
 

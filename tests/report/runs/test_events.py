@@ -62,7 +62,7 @@ def test_an_event_in_words() -> None:
 
 def test_events_close_together_share_a_number() -> None:
     """Each has its line; numbers that would overprint are one."""
-    figure = charts.timeline(report(run(*EVENTS)).timeline[0], "run")
+    figure = charts.draw_timeline(report(run(*EVENTS)).timeline[0], "run")
     assert [text for text in texts(figure) if text.startswith("E")] == ["E1", "E2\N{EN DASH}E4", "E5"]
     assert figure.count('class="s-event"') == 5
     assert "E5 driver restarted at 0:03:20" in figure.partition("</title>")[0]
@@ -71,16 +71,16 @@ def test_events_close_together_share_a_number() -> None:
 def test_many_events_in_a_moment_are_one_number() -> None:
     """Numbers never overprint, however many events there are."""
     told = [event("gpu_lost", 100 + place / 10, line=place) for place in range(18)]
-    figure = charts.timeline(report(run(*told)).timeline[0], "run")
+    figure = charts.draw_timeline(report(run(*told)).timeline[0], "run")
     assert [text for text in texts(figure) if text.startswith("E")] == ["E1\N{EN DASH}E18"]
 
 
 def test_numbers_out_of_order() -> None:
     """Events that are no unbroken row are named, and the rest hinted at."""
     first, second, third, *_ = report(run(*EVENTS)).timeline[0].events
-    assert events.numbers([first]) == "E1"
-    assert events.numbers([third, first]) == "E1 E3"
-    assert events.numbers([first, second, replace(third, id="E9")]) == "E1 E2 …"
+    assert events.format_numbers([first]) == "E1"
+    assert events.format_numbers([third, first]) == "E1 E3"
+    assert events.format_numbers([first, second, replace(third, id="E9")]) == "E1 E2 …"
 
 
 def test_of_too_many_events_plain_messages_give_way() -> None:

@@ -16,16 +16,16 @@ from gpureport.report.wording import display
         (display.percent(0.36), "36 %"),
         (display.percent(0.9961), "99.6 %"),
         (display.percent(1.0), "100 %"),
-        (display.points(-0.28), "-28.0 points"),
-        (display.points(0.041), "+4.1 points"),
-        (display.points(-0.0001), "0.0 points"),
+        (display.percentage_points(-0.28), "-28.0 points"),
+        (display.percentage_points(0.041), "+4.1 points"),
+        (display.percentage_points(-0.0001), "0.0 points"),
         (display.signed(0.00001), "within ±0.001"),
-        (display.fine(0.0), "0"),
-        (display.fine(0.000_028_46), "0.0000285"),
-        (display.fine(0.0415), "0.0415"),
-        (display.fine(0.333_33), "0.333"),
-        (display.fine(52_000.0), "52 000"),
-        (display.finely_signed(-0.000_28), "-0.000280"),
+        (display.precise_number(0.0), "0"),
+        (display.precise_number(0.000_028_46), "0.0000285"),
+        (display.precise_number(0.0415), "0.0415"),
+        (display.precise_number(0.333_33), "0.333"),
+        (display.precise_number(52_000.0), "52 000"),
+        (display.signed_precise_number(-0.000_28), "-0.000280"),
         (display.memory_change(-(2**20)), "-1.00 MiB"),
         (display.duration(4.25), "4.2 s"),
         (display.duration(59.4), "59 s"),
@@ -61,8 +61,8 @@ def test_absent_is_never_zero() -> None:
     """None and NaN are not recorded; zero is a value."""
     assert display.quantity(None, "W") == "not recorded"
     assert display.quantity(math.nan, "1") == "not recorded"
-    assert display.optional(None, display.percent) == "not recorded"
-    assert display.optional(0.0, display.power).replace(display.GAP, " ") == "0 W"
+    assert display.or_not_recorded(None, display.percent) == "not recorded"
+    assert display.or_not_recorded(0.0, display.power).replace(display.GAP, " ") == "0 W"
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_text_from_logs_cannot_steer_a_terminal(text: str, expected: str) -> Non
 
 def test_words_in_a_sentence() -> None:
     """Lists and plurals read as English."""
-    assert display.listing(["a", "b", "c"]) == "a, b and c"
-    assert display.listing(["a"]) == "a"
+    assert display.join_words(["a", "b", "c"]) == "a, b and c"
+    assert display.join_words(["a"]) == "a"
     assert display.plural(1, "finding") == "1 finding"
     assert display.plural(2, "finding") == "2 findings"
     assert display.shorten("a long name indeed", 7) == "a long…"
-    assert display.squeeze("a-long-node-name GPU 0", 13) == "a-long…GPU 0"
+    assert display.shorten_middle("a-long-node-name GPU 0", 13) == "a-long…GPU 0"
 
 
 @pytest.mark.parametrize(

@@ -210,9 +210,9 @@ class Imbalance(Rule):
 def _group_by_model(context: Context) -> Iterator[dict[str, DeviceSeries]]:
     """Yield the GPUs that worked, those of one model together, where there are several."""
     models: dict[str | None, dict[str, DeviceSeries]] = {}
-    for name, cells in context.gpus().items():
+    for name, series in context.gpus().items():
         if name in context.active:
-            models.setdefault(cells.device.model, {})[name] = cells
+            models.setdefault(series.device.model, {})[name] = series
     yield from (peers for peers in models.values() if len(peers) >= _PAIR)
 
 
@@ -266,14 +266,14 @@ def _is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Sp
     return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
 
 
-def _find_values_inside(cells: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
+def _find_values_inside(series: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
     """Return the values of a metric that speak of moments inside stretches of time."""
-    values = cells.values(metric)
-    return values[intervals.contains(spans, cells.times - cells.shift) & ~np.isnan(values)]
+    values = series.values(metric)
+    return values[intervals.contains(spans, series.times - series.shift) & ~np.isnan(values)]
 
 
-def _average_inside(cells: DeviceSeries, metric: str, spans: Spans) -> float:
-    values = _find_values_inside(cells, metric, spans)
+def _average_inside(series: DeviceSeries, metric: str, spans: Spans) -> float:
+    values = _find_values_inside(series, metric, spans)
     return float(values.mean()) if len(values) else float("nan")
 
 

@@ -64,32 +64,32 @@ class EccError(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU for each of the two classes of errors."""
-        for device, cells in context.gpus().items():
-            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if cells.is_recorded(name)]
+        for device, series in context.gpus().items():
+            counters = [name for name in (*_UNCORRECTED, *_CORRECTED, *_RETIRED) if series.is_recorded(name)]
             if not counters:
                 yield missing_metrics.absent(_KIND, device, _UNCORRECTED[0], _CORRECTED[0])
                 continue
-            if all(_count_readings(cells, name) < certainty.FEW_READINGS for name in counters):
+            if all(_count_readings(series, name) < certainty.FEW_READINGS for name in counters):
                 yield _report_single_reading(device)
                 continue
-            found = [rise for name in counters if (rise := _measure_rise(cells, name)).increase >= self.rise.value]
+            found = [rise for name in counters if (rise := _measure_rise(series, name)).increase >= self.rise.value]
             fatal = [rise for rise in found if rise.metric in _UNCORRECTED or rise.metric == _RETIRED[1]]
             mild = [rise for rise in found if rise not in fatal]
-            if fatal or _was_set_during_run(cells, _FAILURE):
-                yield self._build_finding(cells, fatal, Severity.PROBLEM, "uncorrected")
+            if fatal or _was_set_during_run(series, _FAILURE):
+                yield self._build_finding(series, fatal, Severity.PROBLEM, "uncorrected")
             if mild:
-                yield self._build_finding(cells, mild, Severity.INFO, "corrected")
+                yield self._build_finding(series, mild, Severity.INFO, "corrected")
 
     def _build_finding(
-        self, cells: DeviceSeries, rises: Sequence[_CounterRise], severity: Severity, cause: str
+        self, series: DeviceSeries, rises: Sequence[_CounterRise], severity: Severity, cause: str
     ) -> Finding:
-        device = cells.device.id
+        device = series.device.id
         fatal = severity is Severity.PROBLEM
         which = "that could not be corrected" if fatal else "that were corrected"
         said = f"Memory errors {which} were counted on {phrases.gpu(device)} during the run: {_describe_rises(rises)}"
         if not rises:
             said = f"{phrases.gpu(device)} failed to remap a row of its memory during the run"
-        waiting = any(cells.values(name)[-1:].sum() > 0 for name in _PENDING)
+        waiting = any(series.values(name)[-1:].sum() > 0 for name in _PENDING)
         return Finding(
             kind=_KIND,
             severity=severity,
@@ -109,29 +109,29 @@ class EccError(Rule):
             ),
             lost_gpu_seconds=None,
             cause=cause,
-            samples=max((_count_readings(cells, rise.metric) for rise in rises), default=len(cells)),
+            samples=max((_count_readings(series, rise.metric) for rise in rises), default=len(series)),
             ruled_out=("errors of earlier jobs: only what a counter rose by in the run is counted",),
             summary=said + (", and a reset is needed to take the memory out of use." if waiting else "."),
             recommendation=_REPAIR if fatal else _WATCH,
         )
 
 
-def _measure_rise(cells: DeviceSeries, metric: str) -> _CounterRise:
+def _measure_rise(series: DeviceSeries, metric: str) -> _CounterRise:
     """Return by how much a counter rose from sample to sample; where it falls, it was reset."""
-    rows = np.flatnonzero(~np.isnan(cells.values(metric)))
-    steps = np.diff(cells.values(metric)[rows])
+    rows = np.flatnonzero(~np.isnan(series.values(metric)))
+    steps = np.diff(series.values(metric)[rows])
     up = np.flatnonzero(steps > 0)
-    spans = tuple(Interval(int(cells.times[rows[row]]), int(cells.times[rows[row + 1]])) for row in up.tolist())
+    spans = tuple(Interval(int(series.times[rows[row]]), int(series.times[rows[row + 1]])) for row in up.tolist())
     return _CounterRise(metric=metric, increase=int(steps[up].sum()), intervals=spans)
 
 
-def _count_readings(cells: DeviceSeries, metric: str) -> int:
-    return int((~np.isnan(cells.values(metric))).sum())
+def _count_readings(series: DeviceSeries, metric: str) -> int:
+    return int((~np.isnan(series.values(metric))).sum())
 
 
-def _was_set_during_run(cells: DeviceSeries, metric: str) -> bool:
+def _was_set_during_run(series: DeviceSeries, metric: str) -> bool:
     """Whether a state that was not set at first became so."""
-    values = cells.values(metric)[~np.isnan(cells.values(metric))]
+    values = series.values(metric)[~np.isnan(series.values(metric))]
     return bool(len(values)) and values[0] == 0 and bool((values > 0).any())
 
 

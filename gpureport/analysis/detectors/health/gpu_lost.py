@@ -82,27 +82,27 @@ class GpuLost(Rule):
                 if device not in gone:
                     yield from self._judge_silence(context, device)
 
-    def _build_loss_finding(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
-        found = _measure_silence(context, device, told[0].at)
+    def _build_loss_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
+        found = _measure_silence(context, device, events[0].at)
         name = "A GPU" if device is None else phrases.gpu(device)
         after = "" if found is None else f"; {_describe_silence(found)}"
-        said = "Xid 79, it fell off the bus" if told[0].code else "as the log says"
+        said = "Xid 79, it fell off the bus" if events[0].code else "as the log says"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM,
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
             intervals=(found.interval,) if found and found.interval.seconds else (),
-            evidence=(self._build_message_evidence(told), *self._build_empty_row_evidence(found)),
+            evidence=(self._build_message_evidence(events), *self._build_empty_row_evidence(found)),
             lost_gpu_seconds=found.interval.seconds if found else None,
             cause="lost",
-            samples=len(told),
+            samples=len(events),
             summary=f"{name} was lost ({said}){after}.",
             recommendation=_LOST,
         )
 
-    def _build_xid_finding(self, context: Context, device: str | None, told: Sequence[LossEvent]) -> Finding:
-        codes = sorted({loss.code for loss in told if loss.code is not None})
+    def _build_xid_finding(self, context: Context, device: str | None, events: Sequence[LossEvent]) -> Finding:
+        codes = sorted({loss.code for loss in events if loss.code is not None})
         mild = set(codes) <= _MILD
         name = "a GPU" if device is None else phrases.gpu(device)
         listed = ", ".join(f"{code}" for code in codes)
@@ -112,19 +112,19 @@ class GpuLost(Rule):
             severity=Severity.WARNING if mild else Severity.PROBLEM,
             confidence=Confidence.HIGH,
             devices=() if device is None else (device,),
-            intervals=(Interval(min(told[0].at, end), end),) if told[0].at < end else (),
-            evidence=(self._build_message_evidence(told),),
+            intervals=(Interval(min(events[0].at, end), end),) if events[0].at < end else (),
+            evidence=(self._build_message_evidence(events),),
             lost_gpu_seconds=None,
             cause="xid",
-            samples=len(told),
+            samples=len(events),
             summary=f"The driver reported {'Xid' if len(codes) == 1 else 'the Xids'} {listed} on {name}.",
             recommendation=_XID,
         )
 
     def _judge_silence(self, context: Context, device: str) -> Iterator[Finding]:
         """Yield a finding where the rows of a GPU go on without any value until the log ends."""
-        cells = context.series[device]
-        answered = gpu_loss_times.find_answer_times(cells)
+        series = context.series[device]
+        answered = gpu_loss_times.find_answer_times(series)
         if not len(answered):
             return
         found = _measure_silence(context, device, int(answered[-1]))
@@ -145,23 +145,23 @@ class GpuLost(Rule):
             recommendation=_LOST,
         )
 
-    def _build_message_evidence(self, told: Sequence[LossEvent]) -> Evidence:
+    def _build_message_evidence(self, events: Sequence[LossEvent]) -> Evidence:
         return Evidence(
             metric="messages of the driver",
             statistic="count",
-            observed=float(len(told)),
+            observed=float(len(events)),
             unit="",
             threshold=self.said,
             relation=">=",
         )
 
-    def _build_empty_row_evidence(self, found: _Silence | None) -> Iterator[Evidence]:
-        if found is not None and found.empty_rows:
-            limit = self.rows if found.empty_rows >= self.rows.value else None
+    def _build_empty_row_evidence(self, silence: _Silence | None) -> Iterator[Evidence]:
+        if silence is not None and silence.empty_rows:
+            limit = self.rows if silence.empty_rows >= self.rows.value else None
             yield Evidence(
                 metric="rows without any value",
                 statistic="count",
-                observed=float(found.empty_rows),
+                observed=float(silence.empty_rows),
                 unit="rows",
                 threshold=limit,
                 relation=">=" if limit else "",
@@ -172,18 +172,20 @@ def _measure_silence(context: Context, device: str | None, at: int) -> _Silence 
     """Return how long a GPU did not answer from a moment on; None where nobody says which GPU."""
     if device is None:
         return None
-    cells = context.series[device]
-    later = gpu_loss_times.find_answer_times(cells)
+    series = context.series[device]
+    later = gpu_loss_times.find_answer_times(series)
     later = later[later > at]
     until = int(later[0]) if len(later) else max(context.whole.end, at)
-    first, stop = np.searchsorted(cells.times, [at, until + (not len(later))])
-    answered = gpu_loss_times.find_answer_times(cells)
-    empty = int(stop - first) - int(np.isin(answered, cells.times[first:stop]).sum())
+    first, stop = np.searchsorted(series.times, [at, until + (not len(later))])
+    answered = gpu_loss_times.find_answer_times(series)
+    empty = int(stop - first) - int(np.isin(answered, series.times[first:stop]).sum())
     return _Silence(interval=Interval(at, until), is_back=bool(len(later)), empty_rows=empty)
 
 
-def _describe_silence(found: _Silence) -> str:
-    length = phrases.duration(found.interval.seconds)
-    if found.is_back:
+def _describe_silence(silence: _Silence) -> str:
+    length = phrases.duration(silence.interval.seconds)
+    if silence.is_back:
         return f"it answered again {length} later"
-    return f"it did not answer for the {length} until the recording ended" if found.interval.seconds else "the log ends"
+    return (
+        f"it did not answer for the {length} until the recording ended" if silence.interval.seconds else "the log ends"
+    )

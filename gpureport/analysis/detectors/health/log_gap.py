@@ -56,7 +56,7 @@ class LogGap(Rule):
         if context.recording.run.quality.synthetic_time:
             yield _UNTIMED
             return
-        gaps = {device: intervals.to_spans(cells.gaps) for device, cells in context.gpus().items()}
+        gaps = {device: intervals.to_spans(series.gaps) for device, series in context.gpus().items()}
         if not gaps:
             return
         shared, *rest = gaps.values()
@@ -72,7 +72,7 @@ class LogGap(Rule):
     def _build_finding(self, context: Context, devices: tuple[str, ...], gaps: Spans) -> Finding:
         run = context.recording.run
         seconds = intervals.total_seconds(gaps)
-        step = max(cells.interval for cells in context.gpus().values())
+        step = max(series.interval for series in context.gpus().values())
         limit = pragmatic(gap_seconds(step), "s", _explain_limit(step))
         pauses = observed_time.summarise_pauses(
             [context.gpus()[device] for device in devices] or context.gpus().values()
@@ -83,7 +83,7 @@ class LogGap(Rule):
             kind="log_gap",
             severity=Severity.INFO,
             # what is far for two samples is told by how far apart the others lie
-            confidence=certainty.by_readings(min(len(cells) for cells in context.gpus().values())),
+            confidence=certainty.by_readings(min(len(series) for series in context.gpus().values())),
             devices=devices,
             intervals=intervals.to_intervals(gaps),
             evidence=(

@@ -74,7 +74,7 @@ class MonitoringEnded(Rule):
             return
         lost = {device for finding in context.findings("gpu_lost") for device in finding.devices}
         ends = {
-            name: one for name, cells in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(cells))
+            name: one for name, series in context.gpus().items() if len(one := gpu_loss_times.find_answer_times(series))
         }
         beside = [*_find_host_series(context), *_find_training_series(context)]
         if len(ends) + len(beside) <= 1:
@@ -159,10 +159,10 @@ class MonitoringEnded(Rule):
 
 
 def _find_host_series(context: Context) -> Iterator[_OtherSeries]:
-    for cells in context.hosts().values():
-        if len(cells):
-            name = "the host log" + (f" of {cells.device.node}" if cells.device.node else "")
-            yield _OtherSeries(name=name, times=cells.times)
+    for series in context.hosts().values():
+        if len(series):
+            name = "the host log" + (f" of {series.device.node}" if series.device.node else "")
+            yield _OtherSeries(name=name, times=series.times)
 
 
 def _find_training_series(context: Context) -> Iterator[_OtherSeries]:

@@ -74,15 +74,15 @@ class PcieDegraded(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU."""
-        for device, cells in context.gpus().items():
-            if not cells.is_recorded(UTILISATION):
+        for device, series in context.gpus().items():
+            if not series.is_recorded(UTILISATION):
                 yield missing_metrics.absent(_KIND, device, UTILISATION)
                 continue
-            if not any(cells.is_recorded(now) and cells.is_recorded(most) for now, most in (_GENERATION, _WIDTH)):
+            if not any(series.is_recorded(now) and series.is_recorded(most) for now, most in (_GENERATION, _WIDTH)):
                 yield missing_metrics.absent(_KIND, device, *_GENERATION, *_WIDTH)
                 continue
-            busy = cells.values(UTILISATION) > self.busy.value
-            link = _read_link(cells, busy)
+            busy = series.values(UTILISATION) > self.busy.value
+            link = _read_link(series, busy)
             if link.samples < self.fewest.value:
                 yield _report_resting(device, link.samples)
             elif link.ratio < 1:
@@ -122,22 +122,22 @@ class PcieDegraded(Rule):
         )
 
 
-def _read_link(cells: DeviceSeries, busy: BoolArray) -> _Link:
-    known = np.zeros(len(cells), dtype=np.bool_)
+def _read_link(series: DeviceSeries, busy: BoolArray) -> _Link:
+    known = np.zeros(len(series), dtype=np.bool_)
     for now, most in (_GENERATION, _WIDTH):
-        if cells.is_recorded(most):
-            known |= ~np.isnan(cells.values(now))
+        if series.is_recorded(most):
+            known |= ~np.isnan(series.values(now))
     return _Link(
-        generation=_find_best(cells, _GENERATION[0], busy),
-        generation_max=_find_best(cells, _GENERATION[1], np.ones(len(cells), dtype=np.bool_)),
-        width=_find_best(cells, _WIDTH[0], busy),
-        width_max=_find_best(cells, _WIDTH[1], np.ones(len(cells), dtype=np.bool_)),
+        generation=_find_best(series, _GENERATION[0], busy),
+        generation_max=_find_best(series, _GENERATION[1], np.ones(len(series), dtype=np.bool_)),
+        width=_find_best(series, _WIDTH[0], busy),
+        width_max=_find_best(series, _WIDTH[1], np.ones(len(series), dtype=np.bool_)),
         samples=int((busy & known).sum()),
     )
 
 
-def _find_best(cells: DeviceSeries, metric: str, rows: BoolArray) -> float:
-    values = cells.values(metric)[rows]
+def _find_best(series: DeviceSeries, metric: str, rows: BoolArray) -> float:
+    values = series.values(metric)[rows]
     known = values[~np.isnan(values)]
     return float(known.max()) if len(known) else float("nan")
 

@@ -78,16 +78,16 @@ def measure_signs(
     limits: CauseLimits,
 ) -> HollowSigns:
     """Return what the series say about the episodes of one GPU, those of its peers beside it."""
-    cells, spans = context.series[device], episodes[device]
-    dram = _average_inside(cells, cells.values(DRAM), spans)
+    series, spans = context.series[device], episodes[device]
+    dram = _average_inside(series, series.values(DRAM), spans)
     others = [context.series[name] for name in context.active if name != device]
     covered = [intervals.total_seconds(intervals.intersection(spans, episodes[each.device.id])) for each in others]
     return HollowSigns(
-        power_share=_average_power_share(cells, scales[device], spans),
-        active=_average_inside(cells, cells.values(SM), spans),
-        tensor=_average_inside(cells, cells.values(TENSOR), spans),
-        memory_traffic=_average_inside(cells, cells.values(CONTROLLER), spans) if np.isnan(dram) else dram,
-        busiest_core_load=_find_busiest_core_load(context, cells, spans),
+        power_share=_average_power_share(series, scales[device], spans),
+        active=_average_inside(series, series.values(SM), spans),
+        tensor=_average_inside(series, series.values(TENSOR), spans),
+        memory_traffic=_average_inside(series, series.values(CONTROLLER), spans) if np.isnan(dram) else dram,
+        busiest_core_load=_find_busiest_core_load(context, series, spans),
         dead_peers=tuple(
             each.device.id for each in others if _average_inside(each, each.values(UTILISATION), spans) <= limits.dead
         ),
@@ -100,39 +100,39 @@ def measure_signs(
     )
 
 
-def name_cause(found: HollowSigns, limits: CauseLimits) -> str | None:
+def name_cause(signs: HollowSigns, limits: CauseLimits) -> str | None:
     """Return the cause in a word, None where a hang and kernels that do next to nothing cannot be told apart."""
-    if found.dead_peers:
+    if signs.dead_peers:
         return HANG
-    if found.working_peers:
+    if signs.working_peers:
         return STRAGGLER
-    computing = found.memory_traffic > limits.moved or found.tensor > limits.moved
-    waiting = found.power_share < limits.still or found.memory_traffic <= limits.moved
+    computing = signs.memory_traffic > limits.moved or signs.tensor > limits.moved
+    waiting = signs.power_share < limits.still or signs.memory_traffic <= limits.moved
     if computing or not waiting:
         return LAUNCH
-    if np.isnan(found.busiest_core_load):
-        return HANG if found.has_hollow_peers else None
-    return HANG if found.busiest_core_load >= limits.pegged else None
+    if np.isnan(signs.busiest_core_load):
+        return HANG if signs.has_hollow_peers else None
+    return HANG if signs.busiest_core_load >= limits.pegged else None
 
 
-def find_rows_inside(cells: DeviceSeries, spans: Spans) -> BoolArray:
+def find_rows_inside(series: DeviceSeries, spans: Spans) -> BoolArray:
     """Return the rows whose values speak of moments inside the stretches."""
-    return intervals.contains(spans, cells.times - cells.shift)
+    return intervals.contains(spans, series.times - series.shift)
 
 
-def _average_inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> float:
-    rows = find_rows_inside(cells, spans) & ~np.isnan(values)
+def _average_inside(series: DeviceSeries, values: FloatArray, spans: Spans) -> float:
+    rows = find_rows_inside(series, spans) & ~np.isnan(values)
     return float(values[rows].mean()) if rows.any() else float("nan")
 
 
-def _average_power_share(cells: DeviceSeries, scale: PowerScale | None, spans: Spans) -> float:
-    return float("nan") if scale is None else _average_inside(cells, scale.share, spans)
+def _average_power_share(series: DeviceSeries, scale: PowerScale | None, spans: Spans) -> float:
+    return float("nan") if scale is None else _average_inside(series, scale.share, spans)
 
 
-def _find_busiest_core_load(context: Context, cells: DeviceSeries, spans: Spans) -> float:
+def _find_busiest_core_load(context: Context, series: DeviceSeries, spans: Spans) -> float:
     """Return the median load of the busiest core of the node, NaN where it was not recorded."""
     for host in context.hosts().values():
-        if host.device.node in {None, cells.device.node}:
+        if host.device.node in {None, series.device.node}:
             values = host.values(CORE)[find_rows_inside(host, spans)]
             if len(values) and not np.isnan(values).all():
                 return float(np.nanmedian(values))

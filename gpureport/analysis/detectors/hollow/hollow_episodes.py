@@ -52,31 +52,33 @@ class Limits:
     shortest: float
     shortest_rows: float
 
-    def shortest_seconds(self, cells: DeviceSeries) -> float:
+    def shortest_seconds(self, series: DeviceSeries) -> float:
         """Return how long an episode of a GPU lasts, at least."""
-        return max(self.shortest, self.shortest_rows * cells.interval)
+        return max(self.shortest, self.shortest_rows * series.interval)
 
 
-def find_job_episodes(context: Context, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
+def find_job_episodes(context: Context, series: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
     """Return the episodes of one GPU inside the job, without those in which its utilisation was never read.
 
     The end of the job may cut an episode short, and utilisation may be absent for longer than one lasts.
     """
     if context.window is None:
         return intervals.NO_SPANS
-    found = find_episodes(context, build_grid(context.window, [cells]), cells, scale, limits)
+    found = find_episodes(context, build_grid(context.window, [series]), series, scale, limits)
     found = intervals.intersection(found, context.work)
-    claims = (cells.times - cells.shift)[cells.known_rows(UTILISATION)]
+    claims = (series.times - series.shift)[series.known_rows(UTILISATION)]
     claimed = np.searchsorted(claims, found[:, 1]) > np.searchsorted(claims, found[:, 0])
-    return intervals.drop_shorter(found[claimed], limits.shortest_seconds(cells))
+    return intervals.drop_shorter(found[claimed], limits.shortest_seconds(series))
 
 
-def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> Spans:
+def find_episodes(
+    context: Context, bins: Grid, series: DeviceSeries, scale: PowerScale | None, limits: Limits
+) -> Spans:
     """Return when one GPU was busy in name only, without what other kinds explain and without log gaps."""
-    used = bins.average_metric(cells, UTILISATION)
-    explained = _find_explained_rows(cells, scale, limits)
+    used = bins.average_metric(series, UTILISATION)
+    explained = _find_explained_rows(series, scale, limits)
     if explained.any():
-        used = np.where(bins.average_values(cells, explained.astype(np.float64)) > 0, 0.0, used)
+        used = np.where(bins.average_values(series, explained.astype(np.float64)) > 0, 0.0, used)
     length = max(round(limits.over / bins.width), round(limits.rows))
     full = used >= limits.busy
     if np.isnan(used).any():
@@ -84,7 +86,7 @@ def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: Powe
     claimed = rolling_mean(full, length) >= limits.busy_share
     if not claimed.any():
         return intervals.NO_SPANS
-    share, active, dram = _average_per_bin(bins, cells, scale)
+    share, active, dram = _average_per_bin(bins, series, scale)
     low = _is_little_done(
         _bound_rolling_mean(share, length), _bound_rolling_mean(active, length), rolling_mean(dram, length), limits
     )
@@ -92,18 +94,18 @@ def find_episodes(context: Context, bins: Grid, cells: DeviceSeries, scale: Powe
         return intervals.NO_SPANS
     near = rolling_mean(claimed & low, length) > 0
     own = near & ~(used < limits.busy) & (_is_little_done(share, active, dram, limits) | np.isnan(used))
-    shortest = limits.shortest_seconds(cells)
+    shortest = limits.shortest_seconds(series)
     held = bins.mask_to_spans(own, max(limits.over, 2 * bins.width), shortest)
-    device = cells.device.id
+    device = series.device.id
     held = intervals.difference(held, intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS))
-    return intervals.drop_shorter(intervals.difference(held, intervals.to_spans(cells.gaps)), shortest)
+    return intervals.drop_shorter(intervals.difference(held, intervals.to_spans(series.gaps)), shortest)
 
 
 def _average_per_bin(
-    bins: Grid, cells: DeviceSeries, scale: PowerScale | None
+    bins: Grid, series: DeviceSeries, scale: PowerScale | None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    share = np.full(bins.count, np.nan) if scale is None else bins.average_values(cells, scale.share)
-    return share, bins.average_metric(cells, SM), bins.average_metric(cells, DRAM)
+    share = np.full(bins.count, np.nan) if scale is None else bins.average_values(series, scale.share)
+    return share, bins.average_metric(series, SM), bins.average_metric(series, DRAM)
 
 
 def _bound_rolling_mean(values: FloatArray, length: int) -> FloatArray:
@@ -129,10 +131,10 @@ def _is_little_done(share: FloatArray, active: FloatArray, dram: FloatArray, lim
     return np.asarray((active < limits.active) | (idling & ~(dram >= limits.dram)), dtype=np.bool_)
 
 
-def _find_explained_rows(cells: DeviceSeries, scale: PowerScale | None, limits: Limits) -> BoolArray:
+def _find_explained_rows(series: DeviceSeries, scale: PowerScale | None, limits: Limits) -> BoolArray:
     """Return the rows on which the power cap acts or a lowered clock accounts for low power."""
-    clock, highest = read_clocks(cells)
-    capped = find_event_rows(cells, "sw_power_cap")
+    clock, highest = read_clocks(series)
+    capped = find_event_rows(series, "sw_power_cap")
     if scale is None:
         return capped
     slow = clock < limits.clock * highest

@@ -104,7 +104,7 @@ class HollowUtil(Rule):
         """Yield a finding for each group of GPUs that were hollow at the same time for the same reason."""
         if context.window is None:
             return
-        scales = {device: build_power_scale(cells) for device, cells in context.gpus().items()}
+        scales = {device: build_power_scale(series) for device, series in context.gpus().items()}
         yield from self._report_unjudged(context, scales)
         needed = max(self.shortest.value, self.shortest_rows.value * max(c.interval for c in context.gpus().values()))
         if context.whole.seconds < needed:
@@ -114,18 +114,18 @@ class HollowUtil(Rule):
             yield self._build_finding(context, group, scales)
 
     def _report_unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
-        for device, cells in context.gpus().items():
-            if scales[device] is not None or cells.is_recorded(hollow_episodes.SM):
+        for device, series in context.gpus().items():
+            if scales[device] is not None or series.is_recorded(hollow_episodes.SM):
                 continue
-            if cells.explain_implausibility(POWER):
+            if series.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)
-            elif not cells.is_recorded(POWER):
+            elif not series.is_recorded(POWER):
                 yield missing_metrics.absent(_KIND, device, POWER)
             else:
                 yield NotJudged(
                     kind=_KIND,
                     device=device,
-                    reason=f"no power limit was recorded, and none is known for {cells.device.model or 'this GPU'}",
+                    reason=f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}",
                     recording=missing_metrics.recording(["gpu_power_limit_watts"]),
                 )
 
@@ -180,8 +180,8 @@ class HollowUtil(Rule):
         hung = group.cause == HANG
         signs = group.find_median_signs()
         lost = seconds * len(group.devices) * (1.0 if hung else 1.0 - signs.compute_done_share())
-        cells = [context.series[name] for name in group.devices]
-        readings = [one.count_readings(POWER, hollow_causes.find_rows_inside(one, group.spans)) for one in cells]
+        series = [context.series[name] for name in group.devices]
+        readings = [one.count_readings(POWER, hollow_causes.find_rows_inside(one, group.spans)) for one in series]
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if hung and seconds / whole >= self.problem.value else Severity.WARNING,
@@ -192,7 +192,7 @@ class HollowUtil(Rule):
             lost_gpu_seconds=lost,
             cause=group.cause,
             samples=sum(readings),
-            ruled_out=hollow_wording.list_ruled_out(signs, clock_known=all(_is_clock_known(one) for one in cells)),
+            ruled_out=hollow_wording.list_ruled_out(signs, clock_known=all(_is_clock_known(one) for one in series)),
             summary=hollow_wording.describe_episodes(group.devices, everybody, seconds, signs, group.cause),
             recommendation=hollow_wording.ADVICE[group.cause],
         )
@@ -292,8 +292,8 @@ def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerScale | None], re
     return Confidence.HIGH if readings >= _SURE_READINGS else Confidence.MEDIUM
 
 
-def _is_clock_known(cells: DeviceSeries) -> bool:
-    clock, highest = read_clocks(cells)
+def _is_clock_known(series: DeviceSeries) -> bool:
+    clock, highest = read_clocks(series)
     return highest > 0 and not bool(np.isnan(clock).all())
 
 

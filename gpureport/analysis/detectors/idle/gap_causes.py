@@ -63,7 +63,7 @@ class _Surroundings:
 
 
 def find_gap_causes(
-    context: Context, device: str, gaps: Sequence[Interval], said: Sequence[JobEvents], still: float
+    context: Context, device: str, gaps: Sequence[Interval], events: Sequence[JobEvents], still: float
 ) -> list[Cause]:
     """Return the cause of each gap of a GPU: `unknown` where nothing tells.
 
@@ -71,13 +71,13 @@ def find_gap_causes(
         context: the recording.
         device: the GPU.
         gaps: its gaps.
-        said: when the run said that it saved or ended an epoch.
+        events: when the run said that it saved or ended an epoch.
         still: utilisation up to which a GPU rests.
     """
     if device not in context.active and not draws_working_power(context.series[device]):
         return [Cause(name="unused")] * len(gaps)
     around = _gather_surroundings(context, device)
-    near = [each for each in said if _mostly_lie_in_gaps(each, gaps, around.tolerance)]
+    near = [each for each in events if _mostly_lie_in_gaps(each, gaps, around.tolerance)]
     went_on = _find_gaps_with_busy_peers(around.others, gaps, still)
     freed = [_find_freed_gpu(context.series[device], gap) for gap in gaps]
     return [
@@ -105,9 +105,9 @@ def _find_median_rate(host: DeviceSeries, metric: str, job: Interval) -> float:
     return float(np.median(known)) if len(known) else 0.0
 
 
-def _find_freed_gpu(cells: DeviceSeries, gap: Interval) -> Cause | None:
+def _find_freed_gpu(series: DeviceSeries, gap: Interval) -> Cause | None:
     """Return that no process held the GPU for most of a gap; None where one did, or nobody knows."""
-    empty = cells.memoize("empty", lambda: jobs.find_empty_rows(cells))[_find_rows(cells, gap)]
+    empty = series.memoize("empty", lambda: jobs.find_empty_rows(series))[_find_rows(series, gap)]
     if not len(empty) or (share := float(empty.mean())) < FREED.value:
         return None
     measured = Evidence(
@@ -122,14 +122,16 @@ def _find_freed_gpu(cells: DeviceSeries, gap: Interval) -> Cause | None:
 
 
 def _choose_cause(
-    gap: Interval, said: Sequence[JobEvents], around: _Surroundings, *, freed: Cause | None, others: bool
+    gap: Interval, events: Sequence[JobEvents], surroundings: _Surroundings, *, freed: Cause | None, others: bool
 ) -> Cause:
-    found = _judge_peers(around.others, gap) if others else None
-    told = next((each for each in said if len(each.times[_find_events_in_gap(each, gap, around.tolerance)])), None)
+    found = _judge_peers(surroundings.others, gap) if others else None
+    told = next(
+        (each for each in events if len(each.times[_find_events_in_gap(each, gap, surroundings.tolerance)])), None
+    )
     if found is None and told is not None:
         what = Evidence(metric=told.source, statistic="moments of the run", observed=float(len(told.times)), unit="")
         return Cause(name=told.cause, evidence=(what,))
-    return found or freed or _judge_hosts(gap, around.hosts) or Cause(name="unknown")
+    return found or freed or _judge_hosts(gap, surroundings.hosts) or Cause(name="unknown")
 
 
 def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[Interval], still: float) -> list[bool]:
@@ -143,14 +145,14 @@ def _find_gaps_with_busy_peers(others: Sequence[DeviceSeries], gaps: Sequence[In
     return found
 
 
-def _find_busy_spans(cells: DeviceSeries, still: float) -> intervals.Spans:
+def _find_busy_spans(series: DeviceSeries, still: float) -> intervals.Spans:
     """Return when a GPU worked."""
 
     def find() -> intervals.Spans:
-        rows = cells.values(UTILISATION) > still
-        return intervals.rows_to_spans(cells.start, cells.end, rows) - cells.shift
+        rows = series.values(UTILISATION) > still
+        return intervals.rows_to_spans(series.start, series.end, rows) - series.shift
 
-    return cells.memoize(("busy", still), find)
+    return series.memoize(("busy", still), find)
 
 
 def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
@@ -182,15 +184,15 @@ def _judge_peers(others: Sequence[DeviceSeries], gap: Interval) -> Cause:
     return Cause(name="hang" if hang else "peers busy", evidence=(measured, power))
 
 
-def _compute_power_ratio(cells: DeviceSeries, gap: Interval) -> float:
+def _compute_power_ratio(series: DeviceSeries, gap: Interval) -> float:
     """Return the power of a GPU in the gap of another, of its median at work outside; NaN where that is not known."""
-    power, used = cells.values(POWER), cells.values(UTILISATION)
+    power, used = series.values(POWER), series.values(UTILISATION)
     # more at work than not
-    rows = cells.memoize("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
-    inside = _find_rows(cells, gap)
+    rows = series.memoize("at work", lambda: np.flatnonzero((used > 0.5) & (power > 0)))  # noqa: PLR2004 - as said
+    inside = _find_rows(series, gap)
     first, stop = np.searchsorted(rows, [inside.start, inside.stop]).tolist()
     working = power[np.concatenate([rows[:first], rows[stop:]])]
-    return _average_in_gap(cells, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
+    return _average_in_gap(series, POWER, gap) / float(np.median(working)) if len(working) else float("nan")
 
 
 def _mostly_lie_in_gaps(each: JobEvents, gaps: Sequence[Interval], near: int) -> bool:
@@ -230,12 +232,12 @@ def _build_mean_evidence(metric: str, observed: float, unit: str, limit: Thresho
     return Evidence(metric=metric, statistic="mean", observed=observed, unit=unit, threshold=limit, relation=">=")
 
 
-def _find_rows(cells: DeviceSeries, gap: Interval) -> slice:
+def _find_rows(series: DeviceSeries, gap: Interval) -> slice:
     """Return the rows whose values speak of times within a gap."""
-    return cells.rows_between(gap.start + cells.shift, gap.end + cells.shift)
+    return series.rows_between(gap.start + series.shift, gap.end + series.shift)
 
 
-def _average_in_gap(cells: DeviceSeries, metric: str, gap: Interval) -> float:
-    values = cells.values(metric)[_find_rows(cells, gap)]
+def _average_in_gap(series: DeviceSeries, metric: str, gap: Interval) -> float:
+    values = series.values(metric)[_find_rows(series, gap)]
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else float("nan")

@@ -69,18 +69,18 @@ RECURRING_ADVICE = (_PERIODIC, _CHECKPOINT, _EPOCH, _IO)
 """All that may be recommended against what recurs."""
 
 
-def report_invisible_gaps(cells: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
+def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[NotJudged]:
     """Say where the driver gives new values too seldom for the gaps asked for.
 
     Args:
-        cells: a GPU.
+        series: a GPU.
         shortest: seconds of the shortest gap asked for.
     """
-    period = cells.refresh_period(UTILISATION) or 0.0
+    period = series.refresh_period(UTILISATION) or 0.0
     if shortest < period:
         yield NotJudged(
             kind="idle_gap",
-            device=cells.device.id,
+            device=series.device.id,
             reason=(
                 f"the driver gives a new utilisation every {phrases.duration(period)}, so gaps between "
                 f"{phrases.duration(shortest)} and that cannot be seen, however fast the log is written"
@@ -89,20 +89,20 @@ def report_invisible_gaps(cells: DeviceSeries, shortest: float) -> Iterator[NotJ
         )
 
 
-def describe_gap(cells: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
+def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -> str:
     """Return what a gap is in a sentence: that of a running job only where something tells that one held the GPU.
 
     Args:
-        cells: the GPU.
+        series: the GPU.
         gap: when.
         cause: what lies behind it.
         mean: mean utilisation.
     """
-    idle = f"{phrases.gpu(cells.device.id)} was idle for {phrases.duration(gap.seconds)}"
+    idle = f"{phrases.gpu(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
     low = f"(mean utilisation {phrases.percent(mean)})"
     if cause == NO_PROCESS:
         return f"{idle}, most of it with no memory in use, as between two processes {low}."
-    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(cells):
+    if gap.seconds >= jobs.FREE_BETWEEN_JOBS.value and not jobs.records_occupancy(series):
         return f"{idle} between two stretches of work {low}; whether a job held it was not recorded."
     return f"{idle} while the job was running {low}."
 

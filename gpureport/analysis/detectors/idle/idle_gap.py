@@ -186,9 +186,9 @@ class IdleGap(Rule):
             return
         found: list[Finding] = []
         said = checkpoint_times.find_job_events(context.recording)
-        for device, cells in context.gpus().items():
-            if cells.is_recorded(UTILISATION):
-                yield from gap_wording.report_invisible_gaps(cells, self.shortest.value)
+        for device, series in context.gpus().items():
+            if series.is_recorded(UTILISATION):
+                yield from gap_wording.report_invisible_gaps(series, self.shortest.value)
                 found.extend(self._find_gaps(context, context.window, said, device))
             else:
                 yield from (missing_metrics.absent(kind, device, UTILISATION) for kind in self.kinds)
@@ -216,32 +216,32 @@ class IdleGap(Rule):
         )
 
     def _find_gaps(
-        self, context: Context, window: Interval, said: tuple[JobEvents, ...], device: str
+        self, context: Context, window: Interval, events: tuple[JobEvents, ...], device: str
     ) -> Iterator[Finding]:
-        cells = context.series[device]
-        shortest = max(self.shortest.value, cells.refresh_period(UTILISATION) or 0.0)
-        runs = idle_runs.find_idle_runs(cells, self._build_limits(shortest), window)
+        series = context.series[device]
+        shortest = max(self.shortest.value, series.refresh_period(UTILISATION) or 0.0)
+        runs = idle_runs.find_idle_runs(series, self._build_limits(shortest), window)
         kept = [
             part
             for job in context.jobs
             for part in input_wait_overlap.separate_gaps_from_waits(
                 context,
-                cells,
+                series,
                 runs,
                 _skip_startup(job, device),
                 shortest=shortest,
                 resting=self.resting.value,
-                coarse=cells.interval > self.coarse.value,
+                coarse=series.interval > self.coarse.value,
             )
         ]
         spans = [part.interval for part in kept]
-        told = gap_causes.find_gap_causes(context, device, spans, said, self.still.value)
+        told = gap_causes.find_gap_causes(context, device, spans, events, self.still.value)
         told = [Cause(name="data") if part.is_wait else cause for part, cause in zip(kept, told, strict=True)]
         causes = self._mark_periodic(spans, told)
         lost = sum(span.seconds for span in spans) / intervals.total_seconds(context.work)
         outside = intervals.to_intervals(intervals.difference(intervals.to_spans([window]), context.work))
-        between = input_wait_overlap.average_between_gaps(cells, [*spans, *outside], window)
-        if not training_signs.is_training(context.recording, said):
+        between = input_wait_overlap.average_between_gaps(series, [*spans, *outside], window)
+        if not training_signs.is_training(context.recording, events):
             causes = self._mark_requests(spans, causes, lost, between)
         gaps = [
             _Gap(device=device, interval=part.interval, run=part.run, cause=cause)
@@ -249,7 +249,7 @@ class IdleGap(Rule):
         ]
         several = len(context.gpus()) > 1
         for gap in gaps:
-            yield self._build_finding(gap, cells, self._rate_cost(gap, lost, between), several=several)
+            yield self._build_finding(gap, series, self._rate_cost(gap, lost, between), several=several)
 
     def _rate_cost(self, gap: _Gap, lost: float, between: float) -> _GapCost:
         """Return what the gaps of a GPU cost, and how much that matters: little work to do is no fault of the job."""
@@ -342,10 +342,10 @@ class IdleGap(Rule):
             return Severity.PROBLEM
         return Severity.WARNING if lost >= self.warning.value else Severity.INFO
 
-    def _build_finding(self, gap: _Gap, cells: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
+    def _build_finding(self, gap: _Gap, series: DeviceSeries, share: _GapCost, *, several: bool) -> Finding:
         interval, run = gap.interval, gap.run
-        long = interval.seconds >= self.shortest.value + 1.5 * cells.resolution(UTILISATION)
-        sure = certainty.by_readings(run.samples, cells.interval)
+        long = interval.seconds >= self.shortest.value + 1.5 * series.resolution(UTILISATION)
+        sure = certainty.by_readings(run.samples, series.interval)
         return Finding(
             kind="idle_gap",
             severity=share.severity,
@@ -373,6 +373,6 @@ class IdleGap(Rule):
             cause=gap.cause.name,
             samples=run.samples,
             ruled_out=gap_wording.list_ruled_out(run, several=several),
-            summary=gap_wording.describe_gap(cells, interval, gap.cause.name, run.mean),
+            summary=gap_wording.describe_gap(series, interval, gap.cause.name, run.mean),
             recommendation=gap_wording.ADVICE_BY_CAUSE[gap.cause.name],
         )

@@ -37,7 +37,7 @@ class GapCandidate:
 
 def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap is
     context: Context,
-    cells: DeviceSeries,
+    series: DeviceSeries,
     runs: Sequence[IdleRun],
     job: Interval,
     *,
@@ -49,7 +49,7 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
 
     Args:
         context: the recording, with the findings of waiting for input.
-        cells: the GPU.
+        series: the GPU.
         runs: its idle runs.
         job: when it belonged to the job.
         shortest: seconds of a gap at least.
@@ -63,9 +63,10 @@ def separate_gaps_from_waits(  # noqa: PLR0913 - where runs lie, and what a gap 
         for span, run, held in zip(spans, runs, _lie_mostly_inside(waits, spans), strict=True)
     ]
     if coarse:
-        least = max(shortest, _LONE * cells.interval)
+        least = max(shortest, _LONE * series.interval)
         found = [
-            _cut_to_longest_outside(cells, waits, part, least) if _is_texture(part, resting) else part for part in found
+            _cut_to_longest_outside(series, waits, part, least) if _is_texture(part, resting) else part
+            for part in found
         ]
     return [part for part in found if part.interval.seconds >= shortest]
 
@@ -89,22 +90,22 @@ def _is_texture(part: GapCandidate, resting: float) -> bool:
     return part.is_wait and (busy or run.samples < max(_PROVEN, run.needed))
 
 
-def _cut_to_longest_outside(cells: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
+def _cut_to_longest_outside(series: DeviceSeries, episodes: Spans, part: GapCandidate, least: float) -> GapCandidate:
     """Return the longest stretch of a part outside episodes, an empty one where none is long enough."""
     left = intervals.difference(intervals.to_spans([part.interval]), episodes)
     outside = [span for span in intervals.to_intervals(left) if span.seconds >= least]
     begin = part.interval.start
     span = max(outside, key=lambda span: span.seconds, default=Interval(begin, begin))
-    rows = cells.rows_between(span.start + cells.shift, span.end + cells.shift)
+    rows = series.rows_between(span.start + series.shift, span.end + series.shift)
     return GapCandidate(
-        interval=span, run=replace(part.run, samples=cells.count_readings(UTILISATION, rows)), is_wait=False
+        interval=span, run=replace(part.run, samples=series.count_readings(UTILISATION, rows)), is_wait=False
     )
 
 
-def average_between_gaps(cells: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
+def average_between_gaps(series: DeviceSeries, gaps: Sequence[Interval], job: Interval) -> float:
     """Return the mean utilisation of a GPU within the job and outside its gaps, 1 where nothing is left."""
-    start, end = cells.averaging_windows(job)
-    used = cells.values(UTILISATION)
+    start, end = series.averaging_windows(job)
+    used = series.values(UTILISATION)
     held = (end - start) / 1e6 - intervals.overlap_seconds(start, end, intervals.to_spans(gaps))
     held[np.isnan(used)] = 0.0
     return float(np.nansum(used * held) / held.sum()) if held.sum() > 0 else 1.0

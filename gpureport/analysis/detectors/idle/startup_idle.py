@@ -248,10 +248,10 @@ def _measure_resting_seconds(context: Context, interval: Interval, devices: Iter
     """Return the GPU time within an interval that was sampled at a utilisation of at most `limit`."""
     seconds = 0.0
     for device in devices:
-        cells = context.series[device]
-        start, end = cells.averaging_windows(context.whole)
+        series = context.series[device]
+        start, end = series.averaging_windows(context.whole)
         inside = intervals.overlap_seconds(start, end, intervals.to_spans([interval]))
-        seconds += float(inside[cells.values(UTILISATION) <= limit + 1e-6].sum())
+        seconds += float(inside[series.values(UTILISATION) <= limit + 1e-6].sum())
     return seconds
 
 
@@ -274,9 +274,9 @@ def _describe_no_job_time(context: Context, free: float) -> str:
 def _measure_unused_seconds(context: Context) -> float:
     """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
     seconds = 0.0
-    for cells in context.gpus().values():
-        start, end = cells.averaging_windows(context.whole)
-        used = cells.values(UTILISATION)
+    for series in context.gpus().values():
+        start, end = series.averaging_windows(context.whole)
+        used = series.values(UTILISATION)
         unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
         seconds += float(np.nansum(unused * intervals.overlap_seconds(start, end, intervals.to_spans([context.whole]))))
     return seconds
@@ -314,9 +314,9 @@ def _build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidenc
 def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
     """Yield the readings of each GPU concerned within an interval."""
     for name in devices or context.gpus():
-        cells = context.series[name]
+        series = context.series[name]
         # the last sample of a log lies at the end of the run
-        yield cells.count_readings(UTILISATION, cells.rows_between(interval.start, interval.end + 1))
+        yield series.count_readings(UTILISATION, series.rows_between(interval.start, interval.end + 1))
 
 
 def _count_all_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:

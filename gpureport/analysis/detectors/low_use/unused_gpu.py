@@ -61,59 +61,61 @@ class UnusedGpu(Rule):
         """Yield a finding for the GPUs whose memory nobody held, for the others, and for those told by memory alone."""
         working = self._find_working_gpus(context)
         job = find_job_window(context.recording.run, working.values())
-        others = [cells for device, cells in context.gpus().items() if device not in working]
-        unknown = [device for device, cells in context.gpus().items() if not cells.is_recorded(UTILISATION)]
+        others = [series for device, series in context.gpus().items() if device not in working]
+        unknown = [device for device, series in context.gpus().items() if not series.is_recorded(UTILISATION)]
         if job is None:
             yield from (missing_metrics.absent(_KIND, device, UTILISATION) for device in unknown)
             return
         yield from (missing_metrics.absent(_KIND, device, UTILISATION) for device in unknown if device in working)
-        doubts = [(cells, self._explain_doubt(cells, job)) for cells in others]
+        doubts = [(series, self._explain_doubt(series, job)) for series in others]
         yield from (doubt for _, doubt in doubts if doubt is not None)
-        unused = [cells for cells, doubt in doubts if doubt is None]
+        unused = [series for series, doubt in doubts if doubt is None]
         groups: dict[tuple[bool, bool], list[DeviceSeries]] = {}
-        for cells in unused:
-            taken = (_find_most_memory(cells, job) or 0) >= self.context.value
-            groups.setdefault((taken, not cells.is_recorded(UTILISATION)), []).append(cells)
+        for series in unused:
+            taken = (_find_most_memory(series, job) or 0) >= self.context.value
+            groups.setdefault((taken, not series.is_recorded(UTILISATION)), []).append(series)
         for _, group in sorted(groups.items(), key=lambda entry: entry[0]):
             yield self._build_finding(context, group, job, tuple(working))
 
     def _find_working_gpus(self, context: Context) -> dict[str, Interval]:
         """Return when each GPU worked, or held the memory of a process where its utilisation was not recorded."""
         working = {}
-        for device, cells in context.gpus().items():
-            if device in context.active and not (self._is_empty(cells) and _average_utilisation(cells) <= ACTIVE.value):
+        for device, series in context.gpus().items():
+            if device in context.active and not (
+                self._is_empty(series) and _average_utilisation(series) <= ACTIVE.value
+            ):
                 working[device] = context.active[device]
-            elif not cells.is_recorded(UTILISATION):
-                rows = np.flatnonzero(cells.values(_MEMORY) >= self.context.value)
+            elif not series.is_recorded(UTILISATION):
+                rows = np.flatnonzero(series.values(_MEMORY) >= self.context.value)
                 if len(rows):
-                    working[device] = Interval(int(cells.start[rows[0]]), int(cells.end[rows[-1]]))
+                    working[device] = Interval(int(series.start[rows[0]]), int(series.end[rows[-1]]))
         return working
 
-    def _is_empty(self, cells: DeviceSeries) -> bool:
+    def _is_empty(self, series: DeviceSeries) -> bool:
         """Return whether nobody held memory of a GPU at any time, as some readings tell."""
-        used = cells.values(_MEMORY)
+        used = series.values(_MEMORY)
         known = used[~np.isnan(used)]
         return len(known) >= certainty.SURE_READINGS and float(known.max()) <= self.empty.value
 
-    def _explain_doubt(self, cells: DeviceSeries, job: Interval) -> NotJudged | None:
+    def _explain_doubt(self, series: DeviceSeries, job: Interval) -> NotJudged | None:
         """Return why nobody can say that a GPU was unused, None where nothing speaks against it."""
-        device, empty, recorded = cells.device.id, self._is_empty(cells), cells.is_recorded(UTILISATION)
+        device, empty, recorded = series.device.id, self._is_empty(series), series.is_recorded(UTILISATION)
         if not recorded and not empty:
             return missing_metrics.absent(_KIND, device, UTILISATION)
         shortest = self.shortest_empty if empty else self.shortest
         if job.seconds < shortest.value:
             return missing_metrics.too_short(_KIND, job.seconds, shortest.value, "other GPUs worked for")
-        if recorded and _average_utilisation(cells) > ACTIVE.value:
-            return _report_unjudged(device, f"it was used at times, {_average_utilisation(cells):.0%} on average")
-        if draws_working_power(cells, self.power_at_work):
+        if recorded and _average_utilisation(series) > ACTIVE.value:
+            return _report_unjudged(device, f"it was used at times, {_average_utilisation(series):.0%} on average")
+        if draws_working_power(series, self.power_at_work):
             return _report_unjudged(
-                device, f"it drew {np.nanmean(cells.values(POWER)):.0f} W on average, as a GPU at work does"
+                device, f"it drew {np.nanmean(series.values(POWER)):.0f} W on average, as a GPU at work does"
             )
         metric = UTILISATION if recorded else _MEMORY
-        rows = np.arange(len(cells))[cells.rows_between(job.start, job.end + 1)]
-        rows = rows[cells.known_rows(metric)[rows]]
-        readings = cells.count_readings(metric, rows)
-        seconds = float(cells.seconds[rows].sum())
+        rows = np.arange(len(series))[series.rows_between(job.start, job.end + 1)]
+        rows = rows[series.known_rows(metric)[rows]]
+        readings = series.count_readings(metric, rows)
+        seconds = float(series.seconds[rows].sum())
         if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
             few = f"{phrases.times(readings, 'sample')} over {phrases.duration(seconds)}"
             return _report_unjudged(device, f"only {few} show what it did while other GPUs worked")
@@ -122,9 +124,9 @@ class UnusedGpu(Rule):
     def _build_finding(
         self, context: Context, group: Sequence[DeviceSeries], window: Interval, working: Sequence[str]
     ) -> Finding:
-        names = tuple(cells.device.id for cells in group)
+        names = tuple(series.device.id for series in group)
         everybody = tuple(context.gpus())
-        peaks = [peak for cells in group if (peak := _find_most_memory(cells, window)) is not None]
+        peaks = [peak for series in group if (peak := _find_most_memory(series, window)) is not None]
         held = max(peaks, default=None)
         taken = held is not None and held >= self.context.value
         parts = _find_sampled_parts(group, window)
@@ -134,9 +136,9 @@ class UnusedGpu(Rule):
         metric = UTILISATION if group[0].is_recorded(UTILISATION) else _MEMORY
         unsure = taken or len(peaks) < len(group) or metric == _MEMORY
         readings = min(
-            cells.count_readings(metric, cells.rows_between(window.start, window.end + 1)) for cells in group
+            series.count_readings(metric, series.rows_between(window.start, window.end + 1)) for series in group
         )
-        sure = certainty.by_readings(readings, max(cells.interval for cells in group))
+        sure = certainty.by_readings(readings, max(series.interval for series in group))
         did = "worked" if set(working) & context.active.keys() else "held memory"
         idle = "never worked" if metric == UTILISATION else f"never held more than {phrases.size(held or 0)} of memory"
         return Finding(
@@ -147,7 +149,7 @@ class UnusedGpu(Rule):
             intervals=parts,
             evidence=tuple(self._build_evidence(group, held, worked)),
             lost_gpu_seconds=seen * len(group),
-            samples=sum(cells.count_readings(metric, slice(None)) for cells in group),
+            samples=sum(series.count_readings(metric, slice(None)) for series in group),
             ruled_out=("a pause: no work at any time of the recording",),
             summary=(
                 f"{phrases.sentence(phrases.gpus(names, everybody))} {idle}, "
@@ -160,7 +162,7 @@ class UnusedGpu(Rule):
 
     def _build_evidence(self, group: Sequence[DeviceSeries], held: int | None, seconds: float) -> Iterator[Evidence]:
         if group[0].is_recorded(UTILISATION):
-            mean = max(_average_utilisation(cells) for cells in group)
+            mean = max(_average_utilisation(series) for series in group)
             yield Evidence(
                 metric=UTILISATION, statistic="mean", observed=mean, unit="1", threshold=ACTIVE, relation="<="
             )
@@ -184,9 +186,9 @@ class UnusedGpu(Rule):
             )
 
 
-def _average_utilisation(cells: DeviceSeries) -> float:
+def _average_utilisation(series: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU that recorded any."""
-    return float(np.nanmean(cells.values(UTILISATION)))
+    return float(np.nanmean(series.values(UTILISATION)))
 
 
 def _report_unjudged(device: str, reason: str) -> NotJudged:
@@ -194,9 +196,9 @@ def _report_unjudged(device: str, reason: str) -> NotJudged:
     return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
 
 
-def _find_most_memory(cells: DeviceSeries, job: Interval) -> int | None:
+def _find_most_memory(series: DeviceSeries, job: Interval) -> int | None:
     """Return the most memory in use while others worked, in bytes; None where none was recorded then."""
-    used = cells.values(_MEMORY)[cells.rows_between(job.start, job.end + 1)]
+    used = series.values(_MEMORY)[series.rows_between(job.start, job.end + 1)]
     known = used[~np.isnan(used)]
     return int(known.max()) if len(known) else None
 
@@ -204,7 +206,7 @@ def _find_most_memory(cells: DeviceSeries, job: Interval) -> int | None:
 def _find_sampled_parts(group: Sequence[DeviceSeries], window: Interval) -> tuple[Interval, ...]:
     """Return the job without what no sample of these GPUs owns in log gaps: nobody knows what they did there."""
     unseen = intervals.to_spans(
-        Interval(int(cells.end[row - 1]), int(cells.start[row])) for cells in group for row in cells.gap_rows
+        Interval(int(series.end[row - 1]), int(series.start[row])) for series in group for row in series.gap_rows
     )
     return intervals.to_intervals(intervals.difference(intervals.to_spans([window]), unseen)) or (window,)
 

@@ -91,23 +91,23 @@ class MemLeak(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a GPU."""
-        for device, cells in context.gpus().items():
-            if not cells.is_recorded(_USED):
+        for device, series in context.gpus().items():
+            if not series.is_recorded(_USED):
                 yield missing_metrics.absent(_KIND, device, _USED)
-            elif not memory_total(cells):
+            elif not memory_total(series):
                 yield missing_metrics.absent(_KIND, device, "gpu_memory_total_bytes")
             elif context.findings("mem_prealloc", device):
                 yield _report_preallocated(device)
             else:
-                yield from self._judge_gpu(context, cells)
+                yield from self._judge_gpu(context, series)
 
-    def _judge_gpu(self, context: Context, cells: DeviceSeries) -> Iterator[Finding | NotJudged]:
-        times, used = self._find_settled_memory(context, cells)
+    def _judge_gpu(self, context: Context, series: DeviceSeries) -> Iterator[Finding | NotJudged]:
+        times, used = self._find_settled_memory(context, series)
         readings = len(times)
         if readings < self.fewest.value:
             yield NotJudged(
                 kind=_KIND,
-                device=cells.device.id,
+                device=series.device.id,
                 reason=(
                     f"{phrases.times(readings, 'sample')} of the memory of the settled job, fewer than "
                     f"{self.fewest.value:g}"
@@ -115,16 +115,16 @@ class MemLeak(Rule):
                 recording="a log of the whole job, at an interval that gives 25 samples and more",
             )
             return
-        found = _measure_growth(times, used, cells)
+        found = _measure_growth(times, used, series)
         if found.ratio > self.growth.value and found.slowest >= self.quarter.value:
-            yield self._build_finding(cells.device.id, found)
+            yield self._build_finding(series.device.id, found)
 
-    def _find_settled_memory(self, context: Context, cells: DeviceSeries) -> tuple[IntArray, FloatArray]:
+    def _find_settled_memory(self, context: Context, series: DeviceSeries) -> tuple[IntArray, FloatArray]:
         """Return times and values of the longest stretch of the job in which memory was held, its start left out."""
         job = context.window or context.whole
-        rows = cells.rows_between(job.start, job.end + 1)
-        known = ~np.isnan(cells.values(_USED)[rows])
-        times, used = cells.times[rows][known], cells.values(_USED)[rows][known]
+        rows = series.rows_between(job.start, job.end + 1)
+        known = ~np.isnan(series.values(_USED)[rows])
+        times, used = series.times[rows][known], series.values(_USED)[rows][known]
         if len(times) == 0:
             return times, used
         falls = np.flatnonzero(used[1:] < self.released.value * used[:-1]) + 1
@@ -134,19 +134,19 @@ class MemLeak(Rule):
         begin = times[0] + self.settled.value * (times[-1] - times[0])
         return times[times >= begin], used[times >= begin]
 
-    def _build_finding(self, device: str, found: _Growth) -> Finding:
-        left = found.seconds_left
-        sure = Confidence.HIGH if found.samples >= _BLOCKS else Confidence.MEDIUM
-        per_minute = phrases.size(60 * found.rate)
+    def _build_finding(self, device: str, growth: _Growth) -> Finding:
+        left = growth.seconds_left
+        sure = Confidence.HIGH if growth.samples >= _BLOCKS else Confidence.MEDIUM
+        per_minute = phrases.size(60 * growth.rate)
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if left <= self.soon.value else Severity.WARNING,
-            confidence=certainty.weakest(sure, certainty.by_readings(found.samples)),
+            confidence=certainty.weakest(sure, certainty.by_readings(growth.samples)),
             devices=(device,),
-            intervals=(found.interval,),
-            evidence=self._build_evidence(found),
+            intervals=(growth.interval,),
+            evidence=self._build_evidence(growth),
             lost_gpu_seconds=None,
-            samples=found.samples,
+            samples=growth.samples,
             ruled_out=(
                 "an allocator that warms up: the first fifth of the job is left out",
                 "a running maximum: every quarter grows",
@@ -154,7 +154,7 @@ class MemLeak(Rule):
             ),
             summary=(
                 f"Memory of {phrases.gpu(device)} grew by {per_minute} a minute, "
-                f"{phrases.percent(found.ratio)} of it in {phrases.duration(found.interval.seconds)}; "
+                f"{phrases.percent(growth.ratio)} of it in {phrases.duration(growth.interval.seconds)}; "
                 + (
                     f"at this rate it is full {phrases.duration(left)} after the end of the recording."
                     if left > 0
@@ -164,12 +164,12 @@ class MemLeak(Rule):
             recommendation=_ADVICE,
         )
 
-    def _build_evidence(self, found: _Growth) -> tuple[Evidence, ...]:
+    def _build_evidence(self, growth: _Growth) -> tuple[Evidence, ...]:
         return (
             Evidence(
                 metric=_USED,
                 statistic="growth, of the memory",
-                observed=found.ratio,
+                observed=growth.ratio,
                 unit="1",
                 threshold=self.growth,
                 relation=">",
@@ -177,24 +177,24 @@ class MemLeak(Rule):
             Evidence(
                 metric=_USED,
                 statistic="rate of the slowest quarter, of the mean",
-                observed=found.slowest,
+                observed=growth.slowest,
                 unit="1",
                 threshold=self.quarter,
                 relation=">=",
             ),
-            Evidence(metric=_USED, statistic="growth a second", observed=found.rate, unit="By/s"),
+            Evidence(metric=_USED, statistic="growth a second", observed=growth.rate, unit="By/s"),
             Evidence(
                 metric="time until memory is full",
                 statistic="at this rate",
-                observed=found.seconds_left,
+                observed=growth.seconds_left,
                 unit="s",
                 threshold=self.soon,
-                relation="<=" if found.seconds_left <= self.soon.value else ">",
+                relation="<=" if growth.seconds_left <= self.soon.value else ">",
             ),
         )
 
 
-def _measure_growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _Growth:
+def _measure_growth(times: IntArray, used: FloatArray, series: DeviceSeries) -> _Growth:
     """Return how memory grew over samples, of which there must be some for each block of a quarter."""
     count = min(_BLOCKS, len(times))
     places = np.linspace(0, len(times), count + 1).round().astype(np.int64)
@@ -207,14 +207,14 @@ def _measure_growth(times: IntArray, used: FloatArray, cells: DeviceSeries) -> _
     span = Interval(int(times[0]), int(times[-1]))
     quarters = _measure_quarter_rates(when, level)
     mean = float(quarters.mean())
-    total = memory_total(cells) or 1
+    total = memory_total(series) or 1
     return _Growth(
         interval=span,
         rate=rate,
         ratio=rate * span.seconds / total,
         slowest=float(quarters.min()) / mean if mean > 0 else 0.0,
-        left=total - memory_reserved(cells) - float(level[-1]),
-        samples=cells.count_readings(_USED, cells.rows_between(span.start, span.end + 1)),
+        left=total - memory_reserved(series) - float(level[-1]),
+        samples=series.count_readings(_USED, series.rows_between(span.start, span.end + 1)),
     )
 
 

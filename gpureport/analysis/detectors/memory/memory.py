@@ -108,28 +108,28 @@ class Memory(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding a kind; the fullest GPU decides, all that meet the condition are named."""
         uses = []
-        for device, cells in context.gpus().items():
-            peak, total = memory_peak(cells), memory_total(cells)
+        for device, series in context.gpus().items():
+            peak, total = memory_peak(series), memory_total(series)
             if peak is None or not total:
                 missing = _USED if peak is None else "gpu_memory_total_bytes"
                 yield from (missing_metrics.absent(kind, device, missing) for kind in self.kinds)
                 continue
-            if len(cells) < _STEP_SAMPLES:
+            if len(series) < _STEP_SAMPLES:
                 yield from (missing_metrics.too_short(kind, 0.0, self.shortest.value) for kind in self.kinds)
                 continue
             if context.whole.seconds < self.shortest.value:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
-            step, spread = self._measure_preallocation(cells, total)
-            capacity = total - memory_reserved(cells)
+            step, spread = self._measure_preallocation(series, total)
+            capacity = total - memory_reserved(series)
             use = _MemoryUse(
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=cells.count_readings(_USED, ~np.isnan(cells.values(_USED))),
+                samples=series.count_readings(_USED, ~np.isnan(series.values(_USED))),
                 step_ratio=step,
                 range_ratio=spread,
-                is_constant=_is_constant(cells, self.steady.value * total),
-                interval=cells.interval,
+                is_constant=_is_constant(series, self.steady.value * total),
+                interval=series.interval,
             )
             uses.append(use)
         held = [use for use in uses if use.step_ratio >= self.step.value and use.range_ratio < self.steady.value]
@@ -143,26 +143,26 @@ class Memory(Rule):
         elif free and not held and max(use.ratio for use in free) < self.roomy.value:
             yield self._build_headroom_finding(free)
 
-    def is_preallocated(self, cells: DeviceSeries) -> bool | None:
+    def is_preallocated(self, series: DeviceSeries) -> bool | None:
         """Return whether the memory of a GPU was taken in advance; None where that cannot be told.
 
         It cannot of memory that kept its first value, which may have been taken before the log began, nor of less than
         a minute.
         """
-        peak, total = memory_peak(cells), memory_total(cells)
-        if peak is None or not total or cells.times[-1] - cells.times[0] < self.shortest.value * 1e6:
+        peak, total = memory_peak(series), memory_total(series)
+        if peak is None or not total or series.times[-1] - series.times[0] < self.shortest.value * 1e6:
             return None
         if peak < self.used.value * total:
             return False
-        step, spread = self._measure_preallocation(cells, total)
+        step, spread = self._measure_preallocation(series, total)
         if step >= self.step.value and spread < self.steady.value:
             return True
-        return None if _is_constant(cells, self.steady.value * total) else False
+        return None if _is_constant(series, self.steady.value * total) else False
 
-    def _measure_preallocation(self, cells: DeviceSeries, total: int) -> tuple[float, float]:
+    def _measure_preallocation(self, series: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
-        known = ~np.isnan(cells.values(_USED))
-        used, times = cells.values(_USED)[known], cells.times[known]
+        known = ~np.isnan(series.values(_USED))
+        used, times = series.values(_USED)[known], series.times[known]
         if len(used) < _STEP_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
             # no step can be larger than the range, and a smaller one is not looked at
             return 0.0, 1.0
@@ -174,7 +174,7 @@ class Memory(Rule):
         level = used[at]
         held = np.flatnonzero(used[at:] < level / 2)
         end = at + (int(held[0]) if len(held) else len(used) - at)
-        trim = max(self.trim.value, cells.interval * 1.01) * 1e6
+        trim = max(self.trim.value, series.interval * 1.01) * 1e6
         if (used[end:][times[end:] >= times[end - 1] + trim][:1] > jobs.PROCESS_MEMORY.value).any():
             # given back by a process that goes on
             return float(rise[at]) / total, 1.0
@@ -283,9 +283,9 @@ def _name_gpus(uses: list[_MemoryUse], everybody: Sequence[str]) -> str:
     return phrases.gpus([use.device for use in uses], everybody)
 
 
-def _is_constant(cells: DeviceSeries, slack: float) -> bool:
+def _is_constant(series: DeviceSeries, slack: float) -> bool:
     """Whether memory kept its first value until it was released, if it was."""
-    used = cells.values(_USED)[~np.isnan(cells.values(_USED))]
+    used = series.values(_USED)[~np.isnan(series.values(_USED))]
     released = np.flatnonzero(used < used[0] / 2)
     kept = used[: released[0]] if len(released) else used
     return bool(len(kept) and kept.max() - kept.min() < slack and used.max() == kept.max())

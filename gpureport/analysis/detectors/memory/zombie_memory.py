@@ -63,26 +63,26 @@ class ZombieMemory(Rule):
         if rest.seconds < self.idle.value:
             return
         for device in context.active:
-            cells = context.series[device]
-            if not cells.is_recorded(_USED):
+            series = context.series[device]
+            if not series.is_recorded(_USED):
                 yield missing_metrics.absent(_KIND, device, _USED)
-            elif self._has_stayed(cells, context.window, rest) and not self._is_cpu_working(context, cells, rest):
-                yield self._build_finding(context, cells, rest)
+            elif self._has_stayed(series, context.window, rest) and not self._is_cpu_working(context, series, rest):
+                yield self._build_finding(context, series, rest)
 
-    def _has_stayed(self, cells: DeviceSeries, window: Interval, rest: Interval) -> bool:
-        used = cells.values(_USED)
+    def _has_stayed(self, series: DeviceSeries, window: Interval, rest: Interval) -> bool:
+        used = series.values(_USED)
         known = np.flatnonzero(~np.isnan(used))
         peak, last = float(np.nanmax(used)), known[-1]
-        late = cells.times[last] - rest.start >= self.idle.value * 1e6
+        late = series.times[last] - rest.start >= self.idle.value * 1e6
         first = known[0]
-        early = window.start - cells.times[first] >= self.before.value * 1e6
+        early = window.start - series.times[first] >= self.before.value * 1e6
         there = early and used[first] > self.held.value * peak
         return bool(late and not there and used[last] > self.held.value * peak and peak >= self.least.value)
 
-    def _is_cpu_working(self, context: Context, cells: DeviceSeries, rest: Interval) -> bool:
+    def _is_cpu_working(self, context: Context, series: DeviceSeries, rest: Interval) -> bool:
         """Whether the CPU of the GPU's node is at work after the GPUs have stopped."""
         for host in context.hosts().values():
-            if host.device.node not in {None, cells.device.node} or context.window is None:
+            if host.device.node not in {None, series.device.node} or context.window is None:
                 continue
             core, after, during = (
                 _median_within(host, _CORE, rest),
@@ -93,8 +93,8 @@ class ZombieMemory(Rule):
                 return True
         return False
 
-    def _build_finding(self, context: Context, cells: DeviceSeries, rest: Interval) -> Finding:
-        used = cells.values(_USED)
+    def _build_finding(self, context: Context, series: DeviceSeries, rest: Interval) -> Finding:
+        used = series.values(_USED)
         known = used[~np.isnan(used)]
         peak, last = float(known.max()), float(known[-1])
         watched = any(not np.isnan(_median_within(host, _CPU, rest)) for host in context.hosts().values())
@@ -102,7 +102,7 @@ class ZombieMemory(Rule):
             kind=_KIND,
             severity=Severity.WARNING,
             confidence=Confidence.HIGH if watched else Confidence.MEDIUM,
-            devices=(cells.device.id,),
+            devices=(series.device.id,),
             intervals=(rest,),
             evidence=(
                 Evidence(
@@ -124,10 +124,10 @@ class ZombieMemory(Rule):
                 Evidence(metric=_USED, statistic="last", observed=last, unit="By"),
             ),
             lost_gpu_seconds=None,
-            samples=cells.count_readings(_USED, cells.times >= rest.start),
+            samples=series.count_readings(_USED, series.times >= rest.start),
             ruled_out=("the job's end on the CPU: it was idle as well",) if watched else (),
             summary=(
-                f"{phrases.gpu(cells.device.id)} still held {phrases.size(last)} of its memory "
+                f"{phrases.gpu(series.device.id)} still held {phrases.size(last)} of its memory "
                 f"({phrases.percent(last / peak)} of the peak) {phrases.duration(rest.seconds)} after the last work"
                 + ("." if watched else "; whether the job was still busy on the CPU was not recorded.")
             ),
@@ -135,7 +135,7 @@ class ZombieMemory(Rule):
         )
 
 
-def _median_within(cells: DeviceSeries, metric: str, when: Interval) -> float:
+def _median_within(series: DeviceSeries, metric: str, when: Interval) -> float:
     """Return the median of a metric within an interval, NaN without values."""
-    values = cells.values(metric)[cells.rows_between(when.start, when.end)]
+    values = series.values(metric)[series.rows_between(when.start, when.end)]
     return float(np.nanmedian(values)) if len(values) and not np.isnan(values).all() else float("nan")

@@ -68,8 +68,8 @@ class OversizedGpu(Rule):
         """Yield at most one finding for each model, or why there is none."""
         if context.window is None:
             return
-        for cells in _group_by_model(context):
-            yield from self._judge_model(context, cells, context.window.seconds)
+        for series in _group_by_model(context):
+            yield from self._judge_model(context, series, context.window.seconds)
 
     def _judge_model(
         self, context: Context, peers: list[DeviceSeries], seconds: float
@@ -181,10 +181,10 @@ def _group_by_model(context: Context) -> Iterator[list[DeviceSeries]]:
     yield from models.values()
 
 
-def _average_utilisation(context: Context, cells: DeviceSeries) -> float:
+def _average_utilisation(context: Context, series: DeviceSeries) -> float:
     """Return the mean utilisation of a GPU within the job window."""
     window = context.window or context.whole
-    used = cells.values(UTILISATION)[cells.rows_between(window.start, window.end)]
+    used = series.values(UTILISATION)[series.rows_between(window.start, window.end)]
     return float(np.nanmean(used)) if len(used) and not np.isnan(used).all() else 1.0
 
 

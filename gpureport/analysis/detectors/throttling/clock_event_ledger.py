@@ -56,26 +56,28 @@ class _ReasonRows:
 
 def list_throttle_entries(known: Iterable[DeviceSeries]) -> Iterator[ThrottleEntry]:
     """Yield one entry for each GPU and reason that was recorded, in NVML's order, unnamed bits last."""
-    for cells in known:
-        seen = [*_read_named_reasons(cells), *_read_unnamed_bits(cells)]
+    for series in known:
+        seen = [*_read_named_reasons(series), *_read_unnamed_bits(series)]
         if seen:
-            yield from _build_entries(cells, seen)
+            yield from _build_entries(series, seen)
 
 
-def _read_named_reasons(cells: DeviceSeries) -> Iterator[_ReasonRows]:
+def _read_named_reasons(series: DeviceSeries) -> Iterator[_ReasonRows]:
     for reason in CLOCK_EVENT_BITS:
-        recorded, total = cells.is_recorded(f"clock_event_{reason}"), counter_name(reason)
-        counted = counter_increments.read_counter(cells, total, 1.0) if total in BY_NAME else None
+        recorded, total = series.is_recorded(f"clock_event_{reason}"), counter_name(reason)
+        counted = counter_increments.read_counter(series, total, 1.0) if total in BY_NAME else None
         if recorded or counted is not None:
-            bit = cells.values(f"clock_event_{reason}") > 0 if recorded else None
-            yield _ReasonRows(reason=reason, bit=bit, counted_time=measure_counted_time(cells, reason), reading=counted)
+            bit = series.values(f"clock_event_{reason}") > 0 if recorded else None
+            yield _ReasonRows(
+                reason=reason, bit=bit, counted_time=measure_counted_time(series, reason), reading=counted
+            )
 
 
-def _read_unnamed_bits(cells: DeviceSeries) -> Iterator[_ReasonRows]:
+def _read_unnamed_bits(series: DeviceSeries) -> Iterator[_ReasonRows]:
     """Yield the bits without a name that any row shows."""
-    if not cells.is_recorded(_UNKNOWN):
+    if not series.is_recorded(_UNKNOWN):
         return
-    masks = columns.integers(cells.table.column(_UNKNOWN)).astype(np.uint64)
+    masks = columns.integers(series.table.column(_UNKNOWN)).astype(np.uint64)
     every = int(np.bitwise_or.reduce(masks))
     for place in range(_BITS):
         if every >> place & 1:
@@ -83,40 +85,40 @@ def _read_unnamed_bits(cells: DeviceSeries) -> Iterator[_ReasonRows]:
             yield _ReasonRows(reason=f"{1 << place:#x}", bit=bit, counted_time=None, reading=None)
 
 
-def _build_entries(cells: DeviceSeries, seen: list[_ReasonRows]) -> Iterator[ThrottleEntry]:
-    found = gather_signals(cells)
-    holding = np.zeros(len(cells), dtype=np.bool_)
-    for each in seen:
+def _build_entries(series: DeviceSeries, reasons: list[_ReasonRows]) -> Iterator[ThrottleEntry]:
+    found = gather_signals(series)
+    holding = np.zeros(len(series), dtype=np.bool_)
+    for each in reasons:
         if each.reason not in _SETTINGS and not each.is_absent:
-            holding |= _compute_held_share(cells, each) >= COUNTED_SHARE
+            holding |= _compute_held_share(series, each) >= COUNTED_SHARE
     compared = choose_reference_clock(found, holding)
-    busy_seconds = float(cells.seconds[found.busy].sum())
-    for each in seen:
+    busy_seconds = float(series.seconds[found.busy].sum())
+    for each in reasons:
         if each.is_absent:
             lost = 0.0 if compared and busy_seconds > 0 and each.reason not in _SETTINGS else None
-            yield _build_entry(cells, each, compared, lost=lost)
+            yield _build_entry(series, each, compared, lost=lost)
             continue
         shown = each.lowered & found.busy & ~np.isnan(found.clock)
         yield replace(
-            _build_entry(cells, each, compared, lost=_compute_lost_share(cells, found, each, holding, busy_seconds)),
-            busy_seconds=None if each.bit is None else float(cells.seconds[each.bit & found.busy].sum()),
+            _build_entry(series, each, compared, lost=_compute_lost_share(series, found, each, holding, busy_seconds)),
+            busy_seconds=None if each.bit is None else float(series.seconds[each.bit & found.busy].sum()),
             clock_hertz=columns.median(found.clock[shown]) if shown.any() else None,
         )
 
 
 def _build_entry(
-    cells: DeviceSeries, seen: _ReasonRows, compared: ReferenceClock | None, *, lost: float | None
+    series: DeviceSeries, reason_rows: _ReasonRows, reference: ReferenceClock | None, *, lost: float | None
 ) -> ThrottleEntry:
     """Return the entry of a reason that held no clock of a busy sample."""
     return ThrottleEntry(
-        device=cells.device.id,
-        reason=seen.reason,
-        effect=_classify_effect(seen.reason),
-        busy_seconds=None if seen.bit is None else 0.0,
-        counted=seen.reading,
+        device=series.device.id,
+        reason=reason_rows.reason,
+        effect=_classify_effect(reason_rows.reason),
+        busy_seconds=None if reason_rows.bit is None else 0.0,
+        counted=reason_rows.reading,
         clock_hertz=None,
-        reference_hertz=compared.hertz if compared else None,
-        reference=compared.description if compared else "",
+        reference_hertz=reference.hertz if reference else None,
+        reference=reference.description if reference else "",
         lost_ratio=lost,
     )
 
@@ -127,24 +129,24 @@ def _classify_effect(reason: str) -> Effect:
     return Effect.HARMFUL if reason in _HARMFUL else Effect.UNCLASSIFIED
 
 
-def _compute_held_share(cells: DeviceSeries, seen: _ReasonRows) -> "columns.FloatArray":
+def _compute_held_share(series: DeviceSeries, reason_rows: _ReasonRows) -> "columns.FloatArray":
     """Return the share of each row's time in which the reason held the clock."""
-    bit = np.zeros(len(cells)) if seen.bit is None else seen.bit.astype(np.float64)
-    if seen.counted_time is None or seen.counted_time.total_seconds <= 0:
+    bit = np.zeros(len(series)) if reason_rows.bit is None else reason_rows.bit.astype(np.float64)
+    if reason_rows.counted_time is None or reason_rows.counted_time.total_seconds <= 0:
         return bit
     return np.maximum(
-        np.where(seen.counted_time.adjacent_rows, 0.0, bit),
-        seen.counted_time.compute_row_shares(cells, seen.counted_time.spans),
+        np.where(reason_rows.counted_time.adjacent_rows, 0.0, bit),
+        reason_rows.counted_time.compute_row_shares(series, reason_rows.counted_time.spans),
     )
 
 
 def _compute_lost_share(
-    cells: DeviceSeries, found: ClockSignals, seen: _ReasonRows, holding: BoolArray, busy_seconds: float
+    series: DeviceSeries, signals: ClockSignals, reason_rows: _ReasonRows, holding: BoolArray, busy_seconds: float
 ) -> float | None:
     """Return the share of the busy time that the reason cost; None too where all of it lies in log gaps."""
-    share = _compute_held_share(cells, seen)
-    if seen.reason in _SETTINGS or busy_seconds <= 0 or not share.any():
+    share = _compute_held_share(series, reason_rows)
+    if reason_rows.reason in _SETTINGS or busy_seconds <= 0 or not share.any():
         return None
-    slowed = ThrottledTime(rows=share > 0, detected=holding, share=share, lowered=seen.lowered)
-    ratio = compute_lost_ratio(cells, found, slowed)
-    return None if ratio is None else float((ratio * cells.seconds).sum()) / busy_seconds
+    slowed = ThrottledTime(rows=share > 0, detected=holding, share=share, lowered=reason_rows.lowered)
+    ratio = compute_lost_ratio(series, signals, slowed)
+    return None if ratio is None else float((ratio * series.seconds).sum()) / busy_seconds

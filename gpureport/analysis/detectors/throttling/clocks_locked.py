@@ -92,10 +92,10 @@ class ClocksLocked(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, for all GPUs whose clocks are set."""
         found: list[_ClockSetting] = []
-        for device, cells in context.gpus().items():
-            known = gather_signals(cells)
+        for device, series in context.gpus().items():
+            known = gather_signals(series)
             busy = int(known.busy.sum())
-            if not are_events_recorded(cells, *_SETTINGS) and np.isnan(known.clock).all():
+            if not are_events_recorded(series, *_SETTINGS) and np.isnan(known.clock).all():
                 yield missing_metrics.absent(_KIND, device, f"clock_event_{_SETTINGS[0]}", CLOCKS[0])
             elif busy < self.fewest.value:
                 yield NotJudged(
@@ -105,36 +105,36 @@ class ClocksLocked(Rule):
                     recording="a log of the job at work, with at least 5 samples",
                 )
             else:
-                found += [one for one in [self._find_setting(cells, known)] if one is not None]
+                found += [one for one in [self._find_setting(series, known)] if one is not None]
         if found:
             yield self._build_finding(context, found)
 
-    def _find_setting(self, cells: DeviceSeries, known: ClockSignals) -> _ClockSetting | None:
-        busy = known.busy
-        clock = known.clock[busy & ~np.isnan(known.clock)]
+    def _find_setting(self, series: DeviceSeries, signals: ClockSignals) -> _ClockSetting | None:
+        busy = signals.busy
+        clock = signals.clock[busy & ~np.isnan(signals.clock)]
         share = float(
-            cells.seconds[find_event_rows(cells, *_SETTINGS) & busy].sum() / max(cells.seconds[busy].sum(), 1e-9)
+            series.seconds[find_event_rows(series, *_SETTINGS) & busy].sum() / max(series.seconds[busy].sum(), 1e-9)
         )
         told = share >= self.held.value
         one = _ClockSetting(
-            device=cells.device.id,
+            device=series.device.id,
             clock=columns.median(clock) if len(clock) else float("nan"),
-            highest=_find_highest_clock(known) if np.isnan(known.clock_max) else known.clock_max,
-            is_highest_seen=bool(np.isnan(known.clock_max)),
+            highest=_find_highest_clock(signals) if np.isnan(signals.clock_max) else signals.clock_max,
+            is_highest_seen=bool(np.isnan(signals.clock_max)),
             share=share if told else None,
-            samples=cells.count_readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
+            samples=series.count_readings(CLOCKS[0] if len(clock) else "gpu_utilization_ratio", busy),
         )
         if told:
             return None if one.ratio >= self.highest.value else one
-        return one if self._looks_set(cells, known, one.ratio) else None
+        return one if self._looks_set(series, signals, one.ratio) else None
 
-    def _looks_set(self, cells: DeviceSeries, known: ClockSignals, ratio: float) -> bool:
+    def _looks_set(self, series: DeviceSeries, signals: ClockSignals, ratio: float) -> bool:
         """Whether the clock of busy samples stands still below the highest, with no other reason for it."""
-        rows = known.busy & ~np.isnan(known.clock) & ~find_event_rows(cells, *_HELD)
-        limited = known.power >= self.power_free.value * known.power_limit
-        if limited[rows].any() or rows.sum() < max(self.steady.value, self.below.value * known.busy.sum()):
+        rows = signals.busy & ~np.isnan(signals.clock) & ~find_event_rows(series, *_HELD)
+        limited = signals.power >= self.power_free.value * signals.power_limit
+        if limited[rows].any() or rows.sum() < max(self.steady.value, self.below.value * signals.busy.sum()):
             return False
-        low, high = np.quantile(known.clock[rows], [0.01, 0.99])
+        low, high = np.quantile(signals.clock[rows], [0.01, 0.99])
         return bool(high - low <= self.step.value and ratio < self.below.value)
 
     def _build_finding(self, context: Context, found: list[_ClockSetting]) -> Finding:
@@ -186,6 +186,6 @@ class ClocksLocked(Rule):
             )
 
 
-def _find_highest_clock(known: ClockSignals) -> float:
-    clock = known.clock[~np.isnan(known.clock)]
+def _find_highest_clock(signals: ClockSignals) -> float:
+    clock = signals.clock[~np.isnan(signals.clock)]
     return float(clock.max()) if len(clock) else float("nan")

@@ -126,19 +126,19 @@ class PowerLimits(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding of each kind for each GPU."""
-        for device, cells in context.gpus().items():
-            found = gather_signals(cells)
-            limited = tuple(self._judge_limit(device, cells, found))
+        for device, series in context.gpus().items():
+            found = gather_signals(series)
+            limited = tuple(self._judge_limit(device, series, found))
             chosen = any(isinstance(said, Finding) for said in limited)
-            yield from self._judge_cap(context.whole, cells, found, chosen=chosen)
+            yield from self._judge_cap(context.whole, series, found, chosen=chosen)
             yield from limited
 
     def _judge_cap(
-        self, whole: Interval, cells: DeviceSeries, found: ClockSignals, *, chosen: bool
+        self, whole: Interval, series: DeviceSeries, signals: ClockSignals, *, chosen: bool
     ) -> Iterator[Finding | NotJudged]:
-        device = cells.device.id
-        direct = are_events_recorded(cells, "sw_power_cap")
-        if not direct and (np.isnan(found.power).all() or np.isnan(found.power_limit).all()):
+        device = series.device.id
+        direct = are_events_recorded(series, "sw_power_cap")
+        if not direct and (np.isnan(signals.power).all() or np.isnan(signals.power_limit).all()):
             yield NotJudged(
                 kind="power_cap",
                 device=device,
@@ -150,32 +150,34 @@ class PowerLimits(Rule):
             yield missing_metrics.too_short("power_cap", whole.seconds, self.shortest.value)
             return
         rows = (
-            find_event_rows(cells, "sw_power_cap") if direct else found.power >= self.at_limit.value * found.power_limit
+            find_event_rows(series, "sw_power_cap")
+            if direct
+            else signals.power >= self.at_limit.value * signals.power_limit
         )
-        rows = rows & found.busy
-        counted = _read_counted_time(cells)
-        told = intervals.rows_to_spans(cells.start, cells.end, rows) if counted is None else counted.spans
-        episodes = self._find_episodes(cells, told, whole)
-        part = np.where(rows, 1.0, 0.0) if counted is None else counted.compute_row_shares(cells, counted.spans)
-        capped = float((part * cells.seconds)[found.busy].sum())
-        share = capped / max(float(cells.seconds[found.busy].sum()), 1e-9)
+        rows = rows & signals.busy
+        counted = _read_counted_time(series)
+        told = intervals.rows_to_spans(series.start, series.end, rows) if counted is None else counted.spans
+        episodes = self._find_episodes(series, told, whole)
+        part = np.where(rows, 1.0, 0.0) if counted is None else counted.compute_row_shares(series, counted.spans)
+        capped = float((part * series.seconds)[signals.busy].sum())
+        share = capped / max(float(series.seconds[signals.busy].sum()), 1e-9)
         if len(episodes) and share >= self.least.value:
-            rows = rows if counted is None else counted.held_rows & counted.adjacent_rows & found.busy
+            rows = rows if counted is None else counted.held_rows & counted.adjacent_rows & signals.busy
             yield self._build_cap_finding(
-                cells, found, _CappedTime(episodes, rows, share, told, counted), chosen=chosen
+                series, signals, _CappedTime(episodes, rows, share, told, counted), chosen=chosen
             )
 
-    def _find_episodes(self, cells: DeviceSeries, told: Spans, whole: Interval) -> Spans:
-        apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
+    def _find_episodes(self, series: DeviceSeries, told: Spans, whole: Interval) -> Spans:
+        apart = max(self.merge.value, 2.5 * series.interval) - series.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
-        long = intervals.drop_shorter(joined, max(self.shortest.value, 1.5 * cells.interval))
+        joined = intervals.difference(joined, intervals.to_spans(series.gaps))
+        long = intervals.drop_shorter(joined, max(self.shortest.value, 1.5 * series.interval))
         return intervals.intersection(long, intervals.to_spans([whole]))
 
     def _build_cap_finding(
-        self, cells: DeviceSeries, found: ClockSignals, capped: "_CappedTime", *, chosen: bool
+        self, series: DeviceSeries, signals: ClockSignals, capped: "_CappedTime", *, chosen: bool
     ) -> Finding:
-        device, ratio = cells.device.id, _compute_clock_ratio(found, capped.rows)
+        device, ratio = series.device.id, _compute_clock_ratio(signals, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
         evidence = [
             Evidence(
@@ -187,8 +189,8 @@ class PowerLimits(Rule):
                 relation=">=",
             )
         ]
-        samples = cells.count_readings("gpu_power_watts", capped.rows)
-        slow = not chosen and ratio < self.slow.value and not _is_masked_by_diagnostics(cells)
+        samples = series.count_readings("gpu_power_watts", capped.rows)
+        slow = not chosen and ratio < self.slow.value and not _is_masked_by_diagnostics(series)
         if not np.isnan(ratio):
             evidence.append(_build_clock_evidence(ratio, self.slow if slow else None))
         if capped.counted is not None:
@@ -197,8 +199,8 @@ class PowerLimits(Rule):
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
             confidence=certainty.weakest(
-                Confidence.HIGH if are_events_recorded(cells, "sw_power_cap") else Confidence.MEDIUM,
-                certainty.by_readings(samples, cells.interval),
+                Confidence.HIGH if are_events_recorded(series, "sw_power_cap") else Confidence.MEDIUM,
+                certainty.by_readings(samples, series.interval),
             ),
             devices=(device,),
             intervals=intervals.to_intervals(capped.episodes),
@@ -223,9 +225,9 @@ class PowerLimits(Rule):
             f"since bursts up to {self.merge.value:.0f} s apart are one stretch, the pauses between them included"
         )
 
-    def _judge_limit(self, device: str, cells: DeviceSeries, found: ClockSignals) -> Iterator[Finding | NotJudged]:
-        limits = found.power_limit[found.power_limit > 0]
-        default = _find_default_limit(cells)
+    def _judge_limit(self, device: str, series: DeviceSeries, signals: ClockSignals) -> Iterator[Finding | NotJudged]:
+        limits = signals.power_limit[signals.power_limit > 0]
+        default = _find_default_limit(series)
         if len(limits) == 0 or default is None:
             yield NotJudged(
                 kind="power_limited",
@@ -237,9 +239,9 @@ class PowerLimits(Rule):
         limit = float(np.median(limits))
         if limit >= self.lowered.value * default.watts:
             return
-        power = found.power[found.busy & ~np.isnan(found.power)]
+        power = signals.power[signals.busy & ~np.isnan(signals.power)]
         peak = float(np.quantile(power, 0.95)) if len(power) else float("nan")
-        yield self._build_limit_finding(device, cells, found, limit, default, peak)
+        yield self._build_limit_finding(device, series, signals, limit, default, peak)
 
     def _build_reach_evidence(self, ratio: float, *, binding: bool) -> Evidence:
         return Evidence(
@@ -252,13 +254,21 @@ class PowerLimits(Rule):
         )
 
     def _build_limit_finding(  # noqa: PLR0913, PLR0917 - the figures of one sentence
-        self, device: str, cells: DeviceSeries, found: ClockSignals, limit: float, default: _DefaultLimit, peak: float
+        self,
+        device: str,
+        series: DeviceSeries,
+        signals: ClockSignals,
+        limit: float,
+        default: _DefaultLimit,
+        peak: float,
     ) -> Finding:
         binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
-        samples = cells.count_readings("gpu_power_watts", slice(None))
+        samples = series.count_readings("gpu_power_watts", slice(None))
         felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
         felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
-        ratio = _compute_clock_ratio(found, found.busy & (found.power >= self.reached.value * found.power_limit))
+        ratio = _compute_clock_ratio(
+            signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit)
+        )
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if binding else Severity.INFO,
@@ -288,10 +298,10 @@ class PowerLimits(Rule):
         )
 
 
-def _read_counted_time(cells: DeviceSeries) -> CountedTime | None:
+def _read_counted_time(series: DeviceSeries) -> CountedTime | None:
     """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
-    counted = measure_counted_time(cells, "sw_power_cap")
-    if counted is None or (counted.total_seconds <= 0 and (cells.values("clock_event_sw_power_cap") > 0).any()):
+    counted = measure_counted_time(series, "sw_power_cap")
+    if counted is None or (counted.total_seconds <= 0 and (series.values("clock_event_sw_power_cap") > 0).any()):
         return None
     return counted
 
@@ -314,10 +324,10 @@ def _build_counter_evidence(counted: CountedTime) -> Evidence:
     )
 
 
-def _compute_clock_ratio(found: ClockSignals, rows: BoolArray) -> float:
+def _compute_clock_ratio(signals: ClockSignals, rows: BoolArray) -> float:
     """Return the median clock over rows, of the highest; NaN when either is not known."""
-    clock = found.clock[rows & ~np.isnan(found.clock)]
-    return columns.median(clock) / found.clock_max if len(clock) else float("nan")
+    clock = signals.clock[rows & ~np.isnan(signals.clock)]
+    return columns.median(clock) / signals.clock_max if len(clock) else float("nan")
 
 
 def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
@@ -331,17 +341,17 @@ def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
     )
 
 
-def _is_masked_by_diagnostics(cells: DeviceSeries) -> bool:
-    known = gpus.find_gpu(cells.device.model)
+def _is_masked_by_diagnostics(series: DeviceSeries) -> bool:
+    known = gpus.find_gpu(series.device.model)
     return known is not None and known.clock_events_masked is not None
 
 
-def _find_default_limit(cells: DeviceSeries) -> _DefaultLimit | None:
-    logged = cells.device.power_limit_default_watts
-    if cells.is_recorded("gpu_power_limit_default_watts"):
-        logged = float(np.nanmax(cells.values("gpu_power_limit_default_watts")))
+def _find_default_limit(series: DeviceSeries) -> _DefaultLimit | None:
+    logged = series.device.power_limit_default_watts
+    if series.is_recorded("gpu_power_limit_default_watts"):
+        logged = float(np.nanmax(series.values("gpu_power_limit_default_watts")))
     if logged is not None:
         return _DefaultLimit(watts=logged, source="as logged", is_logged=True)
-    known = gpus.find_gpu(cells.device.model)
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     return _DefaultLimit(watts=cell.value, source=cell.source, is_logged=False) if cell else None

@@ -71,14 +71,14 @@ class ThrottledEpisodes:
 
 
 def name_cause(  # noqa: PLR0913 - what decides it
-    kind: str, cells: DeviceSeries, found: ClockSignals, rows: BoolArray, *, direct: bool, near_limit: float
+    kind: str, series: DeviceSeries, signals: ClockSignals, rows: BoolArray, *, direct: bool, near_limit: float
 ) -> str:
     """Return what lies behind throttled rows; a power brake only where its own bit is set.
 
     Args:
         kind: thermal_throttle or hw_throttle.
-        cells: the GPU's samples.
-        found: its signals.
+        series: the GPU's samples.
+        signals: its signals.
         rows: throttled rows.
         direct: whether event bits told.
         near_limit: degrees below the temperature limit from which heat may be the reason.
@@ -87,48 +87,48 @@ def name_cause(  # noqa: PLR0913 - what decides it
         return "heat"
     if not direct:
         return "hardware"
-    braked = measure_counted_time(cells, BRAKE)
-    if (find_event_rows(cells, BRAKE) & rows).any() or (braked and braked.total_seconds > 0):
+    braked = measure_counted_time(series, BRAKE)
+    if (find_event_rows(series, BRAKE) & rows).any() or (braked and braked.total_seconds > 0):
         return "power brake"
-    hot = (found.temperature[rows] >= found.temperature_limit - near_limit).any()
-    return UNEXPLAINED if hot or not are_events_recorded(cells, *THERMAL) else "hardware"
+    hot = (signals.temperature[rows] >= signals.temperature_limit - near_limit).any()
+    return UNEXPLAINED if hot or not are_events_recorded(series, *THERMAL) else "hardware"
 
 
-def choose_advice(found: ThrottledEpisodes) -> str:
+def choose_advice(episodes: ThrottledEpisodes) -> str:
     """Return what to do."""
-    if found.is_heat:
+    if episodes.is_heat:
         return _HEAT
-    return _EITHER if found.cause == UNEXPLAINED else _BRAKE
+    return _EITHER if episodes.cause == UNEXPLAINED else _BRAKE
 
 
-def describe_episodes(found: ThrottledEpisodes) -> str:
+def describe_episodes(episodes: ThrottledEpisodes) -> str:
     """Return what happened, how far the clock fell, and whether the loss is known."""
-    hardware = "a power brake" if found.cause == "power brake" else "the hardware"
-    seems = "was" if found.samples.is_direct else "appears to have been"
+    hardware = "a power brake" if episodes.cause == "power brake" else "the hardware"
+    seems = "was" if episodes.samples.is_direct else "appears to have been"
     said = (
-        f"{phrases.gpu(found.device)} {seems} slowed by {'heat' if found.is_heat else hardware} for "
-        f"{phrases.duration(found.seconds)}{_describe_count(found)}"
+        f"{phrases.gpu(episodes.device)} {seems} slowed by {'heat' if episodes.is_heat else hardware} for "
+        f"{phrases.duration(episodes.seconds)}{_describe_count(episodes)}"
     )
-    hot = found.signals.temperature[found.rows]
-    if found.is_heat and not np.isnan(hot).all():
+    hot = episodes.signals.temperature[episodes.rows]
+    if episodes.is_heat and not np.isnan(hot).all():
         said += f", at up to {np.nanmax(hot):.0f} °C"
-    if found.cause == UNEXPLAINED:
+    if episodes.cause == UNEXPLAINED:
         said += "; whether by heat or by a power brake was not recorded"
-    if found.reference and not np.isnan(found.clock_ratio):
-        share, whose = phrases.percent(found.clock_ratio), found.reference.description
-        fell = found.clock_ratio < _AS_HIGH
+    if episodes.reference and not np.isnan(episodes.clock_ratio):
+        share, whose = phrases.percent(episodes.clock_ratio), episodes.reference.description
+        fell = episodes.clock_ratio < _AS_HIGH
         said += f"; its clock fell to {share} of {whose}" if fell else f"; its mean clock was as high as {whose}"
-    if found.lost_seconds is None:
-        unseen = found.samples.counted is not None and not np.isnan(found.signals.clock).all()
+    if episodes.lost_seconds is None:
+        unseen = episodes.samples.counted is not None and not np.isnan(episodes.signals.clock).all()
         why = "no sample shows the clock it fell to, so the time lost is not known" if unseen else None
         said += f"; {why or 'the time lost is not known without a clock to compare'}"
     return said + "."
 
 
-def _describe_count(found: ThrottledEpisodes) -> str:
+def _describe_count(episodes: ThrottledEpisodes) -> str:
     """Return how many episodes there are, and what the driver's counters say beyond them."""
-    said = f" in {phrases.times(len(found.spans), 'episode')}" if len(found.spans) else ""
-    counted = found.samples.counted
+    said = f" in {phrases.times(len(episodes.spans), 'episode')}" if len(episodes.spans) else ""
+    counted = episodes.samples.counted
     if counted is None or counted.total_seconds <= 0:
         return said
     said += ", counted by the driver"
@@ -139,10 +139,10 @@ def _describe_count(found: ThrottledEpisodes) -> str:
     return said
 
 
-def list_ruled_out(found: ThrottledEpisodes) -> tuple[str, ...]:
+def list_ruled_out(episodes: ThrottledEpisodes) -> tuple[str, ...]:
     """Return which other explanations were excluded."""
-    if found.samples.is_direct:
+    if episodes.samples.is_direct:
         return ("the power cap and locked clocks, which have bits of their own",)
-    if found.is_heat:
+    if episodes.is_heat:
         return ("the power cap: power was below its limit", "idle clocks: the GPU was busy")
     return ("heat: the core was cool", "the power cap: power was far below its limit", "idle clocks: the GPU was busy")

@@ -81,41 +81,41 @@ class ThrottledSamples:
         """Whether anything was throttled."""
         return bool(self.rows.any()) or (self.counted is not None and self.counted.total_seconds > 0)
 
-    def compute_row_shares(self, cells: DeviceSeries, stretches: Spans, inside: BoolArray) -> FloatArray:
+    def compute_row_shares(self, series: DeviceSeries, stretches: Spans, inside: BoolArray) -> FloatArray:
         """Return the share of each row's time that was throttled within stretches.
 
         Args:
-            cells: the GPU's samples.
+            series: the GPU's samples.
             stretches: the stretches.
             inside: rows in them.
         """
         sampled = np.where(self.rows & inside, 1.0, 0.0)
         return (
-            sampled if self.counted is None else np.maximum(sampled, self.counted.compute_row_shares(cells, stretches))
+            sampled if self.counted is None else np.maximum(sampled, self.counted.compute_row_shares(series, stretches))
         )
 
-    def find_detected_rows(self, cells: DeviceSeries) -> BoolArray:
+    def find_detected_rows(self, series: DeviceSeries) -> BoolArray:
         """Return the rows whose clock is no reference for others."""
         if self.counted is None:
             return self.rows
-        return self.lowered | (self.counted.compute_row_shares(cells, self.counted.spans) >= COUNTED_SHARE)
+        return self.lowered | (self.counted.compute_row_shares(series, self.counted.spans) >= COUNTED_SHARE)
 
 
-def _report_unjudged(cells: DeviceSeries, reason: str) -> ThrottledSamples:
+def _report_unjudged(series: DeviceSeries, reason: str) -> ThrottledSamples:
     missing = tuple(f"clock_event_{name}" for name in (*THERMAL, "hw_slowdown"))
-    return ThrottledSamples(rows=np.zeros(len(cells), dtype=np.bool_), reason=reason, missing_metrics=missing)
+    return ThrottledSamples(rows=np.zeros(len(series), dtype=np.bool_), reason=reason, missing_metrics=missing)
 
 
-def _name_missing_clock(found: ClockSignals) -> str:
+def _name_missing_clock(signals: ClockSignals) -> str:
     """Say which clock is missing that would tell a real cut from a change of performance state."""
-    if np.isnan(found.clock).all():
+    if np.isnan(signals.clock).all():
         return "the clock"
-    return "the highest clock" if np.isnan(found.clock_max) else ""
+    return "the highest clock" if np.isnan(signals.clock_max) else ""
 
 
-def _report_missing_clock(cells: DeviceSeries, lacking: str) -> ThrottledSamples:
+def _report_missing_clock(series: DeviceSeries, lacking: str) -> ThrottledSamples:
     return ThrottledSamples(
-        rows=np.zeros(len(cells), dtype=np.bool_),
+        rows=np.zeros(len(series), dtype=np.bool_),
         reason=(
             f"a hardware slowdown was reported while the GPU was busy, and without {lacking} a cut cannot be told from "
             "a change of performance state, which sets the same bit"
@@ -124,26 +124,26 @@ def _report_missing_clock(cells: DeviceSeries, lacking: str) -> ThrottledSamples
     )
 
 
-def _explain_missing_signals(cells: DeviceSeries, found: ClockSignals) -> str:
+def _explain_missing_signals(series: DeviceSeries, signals: ClockSignals) -> str:
     """Say what is missing for a judgement without event bits; empty when nothing is."""
-    if np.isnan(found.clock).all():
+    if np.isnan(signals.clock).all():
         close = (
-            float(np.nanmax(found.temperature)) - found.temperature_limit
-            if cells.is_recorded("gpu_temperature_celsius")
+            float(np.nanmax(signals.temperature)) - signals.temperature_limit
+            if series.is_recorded("gpu_temperature_celsius")
             else -99
         )
         hot = " (it ran within 3 °C of its limit)" if close >= -3 else ""  # noqa: PLR2004 - said in the words
         return f"neither clock event reasons nor clocks were recorded{hot}"
     for column, name in (
-        (found.temperature, "temperature"),
-        (found.power, "power"),
-        (found.power_limit, "power limit"),
+        (signals.temperature, "temperature"),
+        (signals.power, "power"),
+        (signals.power_limit, "power limit"),
     ):
         if np.isnan(column).all():
             return f"no clock event reasons, and without {name} other reasons for a low clock cannot be excluded"
     return (
         ""
-        if not np.isnan(found.temperature_limit)
+        if not np.isnan(signals.temperature_limit)
         else "no clock event reasons, and this GPU's temperature limit is unknown"
     )
 
@@ -153,33 +153,33 @@ def _drop_counted_rows(rows: BoolArray, counted: CountedTime | None) -> BoolArra
     return rows if counted is None else rows & ~counted.adjacent_rows
 
 
-def detect_heat(cells: DeviceSeries, found: ClockSignals, limits: Limits) -> ThrottledSamples:
+def detect_heat(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> ThrottledSamples:
     """Return the rows slowed by heat."""
-    if are_events_recorded(cells, *THERMAL):
-        counted = measure_counted_time(cells, *THERMAL)
-        return ThrottledSamples(rows=_drop_counted_rows(find_event_rows(cells, *THERMAL), counted), counted=counted)
-    reason = _explain_missing_signals(cells, found)
+    if are_events_recorded(series, *THERMAL):
+        counted = measure_counted_time(series, *THERMAL)
+        return ThrottledSamples(rows=_drop_counted_rows(find_event_rows(series, *THERMAL), counted), counted=counted)
+    reason = _explain_missing_signals(series, signals)
     if reason:
-        return _report_unjudged(cells, reason)
-    return ThrottledSamples(rows=_find_heated_rows(cells, found, limits), is_direct=False)
+        return _report_unjudged(series, reason)
+    return ThrottledSamples(rows=_find_heated_rows(series, signals, limits), is_direct=False)
 
 
-def _find_heated_rows(cells: DeviceSeries, found: ClockSignals, limits: Limits) -> BoolArray:
+def _find_heated_rows(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> BoolArray:
     """Return the rows whose clock is held by heat, as clock, temperature and power tell.
 
     A power cap sets the clock so that the power stays at its limit; heat sets it lower, and leaves power unused. As
     the load wavers by more than that, the means around a sample tell which of the two holds the clock.
     """
-    cool = found.busy & (found.temperature < found.temperature_limit - limits.cool)
-    full = estimate_full_clock(found.clock, cool)
-    hot = found.busy & (found.temperature >= found.temperature_limit - limits.near_limit)
-    suspect = hot & (found.clock < limits.clock_drop * full)
+    cool = signals.busy & (signals.temperature < signals.temperature_limit - limits.cool)
+    full = estimate_full_clock(signals.clock, cool)
+    hot = signals.busy & (signals.temperature >= signals.temperature_limit - limits.near_limit)
+    suspect = hot & (signals.clock < limits.clock_drop * full)
     if not suspect.any():
         return suspect
-    length = max(_SETTLED_SAMPLES, round(limits.settled / cells.interval))
+    length = max(_SETTLED_SAMPLES, round(limits.settled / series.interval))
     clock, power = (
-        rolling_mean(np.where(found.busy, values, np.nan), length)
-        for values in (found.clock / full, found.power / found.power_limit)
+        rolling_mean(np.where(signals.busy, values, np.nan), length)
+        for values in (signals.clock / full, signals.power / signals.power_limit)
     )
     told = suspect & (clock < limits.clock_drop) & (power < limits.power_free)
     return _fill_between(told, ~hot | (clock >= limits.clock_back) | (power >= limits.power_capped))
@@ -195,21 +195,21 @@ def _fill_between(rows: BoolArray, ended: BoolArray) -> BoolArray:
     return rows | (np.cumsum(steps[:-1]) > 0)
 
 
-def detect_hardware_slowdown(cells: DeviceSeries, found: ClockSignals, limits: Limits) -> ThrottledSamples:
+def detect_hardware_slowdown(series: DeviceSeries, signals: ClockSignals, limits: Limits) -> ThrottledSamples:
     """Return the rows slowed by hardware for another reason than heat."""
-    if are_events_recorded(cells, BRAKE, "hw_slowdown"):
-        low = found.clock < limits.hw_clock_max * found.clock_max
-        brake = find_event_rows(cells, BRAKE)
-        umbrella = find_event_rows(cells, "hw_slowdown") & found.busy & ~find_event_rows(cells, *THERMAL)
-        if not brake.any() and umbrella.any() and (lacking := _name_missing_clock(found)):
-            return _report_missing_clock(cells, lacking)
-        counted = measure_counted_time(cells, BRAKE)
+    if are_events_recorded(series, BRAKE, "hw_slowdown"):
+        low = signals.clock < limits.hw_clock_max * signals.clock_max
+        brake = find_event_rows(series, BRAKE)
+        umbrella = find_event_rows(series, "hw_slowdown") & signals.busy & ~find_event_rows(series, *THERMAL)
+        if not brake.any() and umbrella.any() and (lacking := _name_missing_clock(signals)):
+            return _report_missing_clock(series, lacking)
+        counted = measure_counted_time(series, BRAKE)
         return ThrottledSamples(rows=_drop_counted_rows(brake, counted) | (umbrella & low), counted=counted)
-    reason = _explain_missing_signals(cells, found)
+    reason = _explain_missing_signals(series, signals)
     if reason:
-        return _report_unjudged(cells, reason)
-    cool = found.temperature < found.temperature_limit - limits.cool
-    low = found.clock < limits.hw_clock_drop * estimate_full_clock(found.clock, found.busy & cool)
+        return _report_unjudged(series, reason)
+    cool = signals.temperature < signals.temperature_limit - limits.cool
+    low = signals.clock < limits.hw_clock_drop * estimate_full_clock(signals.clock, signals.busy & cool)
     return ThrottledSamples(
-        rows=found.busy & low & cool & (found.power < limits.hw_power * found.power_limit), is_direct=False
+        rows=signals.busy & low & cool & (signals.power < limits.hw_power * signals.power_limit), is_direct=False
     )

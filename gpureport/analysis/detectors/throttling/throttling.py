@@ -115,138 +115,139 @@ class Throttling(Rule):
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield one finding for each GPU and kind with all its episodes."""
         for kind, judge in _DETECTORS:
-            for device, cells in context.gpus().items():
-                found = gather_signals(cells)
-                judged = judge(cells, found, limits(self, throttled_samples.Limits))
-                needed = self._find_shortest(cells)
+            for device, series in context.gpus().items():
+                found = gather_signals(series)
+                judged = judge(series, found, limits(self, throttled_samples.Limits))
+                needed = self._find_shortest(series)
                 if judged.reason:
                     command = missing_metrics.recording(judged.missing_metrics)
                     yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
                 elif context.whole.seconds < needed and judged.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(
-                    episodes := self._find_episodes(cells, found, judged, context.whole)
+                    episodes := self._find_episodes(series, found, judged, context.whole)
                 ) or self._is_counted_in_gaps(judged):
                     yield self._build_finding(
-                        context, cells, self._measure_episodes(kind, context, cells, episodes, found, judged)
+                        context, series, self._measure_episodes(kind, context, series, episodes, found, judged)
                     )
 
-    def measure_throttled_time(self, cells: DeviceSeries, window: Interval) -> ThrottledTime:
+    def measure_throttled_time(self, series: DeviceSeries, window: Interval) -> ThrottledTime:
         """Return the rows of one GPU that either kind counts, and those either tells as throttled."""
-        found = gather_signals(cells)
-        told, lowered = (np.zeros(len(cells), dtype=np.bool_) for _ in range(2))
-        share = np.zeros(len(cells))
+        found = gather_signals(series)
+        told, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
+        share = np.zeros(len(series))
         for _, judge in _DETECTORS:
-            judged = judge(cells, found, limits(self, throttled_samples.Limits))
+            judged = judge(series, found, limits(self, throttled_samples.Limits))
             if judged.has_any:
-                told |= judged.find_detected_rows(cells)
+                told |= judged.find_detected_rows(series)
                 lowered |= judged.lowered
-                spans = self._find_episodes(cells, found, judged, window)
-                share = np.maximum(share, judged.compute_row_shares(cells, spans, _find_rows(cells, spans)))
+                spans = self._find_episodes(series, found, judged, window)
+                share = np.maximum(share, judged.compute_row_shares(series, spans, _find_rows(series, spans)))
         return ThrottledTime(rows=share > 0, detected=told, share=share, lowered=lowered)
 
-    def _find_shortest(self, cells: DeviceSeries) -> float:
-        return max(self.shortest.value, 1.5 * cells.interval)
+    def _find_shortest(self, series: DeviceSeries) -> float:
+        return max(self.shortest.value, 1.5 * series.interval)
 
     def _find_episodes(
-        self, cells: DeviceSeries, found: ClockSignals, judged: ThrottledSamples, window: Interval
+        self, series: DeviceSeries, signals: ClockSignals, throttled: ThrottledSamples, window: Interval
     ) -> Spans:
-        rows = judged.rows
-        told = np.column_stack([cells.start[rows], cells.end[rows]])
-        apart = max(self.merge.value, 2.5 * cells.interval) - cells.interval
+        rows = throttled.rows
+        told = np.column_stack([series.start[rows], series.end[rows]])
+        apart = max(self.merge.value, 2.5 * series.interval) - series.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = _join_while_hot(cells, found, rows, joined, self.near_limit.value)
-        joined = intervals.difference(joined, intervals.to_spans(cells.gaps))
-        long = intervals.drop_shorter(joined, self._find_shortest(cells))
+        joined = _join_while_hot(series, signals, rows, joined, self.near_limit.value)
+        joined = intervals.difference(joined, intervals.to_spans(series.gaps))
+        long = intervals.drop_shorter(joined, self._find_shortest(series))
         sampled = intervals.drop_shorter(
             intervals.intersection(long, intervals.to_spans([window])), self.shortest.value
         )
-        if judged.counted is None or judged.counted.total_seconds < self.counted.value:
+        if throttled.counted is None or throttled.counted.total_seconds < self.counted.value:
             return sampled
-        counted = intervals.union(judged.counted.spans, within=round(self.merge.value * 1e6))
-        counted = intervals.difference(counted, intervals.to_spans(cells.gaps))
+        counted = intervals.union(throttled.counted.spans, within=round(self.merge.value * 1e6))
+        counted = intervals.difference(counted, intervals.to_spans(series.gaps))
         return intervals.union(np.concatenate([sampled, intervals.intersection(counted, intervals.to_spans([window]))]))
 
-    def _is_counted_in_gaps(self, judged: ThrottledSamples) -> bool:
+    def _is_counted_in_gaps(self, throttled: ThrottledSamples) -> bool:
         """Return whether the driver counted throttling across log gaps."""
-        return judged.counted is not None and judged.counted.gap_seconds >= self.counted.value
+        return throttled.counted is not None and throttled.counted.gap_seconds >= self.counted.value
 
     def _measure_episodes(  # noqa: PLR0913, PLR0917 - gathers them into one value
         self,
         kind: str,
         context: Context,
-        cells: DeviceSeries,
+        series: DeviceSeries,
         stretches: Spans,
-        found: ClockSignals,
-        judged: ThrottledSamples,
+        signals: ClockSignals,
+        throttled: ThrottledSamples,
     ) -> ThrottledEpisodes:
-        share = judged.compute_row_shares(cells, stretches, _find_rows(cells, stretches))
+        share = throttled.compute_row_shares(series, stretches, _find_rows(series, stretches))
         rows = share > 0
-        slowed = self.measure_throttled_time(cells, context.whole)
-        compared = choose_reference_clock(found, slowed.detected)
-        shown = found.clock[rows & judged.lowered & found.busy]
+        slowed = self.measure_throttled_time(series, context.whole)
+        compared = choose_reference_clock(signals, slowed.detected)
+        shown = signals.clock[rows & throttled.lowered & signals.busy]
         known = compared and len(shown) and not np.isnan(shown).all()
         own = replace(slowed, rows=rows, share=share)
         return ThrottledEpisodes(
             kind=kind,
-            device=cells.device.id,
+            device=series.device.id,
             spans=stretches,
             rows=rows,
-            seconds=_measure_throttled_seconds(cells, stretches, judged),
-            signals=found,
-            samples=judged,
-            lost_seconds=compute_lost_seconds(cells, found, own, context.whole) if len(stretches) else None,
+            seconds=_measure_throttled_seconds(series, stretches, throttled),
+            signals=signals,
+            samples=throttled,
+            lost_seconds=compute_lost_seconds(series, signals, own, context.whole) if len(stretches) else None,
             reference=compared,
             clock_ratio=float(np.nanmean(shown)) / compared.hertz if compared and known else float("nan"),
             cause=throttle_wording.name_cause(
-                kind, cells, found, rows, direct=judged.is_direct, near_limit=self.near_limit.value
+                kind, series, signals, rows, direct=throttled.is_direct, near_limit=self.near_limit.value
             ),
         )
 
-    def _build_finding(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> Finding:
+    def _build_finding(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> Finding:
         whole = max((context.window or context.whole).seconds, 1e-6)
         severe = (
-            found.lost_seconds or 0.0
-        ) / whole >= self.problem.value or found.seconds / whole >= self.lasting.value
-        grave = Severity.PROBLEM if severe or not found.is_heat else Severity.WARNING
-        samples = cells.count_readings("gpu_utilization_ratio", found.rows)
-        told = found.samples.is_direct and found.cause != throttle_wording.UNEXPLAINED
-        counted = found.samples.counted is not None and found.samples.counted.total_seconds > 0
+            episodes.lost_seconds or 0.0
+        ) / whole >= self.problem.value or episodes.seconds / whole >= self.lasting.value
+        grave = Severity.PROBLEM if severe or not episodes.is_heat else Severity.WARNING
+        samples = series.count_readings("gpu_utilization_ratio", episodes.rows)
+        told = episodes.samples.is_direct and episodes.cause != throttle_wording.UNEXPLAINED
+        counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         return Finding(
-            kind=found.kind,
-            severity=Severity.INFO if found.seconds < self.shortest.value else grave,
+            kind=episodes.kind,
+            severity=Severity.INFO if episodes.seconds < self.shortest.value else grave,
             # what the driver counts is sure however few samples there are
             confidence=certainty.weakest(
                 Confidence.HIGH if told else Confidence.MEDIUM,
-                Confidence.HIGH if counted else certainty.by_readings(samples, cells.interval),
+                Confidence.HIGH if counted else certainty.by_readings(samples, series.interval),
             ),
-            devices=(found.device,),
-            intervals=intervals.to_intervals(found.spans),
-            evidence=(*self._build_evidence(found), *_build_counter_evidence(cells, found)),
-            lost_gpu_seconds=found.lost_seconds,
-            cause=found.cause,
+            devices=(episodes.device,),
+            intervals=intervals.to_intervals(episodes.spans),
+            evidence=(*self._build_evidence(episodes), *_build_counter_evidence(series, episodes)),
+            lost_gpu_seconds=episodes.lost_seconds,
+            cause=episodes.cause,
             samples=samples,
-            ruled_out=throttle_wording.list_ruled_out(found),
-            summary=throttle_wording.describe_episodes(found) + self._describe_hotter_than_peers(context, cells, found),
-            recommendation=throttle_wording.choose_advice(found),
+            ruled_out=throttle_wording.list_ruled_out(episodes),
+            summary=throttle_wording.describe_episodes(episodes)
+            + self._describe_hotter_than_peers(context, series, episodes),
+            recommendation=throttle_wording.choose_advice(episodes),
         )
 
-    def _build_evidence(self, found: ThrottledEpisodes) -> Iterator[Evidence]:
-        counted = found.samples.counted is not None and found.samples.counted.total_seconds > 0
+    def _build_evidence(self, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
+        counted = episodes.samples.counted is not None and episodes.samples.counted.total_seconds > 0
         yield Evidence(
             metric="duration",
             statistic="counted by the driver" if counted else "sum of episodes",
-            observed=found.seconds,
+            observed=episodes.seconds,
             unit="s",
             threshold=self.counted if counted else self.shortest,
             relation=">=",
         )
-        hot = found.signals.temperature[found.rows]
+        hot = episodes.signals.temperature[episodes.rows]
         if not np.isnan(hot).all():
             hottest = float(np.nanmax(hot))
             limit = (
-                vendor(found.signals.temperature_limit, "Cel", found.signals.temperature_limit_source)
-                if found.signals.temperature_limit_source
+                vendor(episodes.signals.temperature_limit, "Cel", episodes.signals.temperature_limit_source)
+                if episodes.signals.temperature_limit_source
                 else None
             )
             yield Evidence(
@@ -255,55 +256,57 @@ class Throttling(Rule):
                 observed=hottest,
                 unit="Cel",
                 threshold=limit,
-                relation=">=" if hottest >= found.signals.temperature_limit else "<",
+                relation=">=" if hottest >= episodes.signals.temperature_limit else "<",
             )
-        drawn = found.signals.power[found.rows]
-        if found.is_heat and not np.isnan(drawn).all():
+        drawn = episodes.signals.power[episodes.rows]
+        if episodes.is_heat and not np.isnan(drawn).all():
             drawn_then = float(np.nanmean(drawn))
             yield Evidence(metric="gpu_power_watts", statistic="mean while slowed", observed=drawn_then, unit="W")
-        if found.reference and not np.isnan(found.clock_ratio):
-            limit = self.clock_drop if found.is_heat else self.hw_clock_drop
+        if episodes.reference and not np.isnan(episodes.clock_ratio):
+            limit = self.clock_drop if episodes.is_heat else self.hw_clock_drop
             yield Evidence(
                 metric="gpu_sm_clock_hertz",
-                statistic=f"mean, of {found.reference.description}",
-                observed=found.clock_ratio,
+                statistic=f"mean, of {episodes.reference.description}",
+                observed=episodes.clock_ratio,
                 unit="1",
-                threshold=None if found.samples.is_direct else limit,
-                relation="" if found.samples.is_direct else "<",
+                threshold=None if episodes.samples.is_direct else limit,
+                relation="" if episodes.samples.is_direct else "<",
             )
 
-    def _describe_hotter_than_peers(self, context: Context, cells: DeviceSeries, found: ThrottledEpisodes) -> str:
+    def _describe_hotter_than_peers(self, context: Context, series: DeviceSeries, episodes: ThrottledEpisodes) -> str:
         """Say when this GPU is far hotter than the others at the same time."""
         others = [
             float(np.nanmean(part))
             for name, other in context.gpus().items()
-            if name != found.device
-            and len(part := other.values("gpu_temperature_celsius")[_find_rows(other, found.spans)])
+            if name != episodes.device
+            and len(part := other.values("gpu_temperature_celsius")[_find_rows(other, episodes.spans)])
             and not np.isnan(part).all()
         ]
-        own = cells.values("gpu_temperature_celsius")[_find_rows(cells, found.spans)]
+        own = series.values("gpu_temperature_celsius")[_find_rows(series, episodes.spans)]
         if not others or np.isnan(own).all():
             return ""
         excess = float(np.nanmean(own)) - float(np.median(others))
         return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
 
 
-def _measure_throttled_seconds(cells: DeviceSeries, stretches: Spans, judged: ThrottledSamples) -> float:
+def _measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled: ThrottledSamples) -> float:
     """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
-    if judged.counted is None or judged.counted.total_seconds <= 0:
+    if throttled.counted is None or throttled.counted.total_seconds <= 0:
         return intervals.total_seconds(stretches)
-    rows = judged.rows
-    sampled = intervals.rows_to_spans(cells.start, cells.end, rows)
-    shown = intervals.difference(intervals.intersection(sampled, stretches), judged.counted.spans)
+    rows = throttled.rows
+    sampled = intervals.rows_to_spans(series.start, series.end, rows)
+    shown = intervals.difference(intervals.intersection(sampled, stretches), throttled.counted.spans)
     return (
-        judged.counted.measure_seconds_within(stretches) + judged.counted.gap_seconds + intervals.total_seconds(shown)
+        throttled.counted.measure_seconds_within(stretches)
+        + throttled.counted.gap_seconds
+        + intervals.total_seconds(shown)
     )
 
 
-def _build_counter_evidence(cells: DeviceSeries, found: ThrottledEpisodes) -> Iterator[Evidence]:
+def _build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
     """Yield what each counter of the kind rose by."""
-    for reason in THERMAL if found.is_heat else (BRAKE,):
-        counted = measure_counted_time(cells, reason)
+    for reason in THERMAL if episodes.is_heat else (BRAKE,):
+        counted = measure_counted_time(series, reason)
         if counted is not None and counted.total_seconds > 0:
             yield Evidence(
                 metric=counter_name(reason),
@@ -315,22 +318,24 @@ def _build_counter_evidence(cells: DeviceSeries, found: ThrottledEpisodes) -> It
             )
 
 
-def _join_while_hot(cells: DeviceSeries, found: ClockSignals, rows: BoolArray, episodes: Spans, slack: float) -> Spans:
+def _join_while_hot(
+    series: DeviceSeries, signals: ClockSignals, rows: BoolArray, episodes: Spans, slack: float
+) -> Spans:
     """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
-    hot = found.temperature[rows & ~np.isnan(found.temperature)]
+    hot = signals.temperature[rows & ~np.isnan(signals.temperature)]
     if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
         return episodes
-    cooled = (found.temperature < float(np.median(hot)) - slack) | ~found.busy
+    cooled = (signals.temperature < float(np.median(hot)) - slack) | ~signals.busy
     counted = np.concatenate([[0], np.cumsum(cooled)])
-    first = np.searchsorted(cells.times, episodes[:-1, 1], side="left")
-    stop = np.searchsorted(cells.times, episodes[1:, 0], side="left")
-    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * cells.interval * 1e6
+    first = np.searchsorted(series.times, episodes[:-1, 1], side="left")
+    stop = np.searchsorted(series.times, episodes[1:, 0], side="left")
+    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * series.interval * 1e6
     holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
     return intervals.union(np.concatenate([episodes, holes]))
 
 
-def _find_rows(cells: DeviceSeries, stretches: Spans) -> BoolArray:
+def _find_rows(series: DeviceSeries, stretches: Spans) -> BoolArray:
     """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
     return np.asarray(
-        intervals.contains(stretches, cells.times) | np.isin(cells.times, stretches[:, 1]), dtype=np.bool_
+        intervals.contains(stretches, series.times) | np.isin(series.times, stretches[:, 1]), dtype=np.bool_
     )

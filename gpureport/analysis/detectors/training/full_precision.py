@@ -75,12 +75,12 @@ class FullPrecision(Rule):
         elif said[1]:
             yield self._build_finding(context, tuple(able), None, said)
 
-    def _average_tensor_activity(self, cells: DeviceSeries) -> float | None:
+    def _average_tensor_activity(self, series: DeviceSeries) -> float | None:
         """Return the mean activity of the tensor cores over busy time, None where it was not seen for long enough."""
-        values = cells.values(_TENSOR)
-        used = cells.values(UTILISATION)
+        values = series.values(_TENSOR)
+        used = series.values(UTILISATION)
         rows = ~np.isnan(values) & ((used > BUSY) | np.isnan(used))
-        seconds = cells.seconds[rows]
+        seconds = series.seconds[rows]
         if seconds.sum() < self.busy.value:
             return None
         return float((values[rows] * seconds).sum() / seconds.sum())

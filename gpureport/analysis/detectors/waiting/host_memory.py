@@ -68,27 +68,27 @@ class HostMemory(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host beside whose GPUs wait."""
-        for host, cells in context.hosts().items():
-            beside = [n for n, one in context.gpus().items() if cells.device.node in {None, one.device.node}]
+        for host, series in context.hosts().items():
+            beside = [n for n, one in context.gpus().items() if series.device.node in {None, one.device.node}]
             waits = [intervals.collect_finding_spans(context.found, name, _WAITS) for name in beside]
             spans = intervals.union(np.concatenate([intervals.NO_SPANS, *waits]))
             if intervals.total_seconds(spans) < self.shortest.value:
                 continue
-            used = _find_values_inside(cells, compute_memory_ratio(cells), spans)
+            used = _find_values_inside(series, compute_memory_ratio(series), spans)
             if len(used) == 0:
                 yield from (missing_metrics.absent(kind, host, RATIO) for kind in self.kinds)
                 continue
             settings = job_params.read_params(context.recording.run.params_and_tags)
             full = job_params.has_worker_per_core(settings)
             yield from (
-                each for each in self._judge_host(host, cells, spans, used) if not (full and each.kind == _ROOM)
+                each for each in self._judge_host(host, series, spans, used) if not (full and each.kind == _ROOM)
             )
 
     def _judge_host(
-        self, host: str, cells: DeviceSeries, spans: Spans, used: FloatArray
+        self, host: str, series: DeviceSeries, spans: Spans, used: FloatArray
     ) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
-        cpu = _find_values_inside(cells, cells.values(CPU), spans)
+        cpu = _find_values_inside(series, series.values(CPU), spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
         when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
         if peak >= self.full.value:
@@ -136,18 +136,18 @@ class HostMemory(Rule):
         )
 
 
-def compute_memory_ratio(cells: DeviceSeries) -> FloatArray:
+def compute_memory_ratio(series: DeviceSeries) -> FloatArray:
     """Return the share of host memory in use in each row, NaN where it is not known."""
-    known = cells.values(RATIO)
-    if not cells.is_recorded(TOTAL):
+    known = series.values(RATIO)
+    if not series.is_recorded(TOTAL):
         return known
     # a total is often written once
-    total = float(np.nanmax(cells.values(TOTAL)))
-    return np.where(np.isnan(known), cells.values(USED) / total if total > 0 else np.nan, known)
+    total = float(np.nanmax(series.values(TOTAL)))
+    return np.where(np.isnan(known), series.values(USED) / total if total > 0 else np.nan, known)
 
 
-def _find_values_inside(cells: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
-    inside = values[intervals.contains(spans, cells.times - cells.shift)]
+def _find_values_inside(series: DeviceSeries, values: FloatArray, spans: Spans) -> FloatArray:
+    inside = values[intervals.contains(spans, series.times - series.shift)]
     return inside[~np.isnan(inside)]
 
 

@@ -109,13 +109,13 @@ class TransferBound(Rule):
         """Yield at most one finding for each GPU, with all its episodes."""
         if context.window is None:
             return
-        for device, cells in context.gpus().items():
+        for device, series in context.gpus().items():
             if device not in context.active:
                 continue
-            if not cells.is_recorded(RECEIVED) and not cells.is_recorded(SENT):
+            if not series.is_recorded(RECEIVED) and not series.is_recorded(SENT):
                 yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
                 continue
-            link = _find_link(cells)
+            link = _find_link(series)
             if link is None:
                 yield NotJudged(
                     kind=_KIND,
@@ -125,33 +125,35 @@ class TransferBound(Rule):
                 )
                 continue
             yield from self._judge_candidate(
-                context, context.window, waiting_gpus.build_candidate(context.window, cells, {device: cells}), link
+                context, context.window, waiting_gpus.build_candidate(context.window, series, {device: series}), link
             )
 
     def _judge_candidate(
-        self, context: Context, window: Interval, machine: WaitCandidate, link: _Link
+        self, context: Context, window: Interval, candidate: WaitCandidate, link: _Link
     ) -> Iterator[Finding | NotJudged]:
-        series = np.fmax(machine.average_metric(RECEIVED), machine.average_metric(SENT)) / link.bytes_per_second
+        series = np.fmax(candidate.average_metric(RECEIVED), candidate.average_metric(SENT)) / link.bytes_per_second
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=RECEIVED
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=RECEIVED
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.count_bins_with_samples(self.over.value, self.rows.value)
+        length = candidate.count_bins_with_samples(self.over.value, self.rows.value)
         carried = -rolling_mean(series, length)
-        where = machine.bins.mark_runs(
+        where = candidate.bins.mark_runs(
             *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
         )
-        episodes = waiting_gpus.find_low_episodes(context, machine, where, self._build_limits(), self.after)
+        episodes = waiting_gpus.find_low_episodes(context, candidate, where, self._build_limits(), self.after)
         against = waiting_gpus.compare_with_fed_gpus(
-            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            cost = waiting_gpus.measure_wait(window, machine.gpus, against.spans)
-            traffic = np.concatenate([series[machine.bins.find_bin_slice(start, end)] for start, end in against.spans])
+            cost = waiting_gpus.measure_wait(window, candidate.gpus, against.spans)
+            traffic = np.concatenate(
+                [series[candidate.bins.find_bin_slice(start, end)] for start, end in against.spans]
+            )
             if not np.isnan(traffic).all():
-                yield self._build_finding(machine, link, cost, against, traffic)
+                yield self._build_finding(candidate, link, cost, against, traffic)
 
     def _build_limits(self) -> waiting_gpus.Limits:
         return waiting_gpus.Limits(
@@ -166,14 +168,14 @@ class TransferBound(Rule):
         )
 
     def _build_finding(
-        self, machine: WaitCandidate, link: _Link, cost: WaitCost, against: ComparedEpisodes, traffic: FloatArray
+        self, candidate: WaitCandidate, link: _Link, cost: WaitCost, comparison: ComparedEpisodes, traffic: FloatArray
     ) -> Finding:
-        device = machine.source.device.id
+        device = candidate.source.device.id
         used = float(np.nanmean(traffic))
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=waiting_gpus.rate_confidence(machine, cost, against) if link.is_logged else Confidence.LOW,
+            confidence=waiting_gpus.rate_confidence(candidate, cost, comparison) if link.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
@@ -193,7 +195,7 @@ class TransferBound(Rule):
             cause="copying",
             samples=cost.samples,
             ruled_out=(
-                *waiting_gpus.list_ruled_out("traffic that is as dense", against),
+                *waiting_gpus.list_ruled_out("traffic that is as dense", comparison),
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
@@ -206,10 +208,10 @@ class TransferBound(Rule):
         )
 
 
-def _find_link(cells: DeviceSeries) -> _Link | None:
+def _find_link(series: DeviceSeries) -> _Link | None:
     """Return what the link of a GPU carries, None where generation or width is not known; no link has no lanes."""
-    generation, width = (_highest(cells, names) for names in (GENERATION, WIDTH))
-    known = gpus.find_gpu(cells.device.model)
+    generation, width = (_highest(series, names) for names in (GENERATION, WIDTH))
+    known = gpus.find_gpu(series.device.model)
     logged = generation is not None
     if generation is None and known is not None and known.pcie_generation is not None:
         generation = round(known.pcie_generation.value)
@@ -222,7 +224,7 @@ def _find_link(cells: DeviceSeries) -> _Link | None:
     )
 
 
-def _highest(cells: DeviceSeries, names: tuple[str, ...]) -> int | None:
+def _highest(series: DeviceSeries, names: tuple[str, ...]) -> int | None:
     """Return the highest value of the first column that was recorded; a link is slower only while nothing is sent."""
-    name = next((name for name in names if cells.is_recorded(name)), None)
-    return None if name is None else int(np.nanmax(cells.values(name)))
+    name = next((name for name in names if series.is_recorded(name)), None)
+    return None if name is None else int(np.nanmax(series.values(name)))

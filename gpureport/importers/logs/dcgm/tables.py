@@ -5,7 +5,8 @@ from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from gpureport.importers.logs.dcgm import fields
-from gpureport.importers.values.column_names import INDEX_COLUMNS, heading_words, is_time_heading, recognise_column
+from gpureport.importers.values.column_names import INDEX_COLUMNS, is_time_heading, recognise_column
+from gpureport.importers.values.heading_words import heading_words
 from gpureport.importers.values.timestamps import Moment, epoch, iso
 
 _ENTITIES = {"entity", "entityid"}

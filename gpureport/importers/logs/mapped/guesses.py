@@ -12,13 +12,11 @@ from gpureport.importers.values.column_names import (
     HOST_COLUMNS,
     INDEX_COLUMNS,
     LOOSE_GPU_COLUMNS,
-    UNIT_WORDS,
-    heading_words,
     mentions_time,
     recognise_column,
     resembling_metric,
-    stated_unit_word,
 )
+from gpureport.importers.values.heading_words import UNIT_WORDS, heading_words, stated_unit_word
 from gpureport.importers.values.timestamps import epoch, iso
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.units import UNITS
@@ -38,9 +36,7 @@ _OTHER = frozenset(["nvme", "ssd", "disk", "drive", "nic", "board", "ambient", "
 """Devices that are neither a GPU nor what is known of its machine."""
 _NOT_OF_HOST = frozenset({"temperature", "clock", "power", "volt", "free", "available", "percent"})
 """Quantities of a machine that a draft leaves out."""
-_FOREIGN = frozenset(
-    ["rpm", "wh", "kwh", "j", "mj", "kj", "joule", "joules", "v", "mv", "volt", "volts", "f", "fahrenheit", "k"]
-)
+_FOREIGN = {"rpm", "wh", "kwh", "j", "mj", "kj", "joule", "joules", "v", "mv", "volt", "volts", "f", "fahrenheit", "k"}
 """Words that state a unit in which no metric of a table is counted."""
 _UNPROVEN = frozenset({"b", "c"})
 """Words too short to say that a column holds nothing else."""

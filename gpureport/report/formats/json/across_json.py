@@ -6,10 +6,10 @@ from typing import Any
 
 from gpureport.comparison.across_runs.across_findings import across_findings
 from gpureport.comparison.steps.steps import Step
-from gpureport.report.formats.json.evidence_json import evidence_of
+from gpureport.report.formats.json.evidence_json import evidence_json
 
 
-def across_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
+def across_runs_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
     """Return findings over several runs: what findings of one run say, the steps they rest on, and their figures."""
     return [
         {
@@ -20,7 +20,7 @@ def across_json(steps: Sequence[Step]) -> list[dict[str, Any]]:
             "summary": found.finding.summary,
             "recommendation": found.finding.recommendation,
             "fingerprint": found.finding.fingerprint,
-            "evidence": [evidence_of(each) for each in found.finding.evidence],
+            "evidence": [evidence_json(each) for each in found.finding.evidence],
             **asdict(found.content),
         }
         for found in across_findings(steps)

@@ -25,9 +25,9 @@ from gpureport.comparison.steps.steps import Step
 from gpureport.findings import Answer, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent
 from gpureport.recording import Run
-from gpureport.report.formats.json.across_json import across_json
+from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
-from gpureport.report.formats.json.evidence_json import evidence_of
+from gpureport.report.formats.json.evidence_json import evidence_json
 
 SCHEMA = "gpureport.analysis/1"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -41,11 +41,11 @@ def render(analyses: Sequence[Analysis], steps: Sequence[Step] = ()) -> str:
         steps: the same runs by step, for findings over several of them.
     """
     runs = [_analysis(analysis) for analysis in analyses]
-    content = {"schema": SCHEMA, "runs": runs, "across_runs": across_json(steps), "advice": advice_json(analyses)}
+    content = {"schema": SCHEMA, "runs": runs, "across_runs": across_runs_json(steps), "advice": advice_json(analyses)}
     return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
-def moment(microseconds: int, timezone: str | None) -> str:
+def iso_time(microseconds: int, timezone: str | None) -> str:
     """Return a time of a recording as ISO 8601 with milliseconds, in the zone of the log where it is known."""
     time = _EPOCH + timedelta(microseconds=microseconds)
     shown = time.astimezone(ZoneInfo(timezone)) if timezone else time.replace(tzinfo=None)
@@ -60,7 +60,7 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
         "quality": _quality(analysis, zone),
         "jobs": [_job(job, zone) for job in analysis.jobs],
         "no_job": {
-            device: [[moment(span.start, zone), moment(span.end, zone)] for span in spans]
+            device: [[iso_time(span.start, zone), iso_time(span.end, zone)] for span in spans]
             for device, spans in analysis.no_job.items()
         },
         "phases": [{"kind": phase.kind, **_span(phase.interval, zone)} for phase in analysis.phases],
@@ -100,8 +100,8 @@ def _run(run: Run) -> dict[str, Any]:
         "id": run.id,
         "name": run.name,
         "step": run.step,
-        "started": moment(run.started, run.timezone),
-        "ended": moment(run.ended, run.timezone),
+        "started": iso_time(run.started, run.timezone),
+        "ended": iso_time(run.ended, run.timezone),
         "timezone": run.timezone,
         "interval_seconds": run.interval,
         "sources": [asdict(source) for source in run.sources],
@@ -132,7 +132,7 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
         "absent_cells": absent,
         "gaps": [{"device": gap.device, **_span(Interval(gap.start, gap.end), zone)} for gap in quality.gaps],
         "duplicates": quality.duplicates,
-        "clock_steps": [asdict(step) | {"at": moment(step.at, zone)} for step in quality.clock_steps],
+        "clock_steps": [asdict(step) | {"at": iso_time(step.at, zone)} for step in quality.clock_steps],
         "log_events": [asdict(event) | {"at": _at(event, zone)} for event in quality.log_events],
         "synthetic_time": quality.synthetic_time,
         "imputed_points": quality.imputed_points,
@@ -143,11 +143,11 @@ def _quality(analysis: Analysis, zone: str | None) -> dict[str, Any]:
 
 
 def _at(event: LogEvent, zone: str | None) -> str | None:
-    return None if event.at is None else moment(event.at, zone)
+    return None if event.at is None else iso_time(event.at, zone)
 
 
 def _span(interval: Interval, zone: str | None) -> dict[str, str]:
-    return {"start": moment(interval.start, zone), "end": moment(interval.end, zone)}
+    return {"start": iso_time(interval.start, zone), "end": iso_time(interval.end, zone)}
 
 
 def _statistics(statistics: DeviceStatistics) -> dict[str, Any]:
@@ -187,9 +187,9 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
         "device": device,
         "devices": list(finding.devices),
         "gpus": indices,
-        "start": moment(spans[0].start, zone) if spans else None,
-        "end": moment(spans[-1].end, zone) if spans else None,
-        "intervals": [[moment(span.start, zone), moment(span.end, zone)] for span in spans],
+        "start": iso_time(spans[0].start, zone) if spans else None,
+        "end": iso_time(spans[-1].end, zone) if spans else None,
+        "intervals": [[iso_time(span.start, zone), iso_time(span.end, zone)] for span in spans],
         "severity": finding.severity,
         "confidence": finding.confidence,
         "lost_gpu_seconds": finding.lost_gpu_seconds,
@@ -199,7 +199,7 @@ def _finding(finding: Finding, analysis: Analysis) -> dict[str, Any]:
         "root": finding.root,
         "samples": finding.samples,
         "ruled_out": list(finding.ruled_out),
-        "evidence": [evidence_of(evidence) for evidence in finding.evidence],
+        "evidence": [evidence_json(evidence) for evidence in finding.evidence],
         "summary": finding.summary,
         "recommendation": finding.recommendation,
         "steps": steps_json(finding.steps),

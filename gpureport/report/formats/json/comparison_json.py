@@ -19,7 +19,7 @@ from gpureport.comparison.steps.steps import Comparison, Delta, Step
 from gpureport.comparison.verdicts.comparability import Comparability
 from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate
 from gpureport.comparison.verdicts.repetition_noise import Noise
-from gpureport.report.formats.json.across_json import across_json
+from gpureport.report.formats.json.across_json import across_runs_json
 from gpureport.report.formats.json.advice_json import advice_json, steps_json
 from gpureport.report.wording.comparison_reasons import describe_check, describe_reason, describe_unknown_change
 
@@ -48,7 +48,7 @@ def render(comparison: Comparison, noise: Noise | None = None) -> str:
         "groups": [asdict(group) for group in groups(comparison.steps)],
         "memory_fits": [_fit(fit) for fit in memory_fits(comparison.steps)],
         "remaining": asdict(comparison.remaining) | {"lost_gpu_seconds": dict(comparison.remaining.lost_gpu_seconds)},
-        "across_runs": across_json(comparison.steps),
+        "across_runs": across_runs_json(comparison.steps),
         "advice": advice_json([analysis for step in comparison.steps for analysis in step.analyses]),
     }
     return json.dumps(document, indent=1, allow_nan=False) + "\n"

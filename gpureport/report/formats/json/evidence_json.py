@@ -5,7 +5,7 @@ from typing import Any
 from gpureport.findings import Evidence
 
 
-def evidence_of(evidence: Evidence) -> dict[str, Any]:
+def evidence_json(evidence: Evidence) -> dict[str, Any]:
     """Return one measured value with its limit."""
     limit = evidence.threshold
     return {

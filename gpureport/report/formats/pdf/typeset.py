@@ -28,7 +28,7 @@ from gpureport.report.wording import display
 TEMPLATE = "report.typ"
 _MODEL = "model.json"
 _FONTS = "fonts"
-_USED = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
+_THEME_FILES = {".svg", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".typ"}
 """Files of a person's folder that a template of theirs may name."""
 
 _WIDTH = 680.0
@@ -41,7 +41,7 @@ Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Drawn:
+class FigureFile:
     """A figure in a file of its own: its size in points, and what it shows in words."""
 
     file: str
@@ -51,12 +51,12 @@ class Drawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
+class FigureFiles:
     """The figures of a report; `bars` is None where GPU time could not be divided, a run without GPUs has none."""
 
-    bars: Drawn | None
-    panels: tuple[Drawn, ...]
-    timelines: tuple[tuple[Drawn, ...], ...]
+    bars: FigureFile | None
+    panels: tuple[FigureFile, ...]
+    timelines: tuple[tuple[FigureFile, ...], ...]
 
 
 def render(report: Report, date: int, templates: Path | None = None) -> bytes:
@@ -72,24 +72,24 @@ def render(report: Report, date: int, templates: Path | None = None) -> bytes:
     """
     own = templates / TEMPLATE if templates else None
     template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
-    added = fonts.added(templates)
-    paths = [*fonts.shipped(), *added]
+    added = fonts.find_theme_fonts(templates)
+    paths = [*fonts.shipped_fonts(), *added]
     try:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
-            _copy(folder, template, templates, paths)
-            _write(report, folder, fonts.characters(paths), fonts.families(added))
-            return _compiled(folder, template, date)
+            _copy_inputs(folder, template, templates, paths)
+            _write_inputs(report, folder, fonts.drawable_characters(paths), fonts.family_names(added))
+            return _compile(folder, template, date)
     except OSError as error:
         hint = "make room there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), f"no PDF can be set here ({error.strerror})", hint) from error
 
 
-def _copy(folder: Path, template: Path, templates: Path | None, paths: Sequence[Path]) -> None:
+def _copy_inputs(folder: Path, template: Path, templates: Path | None, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
     beside = templates.iterdir() if templates and templates.is_dir() else ()
     for path in beside:
-        if path.suffix.lower() in _USED and path.is_file():
+        if path.suffix.lower() in _THEME_FILES and path.is_file():
             shutil.copyfile(path, folder / path.name)
     shutil.copyfile(template, folder / TEMPLATE)
     (folder / _FONTS).mkdir()
@@ -98,7 +98,7 @@ def _copy(folder: Path, template: Path, templates: Path | None, paths: Sequence[
         shutil.copyfile(path, folder / _FONTS / f"{place}{path.suffix}")
 
 
-def _compiled(folder: Path, template: Path, date: int) -> bytes:
+def _compile(folder: Path, template: Path, date: int) -> bytes:
     try:
         content: bytes = typst.compile(
             folder / TEMPLATE,
@@ -114,48 +114,48 @@ def _compiled(folder: Path, template: Path, date: int) -> bytes:
     return content
 
 
-def _write(report: Report, folder: Path, drawable: frozenset[int], families: Collection[str]) -> None:
+def _write_inputs(report: Report, folder: Path, drawable: frozenset[int], families: Collection[str]) -> None:
     """Write the content and the figures for the template to read."""
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
         "once": asdict(merged_statements.of(report)),
-        "figures": asdict(_figures(report, folder, drawable)),
+        "figures": asdict(_draw_figures(report, folder, drawable)),
         "fonts": list(families),
-        "missing": _told(fonts.absent(content, drawable)),
+        "missing": _missing_note(fonts.find_missing_characters(content, drawable)),
     }
     text = f'{{"report": {content}, {json.dumps(rest, ensure_ascii=False)[1:]}'
-    (folder / _MODEL).write_text(fonts.replaced(text, drawable), encoding="utf-8")
+    (folder / _MODEL).write_text(fonts.replace_missing_characters(text, drawable), encoding="utf-8")
 
 
-def _parts(report: Report) -> Iterator[tuple[Timeline, str]]:
+def _timeline_pages(report: Report) -> Iterator[tuple[Timeline, str]]:
     """Yield the timelines in pieces that a page holds, each with the name of its file."""
     for at, run in enumerate(report.timeline):
-        for part, page in enumerate(strips.pages(run)):
+        for part, page in enumerate(strips.split_into_pages(run)):
             yield page, f"run{at}-{part}"
 
 
-def _figures(report: Report, folder: Path, drawable: frozenset[int]) -> Figures:
+def _draw_figures(report: Report, folder: Path, drawable: frozenset[int]) -> FigureFiles:
     """Draw the figures into files of the folder."""
-    parts = list(_parts(report))
-    drawn = figures.draw(report, parts, _WIDTH)
+    parts = list(_timeline_pages(report))
+    drawn = figures.draw_report_figures(report, parts, _WIDTH)
 
-    def saved(name: str, svg: str) -> Drawn:
+    def saved(name: str, svg: str) -> FigureFile:
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
         width, height = root.get("viewBox", "").split()[2:]
         document = svg.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-        (folder / f"{name}.svg").write_text(fonts.replaced(document, drawable), encoding="utf-8")
-        return Drawn(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
+        (folder / f"{name}.svg").write_text(fonts.replace_missing_characters(document, drawable), encoding="utf-8")
+        return FigureFile(file=f"{name}.svg", width=float(width), height=float(height), alt=root.get("aria-label", ""))
 
     strips_of = iter([saved(name, svg) for (_, name), svg in zip(parts, drawn.timelines, strict=True)])
-    return Figures(
+    return FigureFiles(
         bars=saved("bars", drawn.bars) if drawn.bars else None,
         panels=tuple(saved(f"panel{at}", svg) for at, svg in enumerate(drawn.panels)),
-        timelines=tuple(tuple(next(strips_of) for _ in strips.pages(run)) for run in report.timeline),
+        timelines=tuple(tuple(next(strips_of) for _ in strips.split_into_pages(run)) for run in report.timeline),
     )
 
 
-def _told(missing: Sequence[int]) -> str:
+def _missing_note(missing: Sequence[int]) -> str:
     """Return which characters are not shown, in words; empty when all are."""
     if not missing:
         return ""

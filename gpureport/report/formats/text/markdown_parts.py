@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-KEPT, FINDINGS, MIDDLE, LAST = range(4)
+ALWAYS, FINDINGS, MIDDLE, LAST = range(4)
 """How dear a part is: kept always, findings as many as fit, then the rest."""
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class MarkdownPart:
     """Some lines with the name by which they are missed, and how dear they are."""
 
     name: str
@@ -21,26 +21,26 @@ class Part:
         return "".join(f"{line}\n" for line in self.lines)
 
 
-def fitted(parts: Sequence[Part], limit: int) -> str:
+def trim_to_size(parts: Sequence[MarkdownPart], limit: int) -> str:
     """Return the parts in order, as many as fit into a number of bytes; of findings those that come first.
 
     Args:
         parts: from top to bottom; the last is what a reader looks for at the end.
         limit: bytes as UTF-8.
     """
-    shown, missed = parts, _missed([])
+    shown, missed = parts, _omission_note([])
     while sum(len(part.text.encode()) for part in shown) + len(missed.encode()) > limit:
-        worst = max((part for part in shown if part.rank != KEPT), key=lambda part: part.rank, default=None)
+        worst = max((part for part in shown if part.rank != ALWAYS), key=lambda part: part.rank, default=None)
         if worst is None:
-            return _cut("".join(part.text for part in shown), missed, limit)
+            return _cut_text("".join(part.text for part in shown), missed, limit)
         # of one rank the last goes first
         dropped = next(part for part in reversed(shown) if part.rank == worst.rank)
         shown = [part for part in shown if part is not dropped]
-        missed = _missed([part for part in parts if not any(part is other for other in shown)])
+        missed = _omission_note([part for part in parts if not any(part is other for other in shown)])
     return "".join([*(part.text for part in shown[:-1]), missed, shown[-1].text])
 
 
-def _missed(parts: Sequence[Part]) -> str:
+def _omission_note(parts: Sequence[MarkdownPart]) -> str:
     """Return the line that names what was left out; empty where nothing was."""
     findings = [part.name for part in parts if part.rank == FINDINGS]
     names = [part.name for part in parts if part.rank != FINDINGS and part.lines]
@@ -51,6 +51,6 @@ def _missed(parts: Sequence[Part]) -> str:
     )
 
 
-def _cut(text: str, missed: str, limit: int) -> str:
+def _cut_text(text: str, missed: str, limit: int) -> str:
     """Return text cut in its middle of a line, where even what is always kept is too long."""
     return text.encode()[: limit - len(missed.encode())].decode(errors="ignore") + missed

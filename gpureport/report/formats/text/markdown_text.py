@@ -8,28 +8,28 @@ _ADDRESS = re.compile(r":(?=//)|(?<=\bwww)\.")
 _LIST = re.compile(r"^([-+=]|\d+(?=[.)]))")
 
 
-def safe(text: str) -> str:
+def escape(text: str) -> str:
     """Return text that no Markdown reads as markup, and no server as an address or somebody to be told."""
     escaped = _ADDRESS.sub(lambda match: f"\\{match.group()}", _SPECIAL.sub(r"\\\1", text))
     # a backslash does not keep servers from reading a name after @; a space without width does
     return escaped.replace("@", "@&#8203;")
 
 
-def opening(text: str) -> str:
+def escape_line_start(text: str) -> str:
     """Return text that begins a line and must not begin a list."""
-    return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", safe(text))
+    return _LIST.sub(lambda match: match[1] + "\\." if match[1].isdigit() else f"\\{match[1]}", escape(text))
 
 
-def code(text: str) -> str:
+def inline_code(text: str) -> str:
     """Return text as code; a backtick inside would end it."""
     plain = text.replace("`", "'")
     return f"`{plain}`"
 
 
-def grid(columns: Iterable[str], cells: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def table_lines(columns: Iterable[str], cells: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """Yield a table: its head, then a line a row; lines of a cell stay lines of it."""
     titles = list(columns)
-    yield f"| {' | '.join(map(safe, titles))} |"
+    yield f"| {' | '.join(map(escape, titles))} |"
     yield f"|{'---|' * len(titles)}"
     for row in cells:
-        yield f"| {' | '.join('<br>'.join(map(safe, text.splitlines())) for text in row)} |"
+        yield f"| {' | '.join('<br>'.join(map(escape, text.splitlines())) for text in row)} |"

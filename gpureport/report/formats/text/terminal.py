@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from gpureport.report.formats.text import text_advice, text_tables, text_timeline
 from gpureport.report.model.comparison_parts import ComparisonPart
 from gpureport.report.model.content import NotJudgedLine, Report
-from gpureport.report.model.parts import FindingCard, Part, TimeBar
+from gpureport.report.model.parts import ClassShare, FindingCard, TimeBar
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.merging import joined_tables, shared_facts
 from gpureport.report.wording import display
-from gpureport.report.wording.text_lines import Line, Page, document
+from gpureport.report.wording.text_lines import Line, Page, render_lines
 
 _BLOCKS = {
     "computing": "█",
@@ -51,7 +51,7 @@ def render(
         full: whether each finding has its steps beneath it, and each kind its answer; else their number is told.
     """
     page = Page(width=width, ascii=ascii_only)
-    return document(_lines(report, page, full=full), colour=colour, ascii_only=ascii_only)
+    return render_lines(_lines(report, page, full=full), colour=colour, ascii_only=ascii_only)
 
 
 def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
@@ -66,61 +66,61 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
         yield from page.wrapped(f"{tile.value} ({tile.context})", 0, tile.label.ljust(longest))
     if report.policy:
         yield from page.heading("Limits")
-        yield from text_tables.blocks(report.policy, page)
+        yield from text_tables.block_lines(report.policy, page)
     if report.steps:
         yield from page.heading("Step by step")
-        yield from text_tables.blocks(report.steps, page)
+        yield from text_tables.block_lines(report.steps, page)
     if report.comparison:
-        yield from _compared(report.comparison, page)
+        yield from _comparison_lines(report.comparison, page)
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
         yield from _bars(report.gpu_time, page)
     yield from _findings(report, page, full=full)
-    yield from text_advice.checklists(report.checklists, page, full=full)
-    yield from text_timeline.timelines(report.timeline, page)
+    yield from text_advice.checklist_lines(report.checklists, page, full=full)
+    yield from text_timeline.timeline_lines(report.timeline, page)
     yield from _gpus(report, page)
     yield from _clocks(report, page)
     yield from _stages(report, page)
     yield from _spending(report, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
-    yield from text_advice.answers(report.answers, page, full=full)
+    yield from text_advice.answer_lines(report.answers, page, full=full)
 
 
-def _compared(part: ComparisonPart, page: Page) -> Iterator[Line]:
+def _comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
     """Yield what all steps together say, what is still lost, and what became of findings."""
     for title, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
         if facts:
             yield from page.heading(title)
-            yield from text_tables.facts(facts, page)
+            yield from text_tables.fact_lines(facts, page)
     for link in part.links:
         yield from page.heading("What became of findings", link.label)
-        yield from text_tables.facts(link.findings, page)
+        yield from text_tables.fact_lines(link.findings, page)
         if not link.findings:
             yield from page.wrapped("Neither step has a finding.", 2)
 
 
 def _bars(bars: Sequence[TimeBar], page: Page) -> Iterator[Line]:
     signs = _LETTERS if page.ascii else _BLOCKS
-    label = min(max(display.columns(bar.label) for bar in bars), _LABEL)
+    label = min(max(display.terminal_width(bar.label) for bar in bars), _LABEL)
     length = max(page.width - label - 16, 20)
     for bar in bars:
         cells = "".join(
-            signs.get(part.key, "+") * count for part, count in zip(bar.parts, _counts(bar, length), strict=True)
+            signs.get(part.key, "+") * count for part, count in zip(bar.parts, _cell_counts(bar, length), strict=True)
         )
         yield Line(f"  {page.column(bar.label, label)} {cells} {bar.total}")
-    names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.legend(bars).items())
+    names = (f"{signs.get(key, '+')} {name}" for key, name in gpu_time.class_labels(bars).items())
     yield from page.wrapped("   ".join(names), label + 3, style="soft")
     for bar in bars if bars[0].whole == bars[-1].whole else bars[:1]:
         beside = f"; not counted: {bar.no_job} without a job" if bar.no_job else ""
-        yield from page.wrapped(f"{bar.label}: {', '.join(map(_share, bar.parts))}{beside}", 2)
+        yield from page.wrapped(f"{bar.label}: {', '.join(map(_describe_share, bar.parts))}{beside}", 2)
 
 
-def _share(part: Part) -> str:
+def _describe_share(part: ClassShare) -> str:
     return f"{part.label} {part.text}{f' ({part.causes})' if part.causes else ''}"
 
 
-def _counts(bar: TimeBar, length: int) -> list[int]:
+def _cell_counts(bar: TimeBar, length: int) -> list[int]:
     """Return how many cells each part gets, `length` in all, by largest remainder."""
     exact = [part.ratio * length for part in bar.parts]
     counts = [int(value) for value in exact]
@@ -156,11 +156,11 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
     for position, text in enumerate(card.recommendations):
         yield from page.wrapped(text, 3, "Do this" if position == 0 else " ")
     if card.steps and full:
-        yield from text_advice.steps(card.steps, page)
+        yield from text_advice.step_lines(card.steps, page)
     elif card.steps:
         yield from page.wrapped("; ".join(step.title for step in card.steps), 3, "Steps")
     if card.explains:
-        yield from page.wrapped(f"{display.listing(list(card.explains))}, shown beneath", 3, "Explains")
+        yield from page.wrapped(f"{display.join_words(list(card.explains))}, shown beneath", 3, "Explains")
     yield from page.wrapped("; ".join(filter(None, [card.run, card.where])), 3, "Where")
     status = "" if card.is_open else f"; {card.status}"
     yield from page.wrapped(f"{card.confidence}{status}", 3, "Confidence")
@@ -170,7 +170,7 @@ def _gpus(report: Report, page: Page) -> Iterator[Line]:
     shown = joined_tables.together(report.gpus)
     for run in shown:
         yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
-        yield from text_tables.grid(run.table, page)
+        yield from text_tables.grid_lines(run.table, page)
         if run.table.note:
             yield from page.wrapped(run.table.note, 2, style="soft")
         for text in run.outliers or filter(None, (run.same,)):
@@ -180,7 +180,7 @@ def _gpus(report: Report, page: Page) -> Iterator[Line]:
 def _stages(report: Report, page: Page) -> Iterator[Line]:
     for run in report.stages:
         yield from page.heading("Stages", run.label if len(report.quality) > 1 else "")
-        yield from text_tables.grid(run.table, page)
+        yield from text_tables.grid_lines(run.table, page)
         yield from page.wrapped(run.table.note, 2, style="soft")
 
 
@@ -189,20 +189,20 @@ def _clocks(report: Report, page: Page) -> Iterator[Line]:
     for run in shown:
         named = len(report.quality) > 1 and len(shown) == len(report.clocks)
         yield from page.heading("What held the clocks", run.label if named else "")
-        yield from text_tables.grid(run.table, page, whole=True)
+        yield from text_tables.grid_lines(run.table, page, whole=True)
         yield from page.wrapped(run.table.note, 2, style="soft")
 
 
 def _spending(report: Report, page: Page) -> Iterator[Line]:
     if report.spending:
         yield from page.heading("Energy and cost", "")
-        yield from text_tables.facts(shared_facts.lines(report.spending), page)
+        yield from text_tables.fact_lines(shared_facts.lines(report.spending), page)
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:
     for run in report.quality:
         yield from page.heading("Data quality", run.label if len(report.quality) > 1 else "")
-        yield from text_tables.facts(run.facts, page)
+        yield from text_tables.fact_lines(run.facts, page)
         for note in run.notes:
             yield from page.wrapped(note, 2, "Note")
         for place, event in enumerate(run.events):
@@ -215,7 +215,7 @@ def _not_judged(report: Report, page: Page) -> Iterator[Line]:
     yield from page.heading("What could not be judged")
     yield from page.wrapped(report.judgement.sentence, 2)
     for line in report.judgement.lines:
-        yield from _missing(line, page)
+        yield from _not_judged_lines(line, page)
     if report.judgement.command:
         yield Line()
         yield from page.copied(report.judgement.command, 2, "Record all")
@@ -223,7 +223,7 @@ def _not_judged(report: Report, page: Page) -> Iterator[Line]:
         yield from page.wrapped(limit, 2)
 
 
-def _missing(line: NotJudgedLine, page: Page) -> Iterator[Line]:
+def _not_judged_lines(line: NotJudgedLine, page: Page) -> Iterator[Line]:
     where = f" ({line.where})" if line.where else ""
     yield Line()
     yield from page.wrapped(f"{', '.join(line.kinds)}{where}: {line.reason}", 2)

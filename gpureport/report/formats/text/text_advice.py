@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.report.model.content import AnswerLine, Answers, Checklist
-from gpureport.report.model.parts import StepLine
+from gpureport.report.model.parts import AdviceStep
 from gpureport.report.sections.merging import shared_answers
 from gpureport.report.wording import display
 from gpureport.report.wording.text_lines import Line, Page
 
 
-def steps(lines: Sequence[StepLine], page: Page) -> Iterator[Line]:
+def step_lines(lines: Sequence[AdviceStep], page: Page) -> Iterator[Line]:
     """Yield the steps one below the other, each with what it needs, risks and shows."""
     for place, step in enumerate(lines, 1):
         yield from page.wrapped(f"{step.title}: {step.do}", 3, f"Step {place}")
@@ -19,7 +19,7 @@ def steps(lines: Sequence[StepLine], page: Page) -> Iterator[Line]:
         yield from page.wrapped(f"Risk: {step.risk} Check: {step.check}", 5, " ")
 
 
-def checklists(runs: Sequence[Checklist], page: Page, *, full: bool) -> Iterator[Line]:
+def checklist_lines(runs: Sequence[Checklist], page: Page, *, full: bool) -> Iterator[Line]:
     """Yield the questions of the practice for the last run, in full those for all, and what to record for more.
 
     In full, answers that several runs have in common stand once, those of the last run at the end.
@@ -27,14 +27,14 @@ def checklists(runs: Sequence[Checklist], page: Page, *, full: bool) -> Iterator
     held = reversed(shared_answers.shared(runs)) if full else shared_answers.shared(runs[-1:])
     for each in held:
         yield from page.heading("Checklist", each.runs if len(runs) > 1 else "")
-        widest = max((display.columns(line.state) for line in each.lines), default=0)
+        widest = max((display.terminal_width(line.state) for line in each.lines), default=0)
         for line in each.lines:
-            yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.padded(line.state, widest))
+            yield from page.wrapped(f"{line.title}: {line.reason}", 2, display.pad_to_width(line.state, widest))
             if line.recording:
                 yield from page.wrapped(line.recording, 4, "Record")
 
 
-def answers(runs: Sequence[Answers], page: Page, *, full: bool) -> Iterator[Line]:
+def answer_lines(runs: Sequence[Answers], page: Page, *, full: bool) -> Iterator[Line]:
     """Yield what became of the kinds: how many of each outcome, and in full which ones."""
     for run in runs:
         yield from page.heading("Every kind", run.label if len(runs) > 1 else "")

@@ -14,7 +14,7 @@ _LABEL = 24
 _HEIGHTS, _DIGITS = " ▁▂▃▄▅▆▇█", " 123456789"
 
 
-def timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
+def timeline_lines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
     """Yield the strips of every run, or why it has none, and what their signs mean."""
     if not runs:
         return
@@ -27,11 +27,11 @@ def timelines(runs: Sequence[Timeline], page: Page) -> Iterator[Line]:
             yield from page.wrapped(run.absent, 4)
             continue
         names = [strip.label for strip in run.strips] + ["events"] * bool(run.events)
-        label = min(max(map(display.columns, names)), _LABEL)
+        label = min(max(map(display.terminal_width, names)), _LABEL)
         columns = len(run.strips[0].coarse)
         together = -(-columns // max(page.width - label - 3, 1))
         for strip in run.strips:
-            yield Line(f"  {page.column(strip.label, label)} {_spark(_coarser(strip.coarse, together), signs)}")
+            yield Line(f"  {page.column(strip.label, label)} {_sparkline(_downsample(strip.coarse, together), signs)}")
         yield from _events(run, label, -(-columns // together))
     if not shown:
         return
@@ -49,12 +49,12 @@ def _events(run: Timeline, label: int, columns: int) -> Iterator[Line]:
         yield Line(f"  {'events':<{label}} {marks.rstrip()}")
 
 
-def _spark(means: FloatArray, signs: str) -> str:
+def _sparkline(means: FloatArray, signs: str) -> str:
     top = len(signs) - 1
     return "".join("?" if np.isnan(mean) else signs[min(int(np.ceil(mean * top)), top)] for mean in means)
 
 
-def _coarser(means: FloatArray, together: int) -> FloatArray:
+def _downsample(means: FloatArray, together: int) -> FloatArray:
     """Return neighbours as one, so that a strip fits a narrow page; what was not recorded counts for nothing."""
     if together == 1:
         return means

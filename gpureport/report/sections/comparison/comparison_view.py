@@ -14,10 +14,10 @@ from gpureport.comparison.verdicts.repetition_noise import MetricNoise, Noise
 from gpureport.comparison.verdicts.setup_changes import Change
 from gpureport.comparison.verdicts.training_quality import Trained
 from gpureport.recording import Recording
-from gpureport.report.model.comparison_parts import ComparisonPart, LinkView
+from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
 from gpureport.report.model.parts import Cell, Fact, FindingCard, Row, Table
 from gpureport.report.runs import step_chain
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.sections.comparison import (
     finding_change_lines,
     group_view,
@@ -30,7 +30,7 @@ from gpureport.report.sections.findings import cards, open_findings
 from gpureport.report.sections.head import verdict
 from gpureport.report.wording import difference, display, numbered
 from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
-from gpureport.report.wording.difference import Shown
+from gpureport.report.wording.difference import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
 _VALUE = 22
@@ -65,7 +65,7 @@ class ComparisonView:
     sentence: str
     notes: tuple[str, ...]
     steps: Table | None
-    links: tuple[LinkView, ...]
+    links: tuple[StepPairView, ...]
     since_first: tuple[Fact, ...]
     groups: Table | None
     remaining: tuple[Fact, ...]
@@ -85,13 +85,13 @@ def build(
         measured: the same runs as a comparison takes them, where that is known already.
         noise: what repetitions in the store differ by, where that was measured.
     """
-    named = step_chain.named(runs)
-    comparison = compare(step_chain.renamed(named, measured) if measured else step_chain.sampled(named), noise)
-    inputs = step_chain.ordered(named, comparison)
+    named = step_chain.shorten_names(runs)
+    comparison = compare(step_chain.apply_names(named, measured) if measured else step_chain.sample_runs(named), noise)
+    inputs = step_chain.order_by_step(named, comparison)
     found = links(comparison)
     several = len(comparison.steps) > 2 or len(inputs) > len(comparison.steps)  # noqa: PLR2004 - one link is a pair
     return ComparisonView(
-        subtitle=step_chain.subtitle(inputs),
+        subtitle=step_chain.build_subtitle(inputs),
         sentence=_sentence(comparison, found),
         notes=tuple(_notes(comparison, found, noise)),
         steps=step_table.overview(comparison) if several else None,
@@ -105,7 +105,7 @@ def build(
 
 
 def part(
-    comparison: Comparison, inputs: Sequence[RunInput], told: tuple[FindingCard, ...], grouped: str
+    comparison: Comparison, inputs: Sequence[ReportRun], told: tuple[FindingCard, ...], grouped: str
 ) -> ComparisonPart:
     """Return what a report says of its steps beside their table.
 
@@ -126,7 +126,7 @@ def part(
     )
 
 
-def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInput]) -> tuple[LinkView, ...]:
+def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[ReportRun]) -> tuple[StepPairView, ...]:
     """Return every step against the one before, and where that is another one against the first."""
     first = comparison.steps[0].label
     since = [comparison.between(first, link.step.label) if link.base.label != first else () for link in found]
@@ -135,7 +135,7 @@ def views(comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInp
 
 
 def _remaining(
-    comparison: Comparison, found: Sequence[Link], inputs: Sequence[RunInput], told: tuple[FindingCard, ...] = ()
+    comparison: Comparison, found: Sequence[Link], inputs: Sequence[ReportRun], told: tuple[FindingCard, ...] = ()
 ) -> Iterator[Fact]:
     """Yield what the last step still loses; nothing where it is too short to tell."""
     if not found[-1].brief:
@@ -151,14 +151,14 @@ def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
 def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -> Iterator[str]:
     short = dict.fromkeys(step.label for link in found for step in link.brief)
     if short:
-        steps = numbered.listing(list(short))
+        steps = numbered.list_labels(list(short))
         yield f"Less than a minute was recorded of {steps}: too short to be set against another."
     if not any(link.comparable for link in found):
         return
     yield from verdict.change(comparison)[1]
     doubts = list(dict.fromkeys(CHECKS[check.check] for link in found for check in _doubts(link)))
     if doubts:
-        yield f"Not recorded alike, as said below: {display.listing(doubts)}."
+        yield f"Not recorded alike, as said below: {display.join_words(doubts)}."
     yield from verdict.caution(comparison)
     if noise is not None:
         yield _noise(noise)
@@ -171,7 +171,7 @@ def _noise(noise: Noise) -> str:
     told = noise_margins(noise)
     if not told:
         return "The store holds no step with repetitions, so its own noise is not known and the usual margins are used."
-    return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.listing(told)}."
+    return f"Two runs of one step of this store differ by less than this in 19 of 20 cases: {display.join_words(told)}."
 
 
 def noise_margins(noise: Noise) -> list[str]:
@@ -179,7 +179,7 @@ def noise_margins(noise: Noise) -> list[str]:
     return [_margin(each, step_figures.shown(each.metric, None)) for each in noise.metrics]
 
 
-def _margin(noise: MetricNoise, shown: Shown) -> str:
+def _margin(noise: MetricNoise, shown: FigureFormat) -> str:
     size = display.percent(noise.margin) if noise.relative else shown.change(noise.margin).removeprefix("+")
     return f"{shown.noun} {size}"
 
@@ -195,8 +195,8 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
         if len(deltas) > 1:
             yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
         else:
-            name = display.squeeze(display.clean(deltas[0].step), _VALUE)
-            yield Fact(name=name, text=difference.sentence(deltas[0], shown))
+            name = display.shorten_middle(display.clean(deltas[0].step), _VALUE)
+            yield Fact(name=name, text=difference.difference_sentence(deltas[0], shown))
 
 
 def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
@@ -206,11 +206,11 @@ def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
     return delta.metric, None, delta.step
 
 
-def _withheld(deltas: Sequence[Delta], shown: Shown) -> str:
+def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
     """Return why several steps cannot be set against the first."""
-    names = numbered.listing([display.clean(delta.step) for delta in deltas])
+    names = numbered.list_labels([display.clean(delta.step) for delta in deltas])
     reason = deltas[0].reason
-    why = display.sentence(describe_reason(reason and reason.of_any_run))
+    why = display.clean_sentence(describe_reason(reason and reason.of_any_run))
     return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
 
 
@@ -218,10 +218,10 @@ def _doubts(link: Link) -> Iterator[Comparability]:
     return (check for check in link.comparability if check.comparable is False)
 
 
-def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta], *, brief: bool) -> LinkView:
+def _link(link: Link, inputs: Sequence[ReportRun], since: Sequence[Delta], *, brief: bool) -> StepPairView:
     figures = step_table.compared(link.base, link.step, link.deltas, brief=brief)
     doubtful = {("hardware", check.check) for check in _doubts(link)}
-    return LinkView(
+    return StepPairView(
         label=f"{display.clean(link.base.label)} to {display.clean(link.step.label)}",
         changes=tuple(_change(change) for change in link.changes if (change.kind, change.key) not in doubtful),
         figures=step_table.differences(figures, (link.base, link.step)),
@@ -236,7 +236,7 @@ def _link(link: Link, inputs: Sequence[RunInput], since: Sequence[Delta], *, bri
     )
 
 
-def _verdicts(figures: Sequence[tuple[Shown, Delta]]) -> Iterator[Fact]:
+def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
     """Yield the verdict on each figure; why no more is said once where it is the same of several."""
     first: dict[Reason, str] = {}
     for shown, delta in figures:
@@ -248,7 +248,7 @@ def _verdicts(figures: Sequence[tuple[Shown, Delta]]) -> Iterator[Fact]:
                 yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")
                 continue
             first[reason] = shown.noun
-        why = [display.sentence(describe_reason(reason))] if reason else []
+        why = [display.clean_sentence(describe_reason(reason))] if reason else []
         yield Fact(name=name, text=" ".join([f"{verdict}.", *why, *precision]))
 
 
@@ -257,12 +257,12 @@ def _change(change: Change) -> Fact:
     before, after = (
         display.clean(value) if value is not None else "not given" for value in (change.before, change.after)
     )
-    return Fact(name=display.squeeze(display.clean(name), _VALUE), text=f"{before}, then {after}")
+    return Fact(name=display.shorten_middle(display.clean(name), _VALUE), text=f"{before}, then {after}")
 
 
 def _trained(entry: Trained) -> Fact:
-    before, after = (display.optional(value, display.number) for value in (entry.before, entry.after))
-    return Fact(name=display.squeeze(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
+    before, after = (display.or_not_recorded(value, display.number) for value in (entry.before, entry.after))
+    return Fact(name=display.shorten_middle(display.clean(entry.name), _VALUE), text=f"{before}, then {after}")
 
 
 def _checks(checks: Sequence[Comparability]) -> Table:
@@ -271,7 +271,7 @@ def _checks(checks: Sequence[Comparability]) -> Table:
         Row(
             head=Cell(text=CHECKS[check.check]),
             cells=tuple(
-                Cell(text=display.squeeze(text, _VALUE))
+                Cell(text=display.shorten_middle(text, _VALUE))
                 for text in (_value(check, check.before), _value(check, check.after), _AGREE[check.comparable])
             ),
         )
@@ -293,4 +293,4 @@ def _doubt(check: Comparability) -> str:
 
 def _unknown(checks: Sequence[Comparability]) -> str:
     names = [CHECKS[each.check] for each in checks if each.comparable is None and each.check not in _HARMLESS]
-    return f"Whether they agree cannot be told from what was recorded: {display.listing(names)}." if names else ""
+    return f"Whether they agree cannot be told from what was recorded: {display.join_words(names)}." if names else ""

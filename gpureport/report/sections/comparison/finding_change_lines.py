@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, Side
 from gpureport.report.model.parts import Fact
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms
@@ -19,7 +19,7 @@ _FATES = {
 }
 
 
-def lines(fates: Sequence[FindingFate], inputs: Sequence[RunInput]) -> Iterator[Fact]:
+def lines(fates: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> Iterator[Fact]:
     """Yield what became of findings, those of one fate, kind and cause together; the fate is the name.
 
     Args:
@@ -48,7 +48,7 @@ def _why(entry: FindingFate) -> str:
     return f"only {count} of {runs} runs of {display.clean(without)} could be judged"
 
 
-def _root(entry: FindingFate, inputs: Sequence[RunInput]) -> str:
+def _root(entry: FindingFate, inputs: Sequence[ReportRun]) -> str:
     """Return what a finding follows from, in words; empty where from none."""
     found = (
         finding
@@ -65,7 +65,7 @@ def _step(entry: FindingFate) -> str:
     return entry.step if entry.after else entry.base
 
 
-def _became(entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
+def _became(entries: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> str:
     before = [entry.before for entry in entries if entry.before]
     after = [entry.after for entry in entries if entry.after]
     was = _said(before, entries[0].base, entries, inputs)
@@ -75,7 +75,7 @@ def _became(entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
     return now if after else f"was {was}"
 
 
-def _in_run(position: int, run: RunInput, entries: Sequence[FindingFate]) -> Group | None:
+def _in_run(position: int, run: ReportRun, entries: Sequence[FindingFate]) -> Group | None:
     """Return what the one run of a step shows as one card; None where it has none."""
     asked = entries[0]
     devices = {device for entry in entries for device in entry.devices}
@@ -87,7 +87,7 @@ def _in_run(position: int, run: RunInput, entries: Sequence[FindingFate]) -> Gro
     return Group(position=position, run=run, findings=found, alone=True) if found else None
 
 
-def _said(sides: Sequence[Side], step: str, entries: Sequence[FindingFate], inputs: Sequence[RunInput]) -> str:
+def _said(sides: Sequence[Side], step: str, entries: Sequence[FindingFate], inputs: Sequence[ReportRun]) -> str:
     """Return how many findings a step has, counted as on their card, and what they cost; of several runs a mean."""
     if not sides:
         return ""

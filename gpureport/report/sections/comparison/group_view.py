@@ -13,7 +13,7 @@ from gpureport.report.model.parts import Cell, Fact, Row, Table
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display, numbered
-from gpureport.report.wording.difference import SETTLED
+from gpureport.report.wording.difference import ONCE_SETTLED
 
 _LABEL = 24
 _BAR = 20
@@ -35,7 +35,9 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     rates = [group.work_per_gpu_hour.value for group in found if group.work_per_gpu_hour]
     costs = [group.cost_per_1000_work.value for group in found if group.cost_per_1000_work]
     cost = step_figures.shown(COST_PER_WORK, _unit(steps), spending.currency(analyses))
-    busy = display.percents([each for group in found if group.utilisation for each in _printed(group.utilisation)])
+    busy = display.percent_formatter(
+        [each for group in found if group.utilisation for each in _printed(group.utilisation)]
+    )
     best, dearest = max(rates, default=0.0), max(costs, default=0.0)
     rows = tuple(
         Row(
@@ -43,7 +45,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
             cells=(
                 Cell(text=str(group.runs)),
                 *_shown(group.utilisation, busy, 1.0, limit=1.0, absent=utilisation_absent(group)),
-                *(_shown(group.work_per_gpu_hour, display.fine, best) if rates else ()),
+                *(_shown(group.work_per_gpu_hour, display.precise_number, best) if rates else ()),
                 *(_shown(group.cost_per_1000_work, cost.value, dearest) if costs else ()),
             ),
         )
@@ -66,7 +68,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
 
 def title_of_means(title: str, means: Iterable[Mean | None]) -> str:
     """Return a title that says where figures leave out what had not settled."""
-    return f"{title}{SETTLED}" if any(mean.settled for mean in means if mean) else title
+    return f"{title}{ONCE_SETTLED}" if any(mean.settled for mean in means if mean) else title
 
 
 def _unit(steps: Sequence[Step]) -> str | None:
@@ -88,7 +90,7 @@ def _without_bars(table: Table) -> Table:
 
 def _label(label: str) -> str:
     """Return a name that leaves room for bars on a terminal."""
-    return display.squeeze(display.clean(label), _LABEL)
+    return display.shorten_middle(display.clean(label), _LABEL)
 
 
 def ends(mean: Mean, most: float | None) -> tuple[float, float] | None:
@@ -115,7 +117,7 @@ def brief_note(found: Sequence[Group]) -> str:
     if not short:
         return ""
     steps = [f"{display.clean(label)} ({display.duration(brief.seconds)})" for label, brief in short]
-    named = display.listing(steps) if len(steps) <= _NAMED else _together(short)
+    named = display.join_words(steps) if len(steps) <= _NAMED else _together(short)
     least = display.duration(short[0][1].least)
     return (
         f"Too short to judge GPU utilisation, by the steady state of the shortest run: {named}; a run counts from "
@@ -128,7 +130,7 @@ def _together(short: Sequence[tuple[str, Brief]]) -> str:
     seconds = [brief.seconds for _, brief in short]
     shortest, longest = display.duration(min(seconds)), display.duration(max(seconds))
     length = shortest if shortest == longest else f"{shortest} to {longest}"
-    return f"{numbered.listing([display.clean(label) for label, _ in short])} ({length})"
+    return f"{numbered.list_labels([display.clean(label) for label, _ in short])} ({length})"
 
 
 def _printed(mean: Mean) -> tuple[float, ...]:
@@ -181,7 +183,7 @@ def _alike(fits: Sequence[MemoryFit]) -> Iterator[tuple[str, MemoryFit]]:
         if fit.peak_bytes is not None:
             gathered.setdefault(_fitting(fit), []).append(fit)
     for same in gathered.values():
-        yield numbered.listing([display.clean(fit.step) for fit in same]), same[0]
+        yield numbered.list_labels([display.clean(fit.step) for fit in same]), same[0]
 
 
 def _fitting(fit: MemoryFit) -> str:
@@ -191,7 +193,7 @@ def _fitting(fit: MemoryFit) -> str:
     fitting = [kind for kind in fit.kinds if kind.fits]
     models = [f"{kind.model} ({display.memory(kind.memory_bytes)})" for kind in fitting[:_NAMED]]
     models += [f"{len(fitting) - _NAMED} with more memory"] if len(fitting) > _NAMED else []
-    said = f"would fit {display.listing(models)}" if models else "would fit no kind of the GPU table"
+    said = f"would fit {display.join_words(models)}" if models else "would fit no kind of the GPU table"
     doubt = f" {fit.reason}" if fit.reason else ""
     return (
         f"the peak of {display.memory(fit.peak_bytes)} on one GPU {said}, with {display.percent(fit.headroom)} left "
@@ -211,7 +213,7 @@ def _scaled(found: Scaling) -> str:
 
 
 def _batch(batch: BatchSize) -> str:
-    sizes = display.listing([display.integer(size) for size in batch.sizes])
+    sizes = display.join_words([display.integer(size) for size in batch.sizes])
     if batch.max_batch is None:
         return f"Recorded at {sizes}. {batch.reason}"
     return (

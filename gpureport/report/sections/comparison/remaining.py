@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from gpureport.comparison.steps.remaining_loss import LargestFinding, Remaining, remaining
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.parts import Fact, FindingCard
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.sections.findings import loss
 from gpureport.report.wording import display, terms
 
 
-def facts(comparison: Comparison, run: RunInput, cards: tuple[FindingCard, ...] = ()) -> Iterator[Fact]:
+def facts(comparison: Comparison, run: ReportRun, cards: tuple[FindingCard, ...] = ()) -> Iterator[Fact]:
     """Yield what the last step of a chain still loses, in words; nothing where no GPU time was held.
 
     Args:

@@ -12,9 +12,9 @@ from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.comparison.group_view import ends, title_of_means, utilisation_absent
 from gpureport.report.wording import display
-from gpureport.report.wording.difference import SETTLED
+from gpureport.report.wording.difference import ONCE_SETTLED
 
-_UTILISATION = f"Mean GPU utilisation{SETTLED}"
+_UTILISATION = f"Mean GPU utilisation{ONCE_SETTLED}"
 _PERCENT = f"{display.GAP}%"
 
 
@@ -44,7 +44,9 @@ def _chain(comparison: Comparison) -> Iterator[IntervalChart]:
         means = [_as_printed(per_work_mean(step), partial(step_figures.per_work, brief=brief)) for step in steps]
         title = step_figures.shown(PER_WORK, steps[-1].work_unit, brief=brief).title
         title = title_of_means(title, means)
-        yield IntervalChart(title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.fine)))
+        yield IntervalChart(
+            title=title, form="dots", share=False, rows=tuple(_rows(steps, means, display.precise_number))
+        )
     rows = tuple(_utilisation_rows(steps, groups(steps)))
     yield IntervalChart(title=_UTILISATION, form="dots", share=True, rows=rows)
 
@@ -58,7 +60,7 @@ def _groups(steps: Sequence[Step]) -> Iterator[IntervalChart]:
     if len(units) == 1 and None not in units:
         unit = display.clean(str(units.pop())).capitalize()
         means = [group.work_per_gpu_hour for group in found]
-        rows = tuple(_rows(steps, means, display.fine))
+        rows = tuple(_rows(steps, means, display.precise_number))
         yield IntervalChart(title=title_of_means(f"{unit} per GPU-hour", means), form="bars", share=False, rows=rows)
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.wording import display
-from gpureport.report.wording.difference import Shown
+from gpureport.report.wording.difference import FigureFormat
 
 _HOUR = 3600.0
 _BRIEF = 36.0
@@ -17,11 +17,11 @@ LABEL = 24
 
 
 def _hours(seconds: float) -> str:
-    return display.fine(seconds / _HOUR)
+    return display.precise_number(seconds / _HOUR)
 
 
 def _hours_change(seconds: float) -> str:
-    return display.finely_signed(seconds / _HOUR)
+    return display.signed_precise_number(seconds / _HOUR)
 
 
 def _power_change(watts: float) -> str:
@@ -33,7 +33,7 @@ def _energy_change(joules: float) -> str:
 
 
 def _rate_change(rate: float) -> str:
-    return display.finely_signed(rate)
+    return display.signed_precise_number(rate)
 
 
 def _clock_change(hertz: float) -> str:
@@ -45,24 +45,30 @@ def _money(amount: float, text: Callable[[float], str], currency: str) -> str:
     return f"{text(amount)}{display.GAP}{display.clean(currency)}" if currency else text(amount)
 
 
-SHOWN: dict[str, Shown] = {
-    WORK_RATE: Shown(title="{unit} a second", value=display.fine, change=_rate_change),
-    PER_WORK: Shown(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
-    COST_PER_WORK: Shown(title="Cost per {batch}", value=display.fine, change=display.finely_signed),
-    "gpu_seconds": Shown(title="GPU-hours", value=_hours, change=_hours_change),
-    ENERGY_PER_WORK: Shown(title="Energy per {batch}", value=display.energy, change=_energy_change),
-    "energy_joules": Shown(title="Energy", value=display.energy, change=_energy_change),
-    "idle_ratio": Shown(title="Idle share", value=display.percent, change=display.points),
-    "gpu_utilization_ratio": Shown(title="GPU utilisation", value=display.percent, change=display.points),
-    "gpu_power_watts": Shown(title="Power of a GPU", value=display.power, change=_power_change),
-    "gpu_sm_clock_hertz": Shown(title="SM clock", value=display.clock, change=_clock_change),
-    "gpu_graphics_clock_hertz": Shown(title="Graphics clock", value=display.clock, change=_clock_change),
-    "gpu_memory_used_bytes": Shown(title="Peak memory", value=display.memory, change=display.memory_change),
+SHOWN: dict[str, FigureFormat] = {
+    WORK_RATE: FigureFormat(title="{unit} a second", value=display.precise_number, change=_rate_change),
+    PER_WORK: FigureFormat(title="GPU-hours per {batch}", value=_hours, change=_hours_change),
+    COST_PER_WORK: FigureFormat(
+        title="Cost per {batch}", value=display.precise_number, change=display.signed_precise_number
+    ),
+    "gpu_seconds": FigureFormat(title="GPU-hours", value=_hours, change=_hours_change),
+    ENERGY_PER_WORK: FigureFormat(title="Energy per {batch}", value=display.energy, change=_energy_change),
+    "energy_joules": FigureFormat(title="Energy", value=display.energy, change=_energy_change),
+    "idle_ratio": FigureFormat(title="Idle share", value=display.percent, change=display.percentage_points),
+    "gpu_utilization_ratio": FigureFormat(
+        title="GPU utilisation", value=display.percent, change=display.percentage_points
+    ),
+    "gpu_power_watts": FigureFormat(title="Power of a GPU", value=display.power, change=_power_change),
+    "gpu_sm_clock_hertz": FigureFormat(title="SM clock", value=display.clock, change=_clock_change),
+    "gpu_graphics_clock_hertz": FigureFormat(title="Graphics clock", value=display.clock, change=_clock_change),
+    "gpu_memory_used_bytes": FigureFormat(title="Peak memory", value=display.memory, change=display.memory_change),
 }
 """By metric, in the order of columns."""
 
 
-_SECONDS = Shown(title="GPU-seconds per {batch}", value=display.fine, change=display.finely_signed)
+_SECONDS = FigureFormat(
+    title="GPU-seconds per {batch}", value=display.precise_number, change=display.signed_precise_number
+)
 """GPU time per unit of work where all of it is brief."""
 
 
@@ -82,7 +88,7 @@ def per_work(seconds: float, *, brief: bool) -> float:
     return seconds if brief else seconds / _HOUR
 
 
-def shown(metric: str, unit: str | None, currency: str = "", *, brief: bool = False) -> Shown:
+def shown(metric: str, unit: str | None, currency: str = "", *, brief: bool = False) -> FigureFormat:
     """Return how a figure is printed.
 
     Args:

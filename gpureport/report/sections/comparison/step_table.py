@@ -13,7 +13,7 @@ from gpureport.report.sections.comparison.step_figures import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import list_reasons
-from gpureport.report.wording.difference import Shown, interval
+from gpureport.report.wording.difference import FigureFormat, format_interval
 
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
@@ -67,7 +67,9 @@ def allowance(comparison: Comparison) -> str:
     return f"Verdicts allow for {comparison.tested} comparisons, so that none is claimed because there are many."
 
 
-def _beside(figures: Mapping[str, Shown], columns: Sequence[Callable[[str], float | None]]) -> Mapping[str, Shown]:
+def _beside(
+    figures: Mapping[str, FigureFormat], columns: Sequence[Callable[[str], float | None]]
+) -> Mapping[str, FigureFormat]:
     """Return the figures as they are printed below each other."""
     return {metric: each.beside([value(metric) for value in columns]) for metric, each in figures.items()}
 
@@ -94,14 +96,14 @@ def _note(title: str, *, several: bool) -> str:
     )
 
 
-def _verdict(judged: Delta | None, shown: Shown | None = None) -> Cell:
+def _verdict(judged: Delta | None, shown: FigureFormat | None = None) -> Cell:
     """Return a verdict, with the difference it is on where that is `shown`."""
     if judged is None:
         return Cell(text="")
     return Cell(text=judged.verdict.value, small=_small(judged, shown) if shown else "")
 
 
-def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, brief: bool) -> dict[str, Shown]:
+def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, brief: bool) -> dict[str, FigureFormat]:
     """Return the figures to show of some steps, by name."""
     known = any(step.work_unit for step in steps)
     left_out = {"energy_joules"} if known else {PER_WORK, ENERGY_PER_WORK, COST_PER_WORK, WORK_RATE}
@@ -111,7 +113,7 @@ def _figures(steps: Sequence[Step], aside: Collection[str] = (), *, brief: bool)
     return _named(steps, metrics, brief=brief)
 
 
-def _named(steps: Sequence[Step], metrics: Iterable[str], *, brief: bool) -> dict[str, Shown]:
+def _named(steps: Sequence[Step], metrics: Iterable[str], *, brief: bool) -> dict[str, FigureFormat]:
     units = {step.work_unit for step in steps if step.work_unit}
     unit = next(iter(units)) if len(units) == 1 else None
     currency = spending.currency(_analyses(steps))
@@ -124,11 +126,11 @@ def overview(comparison: Comparison) -> Table:
     settled = _settled(comparison)
     for step in comparison.steps:
         runs = len(step.analyses)
-        label = display.squeeze(display.clean(step.label), LABEL)
+        label = display.shorten_middle(display.clean(step.label), LABEL)
         named.append((f"{label} ({runs} runs)" if runs > 1 else label, _or_settled(step, settled.get(step.label, {}))))
         for run in step.runs if runs > 1 else ():
             values = {measure.metric: measure.value for measure in measures([run.analysis], [run.gpu_hour_price])}
-            name = display.squeeze(display.clean(run.analysis.run.name), LABEL)
+            name = display.shorten_middle(display.clean(run.analysis.run.name), LABEL)
             named.append((f"- {name}", values.get))
     brief = step_figures.brief(comparison)
     figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
@@ -170,12 +172,14 @@ def _or_settled(step: Step, settled: Mapping[str, float | None]) -> Callable[[st
     return value
 
 
-def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, Shown]) -> Row:
-    texts = (display.optional(value(metric), each.value) for metric, each in figures.items())
+def _plain_row(head: str, value: Callable[[str], float | None], figures: Mapping[str, FigureFormat]) -> Row:
+    texts = (display.or_not_recorded(value(metric), each.value) for metric, each in figures.items())
     return Row(head=Cell(text=head), cells=tuple(Cell(text=text) for text in texts))
 
 
-def compared(base: Step, step: Step, deltas: Sequence[Delta], *, brief: bool = False) -> list[tuple[Shown, Delta]]:
+def compared(
+    base: Step, step: Step, deltas: Sequence[Delta], *, brief: bool = False
+) -> list[tuple[FigureFormat, Delta]]:
     """Return the figures of two steps in the order shown; of the clocks those that were recorded.
 
     Args:
@@ -189,7 +193,7 @@ def compared(base: Step, step: Step, deltas: Sequence[Delta], *, brief: bool = F
     return [(each, found[metric]) for metric, each in _figures((base, step), aside, brief=brief).items()]
 
 
-def differences(figures: Sequence[tuple[Shown, Delta]], steps: Sequence[Step] = ()) -> Table:
+def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[Step] = ()) -> Table:
     """Return one row a figure: before, after, and how far apart, of what had settled where it had.
 
     Args:
@@ -209,7 +213,9 @@ def differences(figures: Sequence[tuple[Shown, Delta]], steps: Sequence[Step] = 
     )
 
 
-def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (), steps: Sequence[Step] = ()) -> Table:
+def effects(
+    figures: Sequence[tuple[FigureFormat, Delta]], first: Sequence[Delta] = (), steps: Sequence[Step] = ()
+) -> Table:
     """Return one row a figure: before, after, what changed and what may be said of it.
 
     Args:
@@ -232,7 +238,7 @@ def effects(figures: Sequence[tuple[Shown, Delta]], first: Sequence[Delta] = (),
     )
 
 
-def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
+def _effect(shown: FigureFormat, delta: Delta, since: Delta | None) -> Row:
     values = shown.both(delta.before, delta.after)
     return Row(
         head=Cell(text=shown.of(delta).title),
@@ -244,29 +250,29 @@ def _effect(shown: Shown, delta: Delta, since: Delta | None) -> Row:
     )
 
 
-def _changed(delta: Delta, shown: Shown) -> tuple[Cell, Cell]:
+def _changed(delta: Delta, shown: FigureFormat) -> tuple[Cell, Cell]:
     """Return a difference with its interval, and what may be said of it."""
-    change = Cell(text=_moved(shown, delta), small=interval(delta, shown), value=delta.difference)
+    change = Cell(text=_moved(shown, delta), small=format_interval(delta, shown), value=delta.difference)
     return change, Cell(text=delta.verdict.value)
 
 
-def _moved(shown: Shown, plain: Delta | Plain) -> str:
+def _moved(shown: FigureFormat, plain: Delta | Plain) -> str:
     """Return a difference in words; empty where there is none to tell."""
     if plain.difference is None:
         return ""
     return shown.moved(plain.difference, plain.before, plain.after) if plain.difference else "none"
 
 
-def _difference(shown: Shown, delta: Delta) -> Row:
-    texts = [*_both(shown, delta), interval(delta, shown)]
+def _difference(shown: FigureFormat, delta: Delta) -> Row:
+    texts = [*_both(shown, delta), format_interval(delta, shown)]
     return Row(head=Cell(text=shown.of(delta).title), cells=tuple(Cell(text=text) for text in texts))
 
 
-def _both(shown: Shown, plain: Delta | Plain) -> list[str]:
+def _both(shown: FigureFormat, plain: Delta | Plain) -> list[str]:
     return [*shown.both(plain.before, plain.after), _moved(shown, plain)]
 
 
-def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:
+def whole(figures: Sequence[tuple[FigureFormat, Delta]]) -> Table | None:
     """Return the figures over whole recordings, start-up and end included; None where nothing else is shown."""
     if all(delta.window == "whole" for _, delta in figures):
         return None
@@ -277,7 +283,7 @@ def whole(figures: Sequence[tuple[Shown, Delta]]) -> Table | None:
     )
 
 
-def _whole(shown: Shown, plain: Plain) -> Row:
+def _whole(shown: FigureFormat, plain: Plain) -> Row:
     relative = "" if plain.difference is None else display.relative(plain.difference, plain.before)
     texts = [*_both(shown, plain), relative]
     return Row(head=Cell(text=shown.title), cells=tuple(Cell(text=text) for text in texts))
@@ -286,7 +292,7 @@ def _whole(shown: Shown, plain: Plain) -> Row:
 def _row(
     step: Step,
     verdicts: Sequence[Cell],
-    figures: Mapping[str, Shown],
+    figures: Mapping[str, FigureFormat],
     deltas: Sequence[Delta],
     settled: Mapping[str, float | None],
 ) -> Row:
@@ -297,19 +303,19 @@ def _row(
     return Row(head=head, cells=(*verdicts, *cells))
 
 
-def _cell(step: Step, metric: str, shown: Shown, delta: Delta | None, settled: float | None) -> Cell:
+def _cell(step: Step, metric: str, shown: FigureFormat, delta: Delta | None, settled: float | None) -> Cell:
     value = step.value(metric)
     value = settled if value is None else value
-    text = display.optional(value, shown.value)
+    text = display.or_not_recorded(value, shown.value)
     return Cell(text=text, small=_small(delta, shown, text), value=value)
 
 
-def _small(delta: Delta | None, shown: Shown, figure: str | None = None) -> str:
+def _small(delta: Delta | None, shown: FigureFormat, figure: str | None = None) -> str:
     """Return a difference, and that it is one of what had settled where the figure it stands below is not."""
     if delta is None or delta.difference is None:
         return ""
     change = _moved(shown, delta) if delta.difference else "no change"
-    settled = figure not in {None, display.optional(delta.after, shown.value)}
+    settled = figure not in {None, display.or_not_recorded(delta.after, shown.value)}
     other = " settled" if delta.difference and delta.window == "steady" and settled else ""
-    between = interval(delta, shown)
+    between = format_interval(delta, shown)
     return f"{change}{other} ({between})" if between else f"{change}{other}"

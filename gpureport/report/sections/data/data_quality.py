@@ -7,7 +7,7 @@ from gpureport.quality import LogGap, Quality
 from gpureport.report.model.content import RunQuality
 from gpureport.report.model.parts import Fact
 from gpureport.report.runs import events, readings
-from gpureport.report.runs.inputs import LABEL, RunInput, clock_note, models, moment
+from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_time
 from gpureport.report.sections.head import jobs
 from gpureport.report.wording import display, terms
 
@@ -17,23 +17,23 @@ _LONGEST = 500
 """Characters of params or tags that are shown; the JSON has them all."""
 
 
-def quality(runs: Sequence[RunInput]) -> tuple[RunQuality, ...]:
+def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
     """Return one entry a run."""
     return tuple(
         RunQuality(
             label=run.label,
             facts=tuple(_facts(run)),
             notes=tuple(_notes(run.run.quality)),
-            events=events.events(run),
-            more_events=events.omitted(run),
+            events=events.list_events(run),
+            more_events=events.describe_omitted(run),
         )
         for run in runs
     )
 
 
-def _facts(run: RunInput) -> Iterator[Fact]:
+def _facts(run: ReportRun) -> Iterator[Fact]:
     data, info = run.run.quality, run.run
-    yield Fact(name="GPUs", text=models(info.gpus) if info.gpus else "none recorded")
+    yield Fact(name="GPUs", text=format_gpu_models(info.gpus) if info.gpus else "none recorded")
     yield Fact(name="Hosts", text=str(len(info.hosts)) if info.hosts else "not recorded")
     yield Fact(name="Recorded", text=_recorded(run))
     for name, pairs in (("Params", info.params), ("Tags", info.tags)):
@@ -43,9 +43,9 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     if len(run.analysis.jobs) > 1:
         yield Fact(name="Jobs", text=jobs.job_list(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
-    yield Fact(name="Readings", text=readings.in_words(run))
+    yield Fact(name="Readings", text=readings.describe_readings(run))
     untimed = data.synthetic_time
-    covered = display.optional(run.analysis.coverage_ratio, _coverage)
+    covered = display.or_not_recorded(run.analysis.coverage_ratio, _coverage)
     yield Fact(name="Coverage", text=covered + _pauses(run.analysis.pauses))
     yield Fact(name="Longest gap", text=display.NOT_RECORDED if untimed else _longest_gap(run))
     yield Fact(name="Points" if info.tracked else "Lines", text=_lines(data))
@@ -59,18 +59,18 @@ def _facts(run: RunInput) -> Iterator[Fact]:
     yield Fact(name="Clock", text="; ".join(_clock_steps(run)) or "no backward step")
 
 
-def _recorded(run: RunInput) -> str:
+def _recorded(run: ReportRun) -> str:
     info, length = run.run, f"{display.duration(run.seconds)} in all"
     if info.quality.synthetic_time:
         return f"{length}; {clock_note(info)}"
-    return f"{moment(info, info.started)} to {moment(info, info.ended)}, {clock_note(info)}; {length}"
+    return f"{format_time(info, info.started)} to {format_time(info, info.ended)}, {clock_note(info)}; {length}"
 
 
-def _sampling(run: RunInput) -> str:
+def _sampling(run: ReportRun) -> str:
     info = run.run
     if info.interval is None:
         return "one sample of each device" if len(info.devices) > 1 else "one sample in all"
-    return f"one sample of each {'GPU' if info.gpus else 'host'} {readings.every(run)}"
+    return f"one sample of each {'GPU' if info.gpus else 'host'} {readings.describe_sampling(run)}"
 
 
 def _coverage(ratio: float) -> str:
@@ -85,7 +85,7 @@ def _pauses(pauses: Pauses | None) -> str:
     return f"; {display.duration(pauses.seconds)} does not: {count} of up to {longest}, too short for a gap"
 
 
-def _longest_gap(run: RunInput) -> str:
+def _longest_gap(run: ReportRun) -> str:
     gaps = run.run.quality.gaps
     if not gaps:
         return "no gap"
@@ -110,11 +110,11 @@ def _stretches(gaps: Sequence[LogGap]) -> list[list[LogGap]]:
     return stretches
 
 
-def _devices(run: RunInput, devices: Sequence[str]) -> str:
+def _devices(run: ReportRun, devices: Sequence[str]) -> str:
     gpus = {gpu.id for gpu in run.run.gpus}
     found = [device for device in devices if device in gpus]
     hosts = [run.device(device) for device in dict.fromkeys(devices) if device not in gpus]
-    return display.listing([*([run.devices(found)] if found else []), *hosts])
+    return display.join_words([*([run.devices(found)] if found else []), *hosts])
 
 
 def _lines(data: Quality) -> str:
@@ -141,13 +141,13 @@ def _rejected(data: Quality, noun: str) -> Iterator[str]:
 
 def _absent(data: Quality) -> Iterator[str]:
     for entry in data.absent_cells[:_LISTED]:
-        name = display.squeeze(terms.column(display.clean(entry.column)), LABEL)
+        name = display.shorten_middle(terms.column(display.clean(entry.column)), LABEL_LENGTH)
         yield f"{name}: {display.plural(entry.cells, 'value')} ({display.clean(entry.reason)})"
     if len(data.absent_cells) > _LISTED:
         yield display.plural(len(data.absent_cells) - _LISTED, "more column")
 
 
-def _clock_steps(run: RunInput) -> Iterator[str]:
+def _clock_steps(run: ReportRun) -> Iterator[str]:
     steps = run.run.quality.clock_steps
     for step in steps[:_LISTED]:
         at = display.elapsed(run.since_start(step.at))
@@ -160,4 +160,4 @@ def _clock_steps(run: RunInput) -> Iterator[str]:
 
 def _notes(data: Quality) -> Iterator[str]:
     for note in data.notes:
-        yield display.sentence(note)
+        yield display.clean_sentence(note)

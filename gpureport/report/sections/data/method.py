@@ -7,17 +7,17 @@ from gpureport.analysis.engine.selection import limits
 from gpureport.analysis.rules.rule import Rule
 from gpureport.report.model.content import SCHEMA, Method
 from gpureport.report.model.parts import Cell, Fact, Row, Table
-from gpureport.report.runs.inputs import LABEL, RunInput
+from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun
 from gpureport.report.wording import display, terms
 
 _LOCATOR = 200
 
 
-def method(runs: Sequence[RunInput], rules: Sequence[Rule], command: str, version: str) -> Method:
+def method(runs: Sequence[ReportRun], rules: Sequence[Rule], command: str, version: str) -> Method:
     """Return the method section."""
     return Method(
         thresholds=_table(("Kind", "Limit", "Value", "Origin", "Source"), list(_thresholds(rules))),
-        definitions=tuple(Fact(name=name, text=display.sentence(text)) for name, text in terms.DEFINITIONS),
+        definitions=tuple(Fact(name=name, text=display.clean_sentence(text)) for name, text in terms.DEFINITIONS),
         command=display.clean(command),
         versions=tuple(_versions(runs, version)),
         inputs=_input_table(runs),
@@ -30,7 +30,7 @@ def _kinds(rules: Sequence[Rule]) -> Iterator[Fact]:
     for rule in rules:
         first = (inspect.getdoc(type(rule)) or "").split("\n\n")[0]
         for kind in rule.kinds:
-            yield Fact(name=terms.kind(kind), text=display.sentence(first))
+            yield Fact(name=terms.kind(kind), text=display.clean_sentence(first))
 
 
 def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
@@ -50,21 +50,23 @@ def _thresholds(rules: Sequence[Rule]) -> Iterator[tuple[str, ...]]:
             yield kinds, name.replace("_", " "), value, limit.provenance.value, display.clean(limit.source)
 
 
-def _versions(runs: Sequence[RunInput], version: str) -> Iterator[Fact]:
+def _versions(runs: Sequence[ReportRun], version: str) -> Iterator[Fact]:
     yield Fact(name="gpureport", text=display.clean(version))
     yield Fact(name="Content schema", text=SCHEMA)
-    drivers = {display.shorten(display.clean(gpu.driver), LABEL) for run in runs for gpu in run.run.gpus if gpu.driver}
+    drivers = {
+        display.shorten(display.clean(gpu.driver), LABEL_LENGTH) for run in runs for gpu in run.run.gpus if gpu.driver
+    }
     yield Fact(name="NVIDIA driver", text=", ".join(sorted(drivers)) or display.NOT_RECORDED)
 
 
-def _input_table(runs: Sequence[RunInput]) -> Table:
+def _input_table(runs: Sequence[ReportRun]) -> Table:
     rows = tuple(
         Row(
             head=Cell(text=run.label),
             cells=(
                 Cell(text=display.clean(source.kind)),
                 Cell(
-                    text=display.squeeze(display.clean(source.locator), _LOCATOR),
+                    text=display.shorten_middle(display.clean(source.locator), _LOCATOR),
                     small=f"sha256 {display.clean(source.sha256)}",
                 ),
             ),

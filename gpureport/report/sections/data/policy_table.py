@@ -28,7 +28,11 @@ def _row(check: Check) -> Row:
         head=Cell(text=display.clean(check.limit), small=PurePath(display.clean(check.origin)).name),
         cells=(
             Cell(text=check.outcome.value, flagged=check.outcome in _GRAVE),
-            Cell(text=display.sentence(check.observed), small=display.sentence(check.reason), value=check.value),
+            Cell(
+                text=display.clean_sentence(check.observed),
+                small=display.clean_sentence(check.reason),
+                value=check.value,
+            ),
             Cell(text=display.clean(check.run)),
         ),
     )

@@ -7,11 +7,11 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.step import Step
 from gpureport.analysis.rules.kind_description import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
-from gpureport.report.model.parts import Fact, Section, StepLine
+from gpureport.report.model.parts import AdviceStep, Fact, Section
 from gpureport.report.wording import display
 
 
-def lines(findings: Sequence[Finding]) -> tuple[StepLine, ...]:
+def lines(findings: Sequence[Finding]) -> tuple[AdviceStep, ...]:
     """Return the steps of findings of one kind and cause, each once, the most promising first.
 
     What is known for one of them is known: a step is given with the fewest open preconditions.
@@ -23,8 +23,8 @@ def lines(findings: Sequence[Finding]) -> tuple[StepLine, ...]:
     return tuple(_line(STEPS[name], step.unknown) for name, step in chosen.items() if name in STEPS)
 
 
-def _line(step: Step, unknown: Iterable[str]) -> StepLine:
-    return StepLine(
+def _line(step: Step, unknown: Iterable[str]) -> AdviceStep:
+    return AdviceStep(
         name=step.name,
         title=step.title,
         do=step.do,
@@ -57,7 +57,7 @@ def facts(step: Step) -> Iterator[Fact]:
     yield Fact(name="Do", text=step.do)
     yield Fact(name="When", text=step.when)
     if step.conditions:
-        yield Fact(name="Only if", text=display.listing([condition.words for condition in step.conditions]))
+        yield Fact(name="Only if", text=display.join_words([condition.words for condition in step.conditions]))
     yield Fact(name="Risk", text=step.risk)
     yield Fact(name="Check", text=step.check)
     yield Fact(name="Source", text=step.source)

@@ -7,14 +7,14 @@ from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Answer, Outcome
 from gpureport.report.model.content import AnswerLine, Answers, CheckLine, Checklist
 from gpureport.report.model.parts import FindingCard
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.sections.findings import judgement
 from gpureport.report.wording import display, terms
 
 _LETTERS = 60
 
 
-def matrices(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
+def matrices(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Answers, ...]:
     """Return every kind of every run, with the cards of what was found; without runs whose answers are not known."""
     return tuple(
         _matrix(run, [card for card in cards if card.run_index == place])
@@ -23,7 +23,7 @@ def matrices(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[An
     )
 
 
-def _matrix(run: RunInput, cards: Sequence[FindingCard]) -> Answers:
+def _matrix(run: ReportRun, cards: Sequence[FindingCard]) -> Answers:
     groups = {answer.group for answer in run.analysis.answers}
     lines = tuple(_line(answer, run, cards, several=len(groups) > 1) for answer in run.analysis.answers)
     counts = Counter(line.outcome for line in lines)
@@ -31,7 +31,7 @@ def _matrix(run: RunInput, cards: Sequence[FindingCard]) -> Answers:
     return Answers(label=run.label, summary="; ".join(said), lines=lines)
 
 
-def _line(answer: Answer, run: RunInput, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
+def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
     kind = display.clean(answer.kind)
     shown = (card for card in cards if card.kind == kind and set(card.fingerprints) & set(answer.findings))
     reason = answer.reason
@@ -43,12 +43,12 @@ def _line(answer: Answer, run: RunInput, cards: Sequence[FindingCard], *, severa
         group=display.shorten(display.clean(answer.group), _LETTERS) if several else "",
         outcome=answer.outcome.value,
         cards=tuple(card.id for card in shown),
-        reason=terms.prose(display.sentence(reason)),
+        reason=terms.prose(display.clean_sentence(reason)),
         recording=judgement.fields_only(display.clean(answer.recording)),
     )
 
 
-def checklists(runs: Sequence[RunInput]) -> tuple[Checklist, ...]:
+def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
     """Return the questions of the practice for every run."""
     return tuple(
         Checklist(
@@ -58,7 +58,7 @@ def checklists(runs: Sequence[RunInput]) -> tuple[Checklist, ...]:
                     item=entry.item,
                     title=ITEMS.get(entry.item, entry.item),
                     state=entry.state.value,
-                    reason=terms.prose(display.sentence(entry.reason)),
+                    reason=terms.prose(display.clean_sentence(entry.reason)),
                     recording=judgement.fields_only(display.clean(entry.recording)),
                 )
                 for entry in run.analysis.checklist

@@ -8,7 +8,7 @@ from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.findings import Confidence, Evidence, Severity
 from gpureport.report.model.parts import EvidenceLine, FindingCard
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.sections.findings import advised, finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms
@@ -25,7 +25,7 @@ _RELATIONS = {"<=": "≤", ">=": "≥"}
 _CONFIDENCES = list(Confidence)
 
 
-def cards(runs: Sequence[RunInput]) -> tuple[FindingCard, ...]:
+def cards(runs: Sequence[ReportRun]) -> tuple[FindingCard, ...]:
     """Return the findings of all runs as cards: open ones first, then by lost GPU time.
 
     What follows from a finding comes right after it, whatever it lost itself, and so does the same of other runs: of
@@ -54,7 +54,7 @@ def _repetitions(
         yield (alike[0], *([replace(card, repeats=_FIRST)] if single else [card] for (card,) in alike[1:]))
 
 
-def _family(group: Group, found: Sequence[Group], runs: Sequence[RunInput], last: str) -> list[FindingCard]:
+def _family(group: Group, found: Sequence[Group], runs: Sequence[ReportRun], last: str) -> list[FindingCard]:
     """Return the card of a group and those of what follows from it, by lost time, without numbers."""
     root, *others = (
         _part(group, each, _card(each, _status(each, runs, last), several=len(runs) > 1))
@@ -95,7 +95,7 @@ def _through(root: FindingCard, others: Sequence[FindingCard], ids: Sequence[str
     return f"{most} through {own}"
 
 
-def _status(group: Group, runs: Sequence[RunInput], last: str) -> str:
+def _status(group: Group, runs: Sequence[ReportRun], last: str) -> str:
     """Return `open`, or what the last step says about a finding of an earlier one."""
     if group.run.step == last:
         return OPEN
@@ -119,7 +119,7 @@ def _rank(card: FindingCard) -> tuple[bool, bool, float, int, int]:
 
 def _card(group: Group, status: str, *, several: bool) -> FindingCard:
     worst = group.worst
-    held = gpu_time.held_seconds([group.run.analysis])
+    held = gpu_time.job_gpu_seconds([group.run.analysis])
     ratio = group.lost / held if group.lost is not None and held else None
     listed = tuple(islice(finding_groups.occurrences(group), _LISTED))
     count = sum(len(finding.intervals) for finding in group.findings)
@@ -153,7 +153,7 @@ def _card(group: Group, status: str, *, several: bool) -> FindingCard:
 
 
 def _unique(texts: Iterator[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(display.sentence(text) for text in texts if text))
+    return tuple(dict.fromkeys(display.clean_sentence(text) for text in texts if text))
 
 
 def evidence_line(evidence: Evidence) -> EvidenceLine:
@@ -164,7 +164,7 @@ def evidence_line(evidence: Evidence) -> EvidenceLine:
     if threshold is not None:
         relation = _RELATIONS.get(evidence.relation, evidence.relation) or "limit"
         limit = f"{relation} {display.quantity(threshold.value, threshold.unit)}"
-        source = f"{threshold.provenance.value}: {display.sentence(threshold.source)}"
+        source = f"{threshold.provenance.value}: {display.clean_sentence(threshold.source)}"
     return EvidenceLine(
         quantity=quantity.removesuffix(", "),
         observed=display.quantity(evidence.observed, evidence.unit),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpureport.findings import Finding, Severity
 from gpureport.report.model.parts import Occurrence
-from gpureport.report.runs.inputs import RunInput, moment
+from gpureport.report.runs.inputs import ReportRun, format_time
 from gpureport.report.wording import display, terms
 
 _SEVERITIES = list(Severity)
@@ -26,7 +26,7 @@ class Group:
     """
 
     position: int
-    run: RunInput
+    run: ReportRun
     findings: tuple[Finding, ...]
     alone: bool
     root: tuple[str, str | None] | None = None
@@ -70,7 +70,7 @@ class Group:
         return here and other.root == (self.worst.kind, self.worst.cause)
 
 
-def groups(position: int, run: RunInput) -> Iterator[Group]:
+def groups(position: int, run: ReportRun) -> Iterator[Group]:
     """Yield the findings of a run, those of one kind and cause together, apart by what they follow from."""
     named = {finding.fingerprint: (finding.kind, finding.cause) for finding in run.analysis.findings}
     gathered: dict[tuple[str, str | None, tuple[str, str | None] | None], list[Finding]] = {}
@@ -113,7 +113,7 @@ def lost(group: Group, ratio: float | None) -> str:
 
 def summary(group: Group) -> str:
     """Return the finding's own sentence, or for several how many there are and how long they last."""
-    largest = terms.prose(display.sentence(group.worst.summary))
+    largest = terms.prose(display.clean_sentence(group.worst.summary))
     if len(group.findings) == 1:
         return largest
     spans = [interval.seconds for finding in group.findings for interval in finding.intervals]
@@ -147,7 +147,7 @@ def where(group: Group, found: Sequence[Occurrence], count: int) -> str:
         return "whole run"
     first = min(interval.start for finding in group.findings for interval in finding.intervals)
     timed = not group.run.run.quality.synthetic_time
-    stamp = moment(group.run.run, first)
+    stamp = format_time(group.run.run, first)
     if count == 1:
         return f"{found[0].device}, {found[0].text}{f', from {stamp}' if timed else ''}"
     number = _shared(group)[0] or count

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpureport.metrics import BY_NAME
 from gpureport.report.model.content import Judgement, NotJudgedLine
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display, terms
 
 _COMMAND = re.compile(r"nvidia-smi --query-gpu=([\w.,]+)([^;]*)")
@@ -16,7 +16,7 @@ _AMOUNT = re.compile(r"(\d[\d.]*)\s(\w+|%)")
 _TIMES = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001}
 
 
-def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int, int, int]:
+def judged_kinds(runs: Sequence[ReportRun], asked: Collection[str]) -> tuple[int, int, int]:
     """Return how many kinds were judged, how many could not be, and of the former how many in some repetitions only.
 
     A step tells of a kind what those of its repetitions tell in which it could be judged.
@@ -33,10 +33,10 @@ def judged_kinds(runs: Sequence[RunInput], asked: Collection[str]) -> tuple[int,
     return len(set(asked) - missing), len(missing), len(partly)
 
 
-def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
+def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     """Return what could not be judged, one line for each reason."""
     judged, missing, partly = judged_kinds(runs, asked)
-    limits = dict.fromkeys(display.sentence(limit) for run in runs for limit in run.analysis.limits)
+    limits = dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)
     lines = tuple(_lines(runs))
     command = _command([line.recording for line in lines], _recorded(runs))
     if command:
@@ -44,7 +44,7 @@ def judgement(runs: Sequence[RunInput], asked: Collection[str]) -> Judgement:
     return Judgement(sentence=_sentence(judged, missing, partly), lines=lines, limits=tuple(limits), command=command)
 
 
-def _recorded(runs: Sequence[RunInput]) -> list[str]:
+def _recorded(runs: Sequence[ReportRun]) -> list[str]:
     """Return the fields whose values the runs hold, so that who records what is missing does not lose them."""
     metrics = (summary.metric for run in runs for one in run.analysis.statistics for summary in one.metrics)
     known = (BY_NAME[name] for name in dict.fromkeys(metrics) if name in BY_NAME)
@@ -80,12 +80,12 @@ def _sentence(judged: int, missing: int, partly: int) -> str:
     return f"{display.plural(judged, 'kind')} could be judged{some}; {missing} could not be judged, or only in part."
 
 
-def _lines(runs: Sequence[RunInput]) -> Iterator[NotJudgedLine]:
+def _lines(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     gathered: dict[tuple[str, str], dict[str, list[str]]] = {}
     for run in runs:
         for entry in run.analysis.not_judged:
             kinds = gathered.setdefault(
-                (terms.prose(display.sentence(entry.reason)), display.clean(entry.recording)), {}
+                (terms.prose(display.clean_sentence(entry.reason)), display.clean(entry.recording)), {}
             )
             kinds.setdefault(terms.kind(display.clean(entry.kind)), []).append(_place(run, entry.device, len(runs)))
     alike: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, list[str]]]] = {}
@@ -119,7 +119,7 @@ def _size(quantity: str) -> float:
     return sum(float(number) * _TIMES.get(unit, 1.0) for number, unit in _AMOUNT.findall(quantity))
 
 
-def _place(run: RunInput, device: str | None, runs: int) -> str:
+def _place(run: ReportRun, device: str | None, runs: int) -> str:
     where = [run.label] if runs > 1 else []
     return ": ".join([*where, *([run.device(device)] if device else [])])
 

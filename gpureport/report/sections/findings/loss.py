@@ -49,7 +49,7 @@ def told(lost: Mapping[str, float], held: float) -> str:
     others = [name for name in lost if name not in named and lost[name] > 0]
     rest = sum(lost[name] for name in others) / held
     why = REASONS[others[0]] if len(others) == 1 else "for other reasons"
-    return display.listing([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
+    return display.join_words([*shares, f"{display.percent(rest)} {why}"] if rest >= NOTHING else shares)
 
 
 def hours(held: float, runs: int) -> str:

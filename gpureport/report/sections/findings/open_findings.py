@@ -26,7 +26,7 @@ def facts(cards: Sequence[FindingCard], runs: int = 1) -> Iterator[Fact]:
         gathered.setdefault(card.title, []).append(card)
     for title, same in gathered.items():
         follows = dict.fromkeys(by_id[name].title for card in same for name in card.explains)
-        parts = [_lost(same, runs), *([f"explains {display.listing(list(follows))}"] if follows else [])]
+        parts = [_lost(same, runs), *([f"explains {display.join_words(list(follows))}"] if follows else [])]
         seen = f", in {len(same)} of {runs} runs" if runs > 1 else ""
         severity = max((card.severity for card in same), key=lambda name: _SEVERITIES.index(Severity(name)))
         yield Fact(name=severity.capitalize(), text=f"{title}{seen}: {'; '.join(parts)}.")

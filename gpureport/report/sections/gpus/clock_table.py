@@ -7,7 +7,7 @@ from itertools import compress
 from gpureport.analysis.results import Effect, ThrottleEntry
 from gpureport.report.model.content import ClockTable
 from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display
 
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}
@@ -16,11 +16,11 @@ _SETTING_OR_REST = {"gpu_idle"}
 """Reasons that say nothing of a busy GPU."""
 _LISTED = 24
 _ABSENT = {display.NOT_RECORDED, "none seen", "not known"}
-_MEANT = {
+_COLUMN_MEANINGS = {
     "Busy samples": "time of the samples on which the reason shows while the GPU is busy",
     "Counted": "by the driver, exact at any sampling",
 }
-_LACKING = {
+_MISSING_COLUMNS = {
     "Busy samples": "which reasons showed at a sample",
     "Counted": "the driver's own counters of each reason",
     "Median clock": "clocks",
@@ -32,34 +32,34 @@ _LACKING = {
 _NOTE = "Reasons can hold a clock together, so the shares must not be added up."
 
 
-def tables(runs: Sequence[RunInput]) -> tuple[ClockTable, ...]:
+def build_clock_tables(runs: Sequence[ReportRun]) -> tuple[ClockTable, ...]:
     """Return one table a run on whose busy GPUs a reason showed or was counted."""
     return tuple(
         ClockTable(label=run.label, table=_table(run, shown))
         for run in runs
-        if (shown := [entry for entry in run.analysis.throttle_ledger if _shows(entry)])
+        if (shown := [entry for entry in run.analysis.throttle_ledger if _has_time(entry)])
     )
 
 
-def _shows(entry: ThrottleEntry) -> bool:
+def _has_time(entry: ThrottleEntry) -> bool:
     counted = entry.counted is not None and entry.counted.total > 0
     return entry.reason not in _SETTING_OR_REST and bool(entry.busy_seconds or counted)
 
 
-def _table(run: RunInput, shown: Sequence[ThrottleEntry]) -> Table:
+def _table(run: ReportRun, shown: Sequence[ThrottleEntry]) -> Table:
     ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_seconds(entry)))
     more = f" {display.plural(len(ranked) - _LISTED, 'more row')} in the JSON." if len(ranked) > _LISTED else ""
     rows = [_row(run, entry) for entry in ranked[:_LISTED]]
     known = [any(row.cells[place].text not in _ABSENT for row in rows) for place in range(len(_COLUMNS) - 1)]
     columns = tuple(compress(_COLUMNS, (True, *known)))
     lacking = [name for name in _COLUMNS if name not in columns]
-    meant = "".join(f"{name}: {words}. " for name, words in _MEANT.items() if name in columns)
-    unknown = f" Not recorded: {display.listing([_LACKING[name] for name in lacking])}." if lacking else ""
+    meant = "".join(f"{name}: {words}. " for name, words in _COLUMN_MEANINGS.items() if name in columns)
+    unknown = f" Not recorded: {display.join_words([_MISSING_COLUMNS[name] for name in lacking])}." if lacking else ""
     return Table(
         columns=columns,
         numeric=(False, *[True] * (len(columns) - 2)),
         rows=tuple(replace(row, cells=tuple(compress(row.cells, known))) for row in rows),
-        note=f"{meant}{_NOTE}{unknown}{_unseen(run)}{more}",
+        note=f"{meant}{_NOTE}{unknown}{_never_seen(run)}{more}",
     )
 
 
@@ -67,14 +67,14 @@ def _seconds(entry: ThrottleEntry) -> float:
     return max(entry.busy_seconds or 0.0, entry.counted.total if entry.counted else 0.0)
 
 
-def _row(run: RunInput, entry: ThrottleEntry) -> Row:
+def _row(run: ReportRun, entry: ThrottleEntry) -> Row:
     seconds = None if entry.counted is None else entry.counted.total
     return Row(
         head=Cell(text=f"{entry.reason.replace('_', ' ')}, {run.device(entry.device)}"),
         cells=(
             Cell(text=_EFFECTS[entry.effect]),
-            Cell(text=display.optional(entry.busy_seconds, display.duration), value=entry.busy_seconds),
-            Cell(text=display.optional(seconds, display.duration), small=_gaps(entry), value=seconds),
+            Cell(text=display.or_not_recorded(entry.busy_seconds, display.duration), value=entry.busy_seconds),
+            Cell(text=display.or_not_recorded(seconds, display.duration), small=_counter_note(entry), value=seconds),
             Cell(text="none seen" if entry.clock_hertz is None else display.clock(entry.clock_hertz)),
             Cell(text="not known" if entry.reference_hertz is None else display.clock(entry.reference_hertz)),
             Cell(text="not known" if entry.lost_ratio is None else display.percent(entry.lost_ratio)),
@@ -82,17 +82,17 @@ def _row(run: RunInput, entry: ThrottleEntry) -> Row:
     )
 
 
-def _gaps(entry: ThrottleEntry) -> str:
+def _counter_note(entry: ThrottleEntry) -> str:
     """Return what else to know of a counter: its part in log gaps, and whether it started anew."""
     if entry.counted is None:
         return ""
     parts = [f"{display.duration(entry.counted.in_gaps)} in log gaps"] if entry.counted.in_gaps > 0 else []
-    return display.listing([*parts, *(["started anew"] if entry.counted.restarts else [])])
+    return display.join_words([*parts, *(["started anew"] if entry.counted.restarts else [])])
 
 
-def _unseen(run: RunInput) -> str:
+def _never_seen(run: ReportRun) -> str:
     """Return which harmful reasons were recorded and never showed."""
     harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
-    shown = {entry.reason for entry in harmful if _shows(entry)}
+    shown = {entry.reason for entry in harmful if _has_time(entry)}
     never = dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in shown)
-    return f" Recorded and never seen: {display.listing(list(never))}." if never else ""
+    return f" Recorded and never seen: {display.join_words(list(never))}." if never else ""

@@ -7,7 +7,7 @@ from statistics import median
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.report.model.content import GpuTable
 from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import RunInput, device_name
+from gpureport.report.runs.inputs import ReportRun, device_name
 from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826
@@ -104,35 +104,35 @@ def _columns(figures: Iterable[DeviceStatistics]) -> tuple[_Column, ...]:
     return (*_COLUMNS, _COUNTED) if any(each.energy_counter for each in figures) else _COLUMNS
 
 
-def tables(runs: Sequence[RunInput]) -> tuple[GpuTable, ...]:
+def build_gpu_tables(runs: Sequence[ReportRun]) -> tuple[GpuTable, ...]:
     """Return one table a run that has GPUs, without the columns of which no run knows a value."""
     with_gpus = [run for run in runs if run.run.gpus]
-    unknown = _unknown(with_gpus)
+    unknown = _unrecorded_columns(with_gpus)
     found = [_table(run, unknown) for run in with_gpus]
     few = [place for place, table in enumerate(found) if len(table.table.rows) < _PEERS]
     # What holds for every run, or for every run with few GPUs, is said at the first of them.
     told = [replace(table, same="") if place in few[1:] else table for place, table in enumerate(found)]
-    return tuple([_noted(told[0], unknown, with_gpus), *told[1:]] if told else [])
+    return tuple([_add_missing_note(told[0], unknown, with_gpus), *told[1:]] if told else [])
 
 
-def _unknown(runs: Sequence[RunInput]) -> tuple[_Column, ...]:
+def _unrecorded_columns(runs: Sequence[ReportRun]) -> tuple[_Column, ...]:
     """Return the columns of which no GPU of any run has a value; never all, since a table has one to show."""
     figures = [statistics for run in runs for statistics in run.analysis.statistics]
     lacking = tuple(column for column in _COLUMNS if all(column.value(each) is None for each in figures))
     return lacking[1:] if len(lacking) == len(_COLUMNS) else lacking
 
 
-def _noted(table: GpuTable, unknown: Sequence[_Column], runs: Sequence[RunInput]) -> GpuTable:
+def _add_missing_note(table: GpuTable, unknown: Sequence[_Column], runs: Sequence[ReportRun]) -> GpuTable:
     """Return a table with what is not among its columns said under it."""
     if not unknown:
         return table
-    names = display.listing([column.prose for column in unknown])
+    names = display.join_words([column.prose for column in unknown])
     moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
     note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
     return replace(table, table=replace(table.table, note=note))
 
 
-def _table(run: RunInput, unknown: Sequence[_Column]) -> GpuTable:
+def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:
     by_device = {statistics.device: statistics for statistics in run.analysis.statistics}
     shown = [column for column in _columns(run.analysis.statistics) if column not in unknown]
     found = [
@@ -146,11 +146,14 @@ def _table(run: RunInput, unknown: Sequence[_Column]) -> GpuTable:
     )
     table = Table(columns=("GPU", *(column.title for column in shown)), numeric=(True,) * len(shown), rows=rows)
     return GpuTable(
-        label=run.label, table=table, outliers=tuple(_sentences(shown, rows)), same=_same(len(rows), run.samples)
+        label=run.label,
+        table=table,
+        outliers=tuple(_outlier_sentences(shown, rows)),
+        same=_no_outlier_sentence(len(rows), run.samples),
     )
 
 
-def _same(gpus: int, samples: int) -> str:
+def _no_outlier_sentence(gpus: int, samples: int) -> str:
     if samples == 1:
         return "Of one sample of each GPU none can be said to stand apart."
     if gpus < _PEERS:
@@ -159,14 +162,14 @@ def _same(gpus: int, samples: int) -> str:
 
 
 def _cells(column: _Column, values: Sequence[float | None], *, compared: bool) -> list[Cell]:
-    notes = _apart(values, column) if compared else [""] * len(values)
+    notes = _outlier_notes(values, column) if compared else [""] * len(values)
     return [
-        Cell(text=display.optional(value, column.shown), small=note, value=value, flagged=bool(note))
+        Cell(text=display.or_not_recorded(value, column.shown), small=note, value=value, flagged=bool(note))
         for value, note in zip(values, notes, strict=True)
     ]
 
 
-def _apart(values: Sequence[float | None], column: _Column) -> list[str]:
+def _outlier_notes(values: Sequence[float | None], column: _Column) -> list[str]:
     """Return for each GPU what the others show, where it differs from them; empty where it does not."""
     known = [value for value in values if value is not None]
     if len(known) < _PEERS:
@@ -177,7 +180,7 @@ def _apart(values: Sequence[float | None], column: _Column) -> list[str]:
     return [note if value is not None and abs(value - middle) > limit else "" for value in values]
 
 
-def _sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
+def _outlier_sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]:
     for row in rows:
         notes = [
             f"{column.prose} {cell.text} ({cell.small})"
@@ -185,4 +188,4 @@ def _sentences(columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[str]
             if cell.flagged
         ]
         if notes:
-            yield f"{row.head.text} differs from the others: {display.listing(notes)}."
+            yield f"{row.head.text} differs from the others: {display.join_words(notes)}."

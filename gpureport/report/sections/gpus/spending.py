@@ -10,17 +10,17 @@ from gpureport.recording import Recording
 from gpureport.report.model.content import Spending
 from gpureport.report.model.parts import Fact
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import RunInput
+from gpureport.report.runs.inputs import ReportRun
 from gpureport.report.wording import display, terms
 
 UNPRICED = f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml"
 _HOUR, _KILO = 3600, 1000
 _IDLE = " (idle gaps, idle samples outside the job, and unused GPUs)"
-_ALL_BUT = 0.995
+_NEARLY_ALL = 0.995
 """Share of the time below which an energy says what part of it it covers."""
 
 
-def priced(
+def apply_gpu_hour_price(
     runs: Sequence[tuple[Recording, Analysis]], gpu_hour_price: float | None
 ) -> list[tuple[Recording, Analysis]]:
     """Return the runs with their cost at one price, where they have none of their own."""
@@ -32,7 +32,7 @@ def priced(
     ]
 
 
-def spending(runs: Sequence[RunInput]) -> tuple[Spending, ...]:
+def build_spending(runs: Sequence[ReportRun]) -> tuple[Spending, ...]:
     """Return energy, cost and carbon of each run, with how to state a price where none has any."""
     unpriced = not any(run.analysis.cost and run.analysis.cost.gpus for run in runs)
     held = [Spending(label=run.label, facts=tuple(_facts(run))) for run in runs]
@@ -64,10 +64,10 @@ def currency(analyses: Sequence[Analysis]) -> str:
 def price_note(analyses: Sequence[Analysis]) -> str:
     """Return when the prices of a cost held; empty where that is not stated."""
     days = sorted({analysis.cost.date for analysis in analyses if analysis.cost and analysis.cost.date})
-    return f"Costs by prices of {display.listing(days)}." if days else ""
+    return f"Costs by prices of {display.join_words(days)}." if days else ""
 
 
-def same_price(analyses: Sequence[Analysis]) -> str:
+def common_price(analyses: Sequence[Analysis]) -> str:
     """Return the price of a GPU-hour in words where it is one for all; empty otherwise."""
     said = {
         (gpu.amount, analysis.cost.currency) for analysis in analyses if analysis.cost for gpu in analysis.cost.gpus
@@ -78,7 +78,7 @@ def same_price(analyses: Sequence[Analysis]) -> str:
     return "" if amount is None else display.money(amount, currency)
 
 
-def _facts(run: RunInput) -> Iterator[Fact]:
+def _facts(run: ReportRun) -> Iterator[Fact]:
     yield from _energy(run.analysis)
     stated = run.analysis.cost
     if stated is None:
@@ -97,45 +97,47 @@ def _energy(analysis: Analysis) -> Iterator[Fact]:
     counters = [each.energy_counter for each in figures if each.energy_counter is not None]
     said = []
     if integrals:
-        covered = _covered([each for each in figures if each.energy_joules is not None], analysis)
-        said.append(f"{display.energy(sum(integrals))} by the integral of sampled power{_of(integrals, gpus)}{covered}")
+        covered = _describe_coverage([each for each in figures if each.energy_joules is not None], analysis)
+        said.append(
+            f"{display.energy(sum(integrals))} by the integral of sampled power{_some_gpus(integrals, gpus)}{covered}"
+        )
     if counters:
         gaps = sum(counter.in_gaps for counter in counters)
         missed = f", {display.energy(gaps)} of it in log gaps" if gaps > 0 else ""
         anew = ", which started anew in between" if any(counter.restarts for counter in counters) else ""
         counted = display.energy(sum(counter.total for counter in counters))
-        said.append(f"{counted} by the driver's counter{anew}{_of(counters, gpus)}{missed}")
+        said.append(f"{counted} by the driver's counter{anew}{_some_gpus(counters, gpus)}{missed}")
     doubted = [each.power_doubt for each in figures if each.power_doubt]
     if doubted:
-        said.append(f"left out where power cannot be right: it {doubted[0]}{_of(doubted, gpus)}")
+        said.append(f"left out where power cannot be right: it {doubted[0]}{_some_gpus(doubted, gpus)}")
     if said:
         yield Fact(name="Energy", text="; ".join(said))
 
 
-def _covered(figures: Sequence[DeviceStatistics], analysis: Analysis) -> str:
+def _describe_coverage(figures: Sequence[DeviceStatistics], analysis: Analysis) -> str:
     """Return what part of the time an integral covers where that is not all, and what of it was bridged."""
     whole = (analysis.run.ended - analysis.run.started) / 1e6 * len(figures)
     seconds = [each.energy_seconds for each in figures if each.energy_seconds is not None]
     share = sum(seconds) / whole if whole > 0 and len(seconds) == len(figures) else 1.0
     bridged = sum(each.energy_bridged_seconds or 0.0 for each in figures) / max(len(figures), 1)
-    part = f" over {display.percent(share)} of the time" if share < _ALL_BUT else ""
-    return part + (f" (bridged: {display.duration(bridged)}{_each(figures)})" if bridged > 0 else "")
+    part = f" over {display.percent(share)} of the time" if share < _NEARLY_ALL else ""
+    return part + (f" (bridged: {display.duration(bridged)}{_per_gpu(figures)})" if bridged > 0 else "")
 
 
-def _each(figures: Sequence[object]) -> str:
+def _per_gpu(figures: Sequence[object]) -> str:
     return " of each GPU" if len(figures) > 1 else ""
 
 
-def _of(held: Sequence[object], gpus: set[str]) -> str:
+def _some_gpus(held: Sequence[object], gpus: set[str]) -> str:
     return f" ({len(held)} of {len(gpus)} GPUs)" if len(held) < len(gpus) else ""
 
 
-def _money(run: RunInput, stated: Cost) -> Iterator[Fact]:
-    held = gpu_time.held_seconds([run.analysis])
+def _money(run: ReportRun, stated: Cost) -> Iterator[Fact]:
+    held = gpu_time.job_gpu_seconds([run.analysis])
     if stated.total is None:
         yield Fact(name="Cost", text="not known: the recording has no length, or a GPU has no price")
     else:
-        idle = display.optional(stated.idle, lambda amount: display.money(amount, stated.currency))
+        idle = display.or_not_recorded(stated.idle, lambda amount: display.money(amount, stated.currency))
         what = _IDLE if stated.idle else ""
         text = f"{display.money(stated.total, stated.currency)} for {display.gpu_hours(held)}, idle: {idle}{what}"
         yield Fact(name="Cost", text=text)
@@ -143,7 +145,7 @@ def _money(run: RunInput, stated: Cost) -> Iterator[Fact]:
     yield Fact(name="GPU-hour", text="; ".join(_prices(run, stated)) + asked)
 
 
-def _prices(run: RunInput, stated: Cost) -> Iterator[str]:
+def _prices(run: ReportRun, stated: Cost) -> Iterator[str]:
     """Yield each price with where it is stated, and the GPUs it is for where they differ."""
     groups: dict[tuple[float | None, str], list[GpuPrice]] = {}
     for gpu in stated.gpus:

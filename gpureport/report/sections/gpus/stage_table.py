@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from gpureport.analysis.results import DeviceStatistics, StageStatistics
 from gpureport.report.model.content import StageTable
 from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import LABEL, RunInput
+from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun
 from gpureport.report.wording import display
 
 _NOTE = "Means are over time and GPUs; each stage by the samples its own process recorded."
 
 
-def tables(runs: Sequence[RunInput]) -> tuple[StageTable, ...]:
+def build_stage_tables(runs: Sequence[ReportRun]) -> tuple[StageTable, ...]:
     """Return one table a run that has several stages."""
     return tuple(
         StageTable(label=run.label, table=_table(run.analysis.stages)) for run in runs if len(run.analysis.stages) > 1
@@ -24,15 +24,21 @@ def _table(stages: Sequence[StageStatistics]) -> Table:
             "Length",
             lambda stage: display.duration(max((one.observed_seconds for one in stage.statistics), default=0.0)),
         ),
-        ("GPU utilisation", lambda stage: display.optional(_mean(stage, "gpu_utilization_ratio"), display.percent)),
-        ("Idle", lambda stage: display.optional(_idle(stage), display.percent)),
-        ("Power of a GPU", lambda stage: display.optional(_mean(stage, "gpu_power_watts"), display.power)),
-        ("Peak memory", lambda stage: display.optional(_peak(stage), display.memory)),
-        ("CPU utilisation", lambda stage: display.optional(_mean(stage, "cpu_utilization_ratio"), display.percent)),
+        (
+            "GPU utilisation",
+            lambda stage: display.or_not_recorded(_mean(stage, "gpu_utilization_ratio"), display.percent),
+        ),
+        ("Idle", lambda stage: display.or_not_recorded(_idle(stage), display.percent)),
+        ("Power of a GPU", lambda stage: display.or_not_recorded(_mean(stage, "gpu_power_watts"), display.power)),
+        ("Peak memory", lambda stage: display.or_not_recorded(_peak(stage), display.memory)),
+        (
+            "CPU utilisation",
+            lambda stage: display.or_not_recorded(_mean(stage, "cpu_utilization_ratio"), display.percent),
+        ),
     )
     rows = tuple(
         Row(
-            head=Cell(text=display.squeeze(display.clean(stage.stage), LABEL)),
+            head=Cell(text=display.shorten_middle(display.clean(stage.stage), LABEL_LENGTH)),
             cells=tuple(Cell(text=shown(stage)) for _, shown in columns),
         )
         for stage in stages

@@ -8,21 +8,21 @@ import numpy as np
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
-from gpureport.report.model.parts import FindingCard, Mark, Timeline, TimelineStrip
+from gpureport.report.model.parts import FindingCard, FindingMark, Timeline, TimelineStrip
 from gpureport.report.runs import events, readings
-from gpureport.report.runs.inputs import RunInput, clock_note, device_name, moment
+from gpureport.report.runs.inputs import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
 UTILISATION = "gpu_utilization_ratio"
 _COLUMNS = 600
-_COARSE = 60
+_COARSE_COLUMNS = 60
 _FEW_GPUS = 16
 _WHOLE_RUN = 0.95
 _SMALLEST = 1e-3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summed:
+class CumulativeSums:
     """Values added up over time, from which means over any stretches follow.
 
     Attributes:
@@ -53,7 +53,7 @@ class Summed:
         return np.clip(means, 0.0, 1.0)
 
 
-def summed(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Summed:
+def accumulate(starts: FloatArray, ends: FloatArray, values: FloatArray) -> CumulativeSums:
     """Return values added up over time.
 
     Args:
@@ -64,10 +64,10 @@ def summed(starts: FloatArray, ends: FloatArray, values: FloatArray) -> Summed:
     known = ~np.isnan(values)
     bounds = np.maximum.accumulate(np.column_stack([starts[known], ends[known]]).ravel())
     seconds = bounds[1::2] - bounds[::2]
-    return Summed(bounds=bounds, seconds=_up_to(seconds), total=_up_to(seconds * values[known]))
+    return CumulativeSums(bounds=bounds, seconds=_running_sums(seconds), total=_running_sums(seconds * values[known]))
 
 
-def _up_to(amounts: FloatArray) -> FloatArray:
+def _running_sums(amounts: FloatArray) -> FloatArray:
     """Return the sum before and behind each amount."""
     sums = np.zeros(2 * len(amounts))
     np.cumsum(amounts, out=sums[1::2])
@@ -75,42 +75,42 @@ def _up_to(amounts: FloatArray) -> FloatArray:
     return sums
 
 
-def timelines(runs: Sequence[RunInput], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
+def build_timelines(runs: Sequence[ReportRun], cards: Sequence[FindingCard]) -> tuple[Timeline, ...]:
     """Return the strips of every run that has GPUs, on axes of one length."""
     axis = max((run.seconds for run in runs), default=0.0)
     return tuple(_timeline(position, run, axis, cards) for position, run in enumerate(runs))
 
 
-def _timeline(position: int, run: RunInput, axis: float, cards: Sequence[FindingCard]) -> Timeline:
+def _timeline(position: int, run: ReportRun, axis: float, cards: Sequence[FindingCard]) -> Timeline:
     buckets = _COLUMNS if len(run.run.gpus) <= _FEW_GPUS else _COLUMNS // 2
     # A bucket is never shorter than a sample: below that it would only repeat samples.
     count = min(buckets, max(int(run.seconds / (run.run.interval or 1.0)), 1))
     edges = np.linspace(0.0, max(run.seconds, _SMALLEST), count + 1)
-    absent = _absent(run)
+    absent = _why_no_strips(run)
     mine = [card for card in cards if card.run_index == position]
     return Timeline(
         label=run.label,
         caption=_caption(run),
-        column=_column(run, edges),
+        column=_describe_column(run, edges),
         seconds=run.seconds,
         axis_seconds=axis,
         bucket_seconds=float(edges[1]),
         absent=absent,
         strips=() if absent else tuple(_strips(run, edges, mine)),
-        events=events.events(run),
+        events=events.list_events(run),
         recording=run.recording,
     )
 
 
-def _caption(run: RunInput) -> str:
-    started = "" if run.run.quality.synthetic_time else f"starts {moment(run.run, run.run.started)}, "
+def _caption(run: ReportRun) -> str:
+    started = "" if run.run.quality.synthetic_time else f"starts {format_time(run.run, run.run.started)}, "
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    return f"one sample {readings.every(run)}; {start}"
+    return f"one sample {readings.describe_sampling(run)}; {start}"
 
 
-def _absent(run: RunInput) -> str:
+def _why_no_strips(run: ReportRun) -> str:
     """Return why a run has no strips; empty where it has some."""
     if not run.run.gpus:
         return "No GPU was recorded in this run."
@@ -120,28 +120,30 @@ def _absent(run: RunInput) -> str:
     return f"{each}, so there is nothing to draw over time."
 
 
-def _column(run: RunInput, edges: FloatArray) -> str:
+def _describe_column(run: ReportRun, edges: FloatArray) -> str:
     if not run.run.interval or run.seconds <= 0:
         return ""
     return f"each column is the mean of {display.duration(edges[1])}"
 
 
-def _strips(run: RunInput, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
-    marked = list(_marked(run, cards))
+def _strips(run: ReportRun, edges: FloatArray, cards: Sequence[FindingCard]) -> Iterator[TimelineStrip]:
+    marked = list(_finding_marks(run, cards))
     for gpu in run.run.gpus:
         cells = build_device_series(run.recording, gpu)
         # A utilisation value speaks of the window before its stamp, so its cell lies that much earlier.
         zero = run.run.started + cells.shift
         starts, ends = (cells.start - zero) / 1e6, (cells.end - zero) / 1e6
         values = cells.values(UTILISATION)
-        sums = summed(starts, ends, values)
+        sums = accumulate(starts, ends, values)
         mean = sums.means(edges)
         yield TimelineStrip(
             device=gpu.id,
             label=device_name(gpu),
             mean=mean,
-            coarse=sums.means(np.linspace(0.0, edges[-1], _COARSE + 1)),
-            gaps=tuple(_merged([*_gaps(cells, starts, ends, run.seconds), *_unknown(mean, edges)])),
+            coarse=sums.means(np.linspace(0.0, edges[-1], _COARSE_COLUMNS + 1)),
+            gaps=tuple(
+                _merge_stretches([*_gaps(cells, starts, ends, run.seconds), *_unrecorded_stretches(mean, edges)])
+            ),
             marks=tuple(mark for devices, mark in marked if not devices or gpu.id in devices),
         )
 
@@ -160,14 +162,14 @@ def _gaps(cells: DeviceSeries, starts: FloatArray, ends: FloatArray, seconds: fl
         yield float(ends[-1]), seconds
 
 
-def _unknown(mean: FloatArray, edges: FloatArray) -> Iterator[tuple[float, float]]:
+def _unrecorded_stretches(mean: FloatArray, edges: FloatArray) -> Iterator[tuple[float, float]]:
     """Yield where buckets hold no utilisation."""
     steps = np.flatnonzero(np.diff(np.concatenate([[0], np.isnan(mean), [0]])))
     for first, stop in steps.reshape(-1, 2):
         yield float(edges[first]), float(edges[stop])
 
 
-def _merged(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+def _merge_stretches(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
     """Yield stretches in order, those that overlap or touch as one."""
     ordered = sorted(span for span in spans if span[0] < span[1])
     while ordered:
@@ -177,7 +179,7 @@ def _merged(spans: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float
         yield start, end
 
 
-def _marked(run: RunInput, cards: Sequence[FindingCard]) -> Iterator[tuple[tuple[str, ...], Mark]]:
+def _finding_marks(run: ReportRun, cards: Sequence[FindingCard]) -> Iterator[tuple[tuple[str, ...], FindingMark]]:
     """Yield the stretches that cards speak of, each with its devices; facts without a loss need no mark."""
     by_kind = {(card.kind, fingerprint): card for card in cards for fingerprint in card.fingerprints}
     for finding in run.analysis.findings:
@@ -188,5 +190,5 @@ def _marked(run: RunInput, cards: Sequence[FindingCard]) -> Iterator[tuple[tuple
         whole = not finding.intervals or total > _WHOLE_RUN * run.seconds
         spans = [(run.since_start(each.start), run.since_start(each.end)) for each in finding.intervals]
         for start, end in [(0.0, run.seconds)] if whole else spans:
-            mark = Mark(card=card.id, severity=finding.severity.value, start=start, end=end, whole=whole)
+            mark = FindingMark(card=card.id, severity=finding.severity.value, start=start, end=end, whole=whole)
             yield finding.devices, mark

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.analysis.results import Analysis, Job
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import moment
+from gpureport.report.runs.inputs import format_time
 from gpureport.report.sections.findings import loss
 from gpureport.report.wording import display
 
@@ -21,8 +21,8 @@ def sentences(analyses: Sequence[Analysis]) -> Iterator[str]:
             each = job_list(analysis.run, analysis.jobs)
             jobs = f"{len(analysis.jobs)} jobs, a minute or more apart"
             yield f"{whose} holds {jobs}: {each}. Add --job N to read one of them."
-    seconds = gpu_time.no_job_seconds(analyses)
-    held = gpu_time.held_seconds(analyses)
+    seconds = gpu_time.no_job_gpu_seconds(analyses)
+    held = gpu_time.job_gpu_seconds(analyses)
     if held and seconds / held >= loss.NOTABLE:
         free = loss.hours(seconds, len(analyses))
         yield f"For another {free} no job held a GPU: figures and shares leave that time out."
@@ -37,4 +37,4 @@ def job_list(run: Run, jobs: Sequence[Job]) -> str:
 
 def _times(run: Run, job: Job) -> str:
     span = job.interval
-    return f"{moment(run, span.start)} to {moment(run, span.end)} ({display.duration(span.seconds)})"
+    return f"{format_time(run, span.start)} to {format_time(run, span.end)} ({display.duration(span.seconds)})"

@@ -33,15 +33,15 @@ def rejections(runs: Sequence[Run]) -> Iterator[str]:
 
 def at_rest(analyses: Sequence[Analysis]) -> Iterator[str]:
     """Yield what idle time is of which no finding was made, where there is a notable share of it."""
-    held = gpu_time.held_seconds(analyses)
+    held = gpu_time.job_gpu_seconds(analyses)
     times = [time for analysis in analyses if not _never_worked(analysis) for time in analysis.gpu_time]
-    seconds = gpu_time.by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
+    seconds = gpu_time.seconds_by_cause(times).get("idle", {}).get(OUTSIDE, 0.0)
     if not held or seconds / held < loss.NOTABLE:
         return
     share = f"{display.percent(seconds / held)} of the GPU time was idle before the work began or after it ended"
     unjudged = sorted({entry.kind for analysis in analyses for entry in analysis.not_judged} & {*_AROUND})
     if unjudged:
-        yield f"{share}; {display.listing(unjudged)} could not be judged, so there is no finding of it."
+        yield f"{share}; {display.join_words(unjudged)} could not be judged, so there is no finding of it."
     else:
         yield f"{share}, in stretches too short or of too few samples for a finding."
 

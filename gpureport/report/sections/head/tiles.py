@@ -7,7 +7,7 @@ from gpureport.comparison.steps.step_figures import PER_WORK, idle_ratio
 from gpureport.comparison.steps.steps import Comparison, Step
 from gpureport.report.model.content import Tile
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import models
+from gpureport.report.runs.inputs import format_gpu_models
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.findings import loss
 from gpureport.report.sections.gpus import spending
@@ -46,8 +46,8 @@ def _mean_of(step: Step) -> str:
 
 def _hours_tile(comparison: Comparison) -> Tile:
     step = comparison.steps[-1]
-    held = gpu_time.held_seconds(step.analyses)
-    gpus = models(step.analyses[0].run.gpus) or "no GPU"
+    held = gpu_time.job_gpu_seconds(step.analyses)
+    gpus = format_gpu_models(step.analyses[0].run.gpus) or "no GPU"
     per_work = _per_work(comparison)
     if per_work is not None and step.work_unit:
         shown = step_figures.shown(PER_WORK, step.work_unit, brief=step_figures.brief(comparison))
@@ -55,7 +55,7 @@ def _hours_tile(comparison: Comparison) -> Tile:
         spent = loss.hours(held, len(step.analyses))
         return Tile(label=shown.title, value=shown.value(per_work), context=f"{spent} on {gpus}{_mean_of(step)}")
     unheld = _CANNOT if step.analyses[0].run.gpus else display.NOT_RECORDED
-    value = display.fine(held / _HOUR / len(step.analyses)) if held else unheld
+    value = display.precise_number(held / _HOUR / len(step.analyses)) if held else unheld
     return Tile(label="GPU-hours", value=value, context=f"{gpus}{_mean_of(step)}; work done not given")
 
 
@@ -87,7 +87,7 @@ def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     Both are set against each other by the time that samples cover: a log gap is no reason why they differ. What is
     printed is the share of all GPU time, as in the bars.
     """
-    seconds = gpu_time.by_class(time for analysis in analyses for time in analysis.gpu_time)
+    seconds = gpu_time.seconds_by_class(time for analysis in analyses for time in analysis.gpu_time)
     covered = sum(amount for name, amount in seconds.items() if name not in _UNSEEN)
     apart = seconds.get("idle", 0.0) / (covered or 1.0)
     printed = display.percent(seconds.get("idle", 0.0) / (sum(seconds.values()) or 1.0))
@@ -96,7 +96,7 @@ def _elsewhere(analyses: Sequence[Analysis], idle: float) -> str:
     others = sorted(_RESTING & set(seconds), key=lambda name: -seconds[name])[:_NAMED]
     if idle - apart < _APART or not others:
         return ""
-    named = display.listing([terms.CLASSES[name].partition(",")[0] for name in others])
+    named = display.join_words([terms.CLASSES[name].partition(",")[0] for name in others])
     if apart < loss.NOTHING:
         return f"; counted below under {named}"
     return f"; {printed} of all GPU time counts as idle below, the rest under {named}"
@@ -109,13 +109,13 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     if verdict.untold(step, findings):
         context = "the recording is too short" if findings.too_short else "no utilisation was recorded"
         return Tile(label=label, value=_CANNOT, context=context)
-    held, lost = gpu_time.held_seconds(analyses), sum(gpu_time.lost_seconds(analyses).values())
+    held, lost = gpu_time.job_gpu_seconds(analyses), sum(gpu_time.lost_seconds_by_class(analyses).values())
     if not held:
         return Tile(label=label, value=_CANNOT, context="rows of several GPUs may be mixed")
     if not lost and loss.bound(analyses) == "at least":
         return Tile(label=label, value="not known", context="some was lost to throttling")
     hours = lost / _HOUR / len(analyses)
-    unseen = gpu_time.unseen_ratio(analyses)
+    unseen = gpu_time.unobserved_ratio(analyses)
     seen = held * (1 - unseen)
     if unseen > loss.MOST:
         base, ratio = f"the {loss.hours(seen, len(analyses))} observed; of the rest it cannot be told", lost / seen
@@ -124,7 +124,7 @@ def _lost_tile(step: Step, findings: Findings) -> Tile:
     context = f"{loss.bound(analyses)} {display.percent(ratio)} of {base}{_mean_of(step)}"
     amount = spending.lost_cost(analyses)
     if amount is not None:
-        price = spending.same_price(analyses)
+        price = spending.common_price(analyses)
         costs = display.money(amount / len(analyses), spending.currency(analyses))
         context += f"; costs {costs}" + (f" at {price} a GPU-hour" if price else "")
     return Tile(label=label, value=display.hours(hours), context=context)
@@ -144,5 +144,5 @@ def _findings_tile(step: Step, findings: Findings) -> Tile:
     runs = [f"in any of {len(step.analyses)} runs"] if len(step.analyses) > 1 and parts else []
     kinds = display.plural(findings.missing, "kind") if findings.missing else ""
     missing = f"{kinds} could not be judged" if kinds else "every kind could be judged"
-    context = "; ".join([*([" ".join([display.listing(parts), *runs])] if parts else []), *facts, missing])
+    context = "; ".join([*([" ".join([display.join_words(parts), *runs])] if parts else []), *facts, missing])
     return Tile(label="Open findings", value=str(len(count)), context=context)

@@ -34,8 +34,11 @@ def levels_sentence(analyses: Sequence[Analysis]) -> str:
         f"below {display.percent(limit)} for {display.percent(part)}" for limit, part in below_ratios(analyses).items()
     ]
     below[:1] = [f"{text} of the time" for text in below[:1]]
-    held, seconds = gpu_time.held_seconds(analyses), gpu_time.by_class(t for each in analyses for t in each.gpu_time)
+    held, seconds = (
+        gpu_time.job_gpu_seconds(analyses),
+        gpu_time.seconds_by_class(t for each in analyses for t in each.gpu_time),
+    )
     pauses = seconds.get(_PAUSES, 0.0) / held if held else 0.0
     took = f"; {terms.CLASSES[_PAUSES]} took {display.percent(pauses)}" if pauses >= loss.NOTHING else ""
     runs = f"{len(analyses)} whole runs" if len(analyses) > 1 else "the whole run"
-    return f"Mean utilisation of {runs}: {display.percent(mean)}. It was {display.listing(below)}{took}."
+    return f"Mean utilisation of {runs}: {display.percent(mean)}. It was {display.join_words(below)}{took}."

@@ -78,12 +78,12 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     lost = _loss(last, findings)
     if several:
         # the figures are of one step of several, and who reads the head alone must know it
-        lost = f"In the last step: {display.uncapitalised(lost) if lost.startswith(_BOUNDS) else lost}"
+        lost = f"In the last step: {display.lower_first(lost) if lost.startswith(_BOUNDS) else lost}"
     details = [*aside, lost] if sentence else []
     if not sentence:
         sentence = lost
     if apart:
-        steps = numbered.listing([display.clean(step.label) for step in brief])
+        steps = numbered.list_labels([display.clean(step.label) for step in brief])
         details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
@@ -97,7 +97,7 @@ def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
     brief = step_figures.brief(comparison)
-    sentence = difference.sentence(judged, step_figures.shown(judged.metric, last.work_unit, brief=brief))
+    sentence = difference.difference_sentence(judged, step_figures.shown(judged.metric, last.work_unit, brief=brief))
     besides = " ".join(_besides(others, last.work_unit, brief=brief))
     return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
 
@@ -116,7 +116,7 @@ def _besides(others: Sequence[Delta], unit: str | None, *, brief: bool) -> Itera
         judged = [delta.metric for delta in others if delta.verdict is verdict]
         names = [step_figures.shown(metric, unit, brief=brief).noun for metric in judged]
         if names:
-            yield f"Besides, {verdict.value}: {display.listing(names)}."
+            yield f"Besides, {verdict.value}: {display.join_words(names)}."
 
 
 def _aside(others: Sequence[Delta], comparison: Comparison) -> Iterator[str]:
@@ -146,13 +146,13 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
     return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
 
 
-def _too_little(delta: Delta, shown: difference.Shown) -> bool:
+def _too_little(delta: Delta, shown: difference.FigureFormat) -> bool:
     """Return whether a figure differs by less than is printed of it, which the table tells and nobody misses here."""
     before, after = shown.both(delta.before, delta.after)
     return delta.verdict is Verdict.DIFFERS and before == after
 
 
-def _moved(delta: Delta, shown: difference.Shown) -> str:
+def _moved(delta: Delta, shown: difference.FigureFormat) -> str:
     before, after = shown.both(delta.before, delta.after)
     moved = f"still {after}" if before == after else f"from {before} to {after}"
     # the tile and the table beside it are of whole recordings
@@ -169,7 +169,7 @@ def _steps(comparison: Comparison) -> str:
 def _alike(verdict: str, steps: Sequence[str]) -> str:
     """Return steps in a row of one verdict, many of them with the verdict said once."""
     many = len(steps) > 2  # noqa: PLR2004 - two are as short each by itself
-    return f"{numbered.listing(steps)}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
+    return f"{numbered.list_labels(steps)}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
 
 
 def untold(step: Step, findings: Findings) -> str:
@@ -181,7 +181,7 @@ def untold(step: Step, findings: Findings) -> str:
         count = display.plural(findings.samples, "sample")
         length = f"in {display.duration(findings.seconds)}" if findings.seconds > 0 else "in all"
         return f"Too short to judge: {count}{whose} {length}."
-    if gpu_time.unseen_ratio(step.analyses) >= 1 - loss.NOTHING:
+    if gpu_time.unobserved_ratio(step.analyses) >= 1 - loss.NOTHING:
         return "GPU time could not be judged: no utilisation was recorded."
     return ""
 
@@ -189,11 +189,11 @@ def untold(step: Step, findings: Findings) -> str:
 def _loss(step: Step, findings: Findings) -> str:
     if reason := untold(step, findings):
         return reason
-    held = gpu_time.held_seconds(step.analyses)
+    held = gpu_time.job_gpu_seconds(step.analyses)
     if not held or (not findings.judged and findings.missing):
         return "Nothing could be judged with this data."
-    lost = gpu_time.lost_seconds(step.analyses)
-    whole, unseen = held, gpu_time.unseen_ratio(step.analyses)
+    lost = gpu_time.lost_seconds_by_class(step.analyses)
+    whole, unseen = held, gpu_time.unobserved_ratio(step.analyses)
     if unseen > loss.MOST:
         # what nobody saw may all have been lost: a share of all time is no bound
         held *= 1 - unseen
@@ -230,7 +230,7 @@ def _nothing_found(step: Step, findings: Findings) -> str:
 
 def _details(comparison: Comparison, findings: Findings) -> Iterator[str]:
     final = comparison.steps[-1].analyses
-    unseen = gpu_time.unseen_ratio(final)
+    unseen = gpu_time.unobserved_ratio(final)
     yield from jobs.sentences(final)
     if not findings.too_short and use.is_low(final):
         yield use.levels_sentence(final)

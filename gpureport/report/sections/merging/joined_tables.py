@@ -46,6 +46,6 @@ def _note(runs: Sequence[GpuTable | ClockTable]) -> str:
             said.setdefault(sentence, []).append(run.label)
     ordered = sorted(said, key=lambda sentence: len(said[sentence]) < len(runs))
     return " ".join(
-        sentence if len(said[sentence]) == len(runs) else f"{display.listing(said[sentence])}: {sentence}"
+        sentence if len(said[sentence]) == len(runs) else f"{display.join_words(said[sentence])}: {sentence}"
         for sentence in ordered
     )

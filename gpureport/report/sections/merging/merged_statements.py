@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpureport.findings import Outcome
-from gpureport.report.model.comparison_parts import LinkView
+from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.content import AnswerLine, Answers, Report
 from gpureport.report.model.parts import Fact
 from gpureport.report.sections.merging.shared_facts import Named, Said, merged, notes
@@ -73,7 +73,7 @@ def _kind(line: AnswerLine) -> str:
     return f"{line.title} ({', '.join(about)})" if about else line.title
 
 
-def _recordings(link: LinkView) -> Iterator[Fact]:
+def _recordings(link: StepPairView) -> Iterator[Fact]:
     """Yield what must agree between the two sides of a comparison, with both values where they differ."""
     for row in link.checks.rows:
         before, after, alike = (cell.text for cell in row.cells)

@@ -17,7 +17,7 @@ class Shared:
     @property
     def runs(self) -> str:
         """Its runs in words."""
-        return numbered.listing(self.labels)
+        return numbered.list_labels(self.labels)
 
 
 def shared(runs: Sequence[Checklist]) -> tuple[Shared, ...]:

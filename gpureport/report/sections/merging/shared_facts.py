@@ -68,4 +68,4 @@ def notes(runs: Sequence[RunQuality]) -> tuple[Said, ...]:
 
 
 def _said(text: str, labels: Sequence[str], runs: int) -> Said:
-    return Said(runs="" if len(labels) == runs else numbered.listing(labels), text=text)
+    return Said(runs="" if len(labels) == runs else numbered.list_labels(labels), text=text)

@@ -80,8 +80,8 @@ def test_uneven_gpus_are_another_kind(seconds: tuple[int, int], count: int) -> N
     run = recording(util=[_PHASES, _PHASES], cpu=_CALM)
     context = Context(
         recording=run,
-        series=(cells := series_by_device(run)),
-        active=(active := find_activities(cells)),
+        series=(series := series_by_device(run)),
+        active=(active := find_activities(series)),
         window=find_job_window(run.run, active.values()),
         found=(
             Finding(

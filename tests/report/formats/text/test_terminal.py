@@ -63,7 +63,7 @@ def test_columns_that_hold_a_value_come_first() -> None:
     row = Row(head=Cell(text="GPU 0"), cells=(*[absent] * 6, Cell(text="15.6 GiB", value=15.6)))
     table = Table(columns=("GPU", *"ABCDEF", "Peak memory"), numeric=(True,) * 7, rows=(row,))
     narrow, wide = (
-        [line.text for line in text_tables.grid(table, Page(width=width, ascii=False))] for width in (80, 200)
+        [line.text for line in text_tables.grid_lines(table, Page(width=width, ascii=False))] for width in (80, 200)
     )
     assert narrow[-1].split() == ["GPU", "0", "15.6", "GiB"]
     assert wide[-1].count(display.NOT_RECORDED) == 6
@@ -72,7 +72,7 @@ def test_columns_that_hold_a_value_come_first() -> None:
 def test_names_of_facts_share_a_column() -> None:
     """A name longer than the others moves all of them."""
     named = [Fact(name="GPU-hours", text="better"), Fact(name="GPU-hours per 1000 steps", text="worse")]
-    first, second = (line.text for line in text_tables.facts(named, Page(width=80, ascii=False)))
+    first, second = (line.text for line in text_tables.fact_lines(named, Page(width=80, ascii=False)))
     assert first.index("better") == second.index("worse")
 
 
@@ -95,10 +95,10 @@ def test_wide_letters_take_two_columns(name: str, width: int) -> None:
     runs = [examples.pair(examples.run(f"{name} {place}", model=name)) for place in range(2)]
     content = build(runs, title=None, command="gpureport", gpu_hour_price=None, version="0.1.0")
     lines = terminal.render(content, width=width).splitlines()
-    unbroken = [line for line in lines if max(map(display.columns, line.split(" "))) <= width - 36]
-    assert [line for line in unbroken if display.columns(line) > width] == []
+    unbroken = [line for line in lines if max(map(display.terminal_width, line.split(" "))) <= width - 36]
+    assert [line for line in unbroken if display.terminal_width(line) > width] == []
     bars = [line for line in lines if "█" in line and "GPU-h" in line]
-    assert len({display.columns(line.partition("█")[0]) for line in bars}) == 1
+    assert len({display.terminal_width(line.partition("█")[0]) for line in bars}) == 1
 
 
 @pytest.mark.parametrize("width", [40, 60, 70, 120])

@@ -9,7 +9,7 @@ from gpureport.report.formats.text import terminal
 from gpureport.report.model.content import Report
 from gpureport.report.model.parts import Timeline
 from gpureport.report.samples import series
-from gpureport.report.sections.gpus.timeline import summed
+from gpureport.report.sections.gpus.timeline import accumulate
 from tests.report import examples
 
 
@@ -17,7 +17,7 @@ def test_bucket_means_keep_shares_true() -> None:
     """Edges cut through values, and the mean over the buckets is the mean over time."""
     starts, ends = np.arange(10.0), np.arange(1.0, 11.0)
     values = np.array([1, 0, 0, 1, 1, 0, 1, 0, 0, 0], dtype=float)
-    means = summed(starts, ends, values).means(np.linspace(0, 10, 5))
+    means = accumulate(starts, ends, values).means(np.linspace(0, 10, 5))
     assert means == pytest.approx([0.4, 0.8, 0.4, 0.0])
     assert means.mean() == pytest.approx(values.mean())
 
@@ -25,14 +25,14 @@ def test_bucket_means_keep_shares_true() -> None:
 def test_a_bucket_without_values_is_not_zero() -> None:
     """Absent values and holes between stretches give NaN."""
     starts, ends = np.array([0.0, 1.0, 8.0]), np.array([1.0, 2.0, 10.0])
-    means = summed(starts, ends, np.array([0.5, np.nan, 1.0])).means(np.array([0.0, 2.0, 4.0, 10.0]))
+    means = accumulate(starts, ends, np.array([0.5, np.nan, 1.0])).means(np.array([0.0, 2.0, 4.0, 10.0]))
     assert means[[0, 2]] == pytest.approx([0.5, 1.0])
     assert np.isnan(means[1])
 
 
 def test_no_value_at_all() -> None:
     """A metric that was never recorded gives NaN throughout."""
-    assert np.isnan(summed(np.zeros(0), np.zeros(0), np.zeros(0)).means(np.array([0.0, 1.0, 2.0]))).all()
+    assert np.isnan(accumulate(np.zeros(0), np.zeros(0), np.zeros(0)).means(np.array([0.0, 1.0, 2.0]))).all()
 
 
 def timeline(utilisation: list[np.ndarray] | None = None, seconds: int = 600) -> Timeline:
@@ -117,7 +117,7 @@ def test_a_moment_is_no_axis(gpus: int, said: str) -> None:
     assert said[1:] in picture
     assert "The height of" not in page
     assert "Height: " not in text
-    assert series.embed(content.timeline) is None
+    assert series.embed_series(content.timeline) is None
 
 
 def test_a_moment_beside_a_run() -> None:

@@ -2,14 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpureport.importers.values.column_names import (
-    CORE,
-    DECIMAL_WORDS,
-    HOST_COLUMNS,
-    heading_words,
-    is_time_heading,
-    recognise_column,
-)
+from gpureport.importers.values.column_names import CORE, HOST_COLUMNS, is_time_heading, recognise_column
+from gpureport.importers.values.heading_words import DECIMAL_WORDS, heading_words
 from gpureport.units import UNITS
 
 TIME = "timestamp"

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from gpureport.importers.logs.nvidia_smi.query import fields
 from gpureport.importers.values.cells import Column
-from gpureport.importers.values.column_names import GPU_COLUMNS, INDEX, MODEL, heading_words, recognise_column
+from gpureport.importers.values.column_names import GPU_COLUMNS, INDEX, MODEL, recognise_column
+from gpureport.importers.values.heading_words import heading_words
 from gpureport.metrics import BY_NAME
 
 _IDENTITY_FIELDS = {INDEX: "index", MODEL: "name"}

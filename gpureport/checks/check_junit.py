@@ -1,0 +1,33 @@
+"""Checks as JUnit XML: one test case a check, a failure where a limit is broken, an error where none can be judged."""
+
+from collections.abc import Sequence
+
+from gpureport.findings import Check, CheckOutcome
+from gpureport.report.formats.junit import Case, Suite, render_suites
+from gpureport.report.wording import display
+
+
+def render(checks: Sequence[Check]) -> str:
+    """Return the checks as one suite."""
+    return render_suites([Suite(name="gpureport check", cases=tuple(map(_case, checks)))])
+
+
+def _case(check: Check) -> Case:
+    name, run = display.plain(check.limit), display.plain(check.run)
+    classname = f"gpureport.{run or 'check'}"
+    said = "; ".join(filter(None, (display.plain(check.observed), display.plain(check.reason))))
+    message = f"{check.outcome}: {said}"
+    if check.outcome is CheckOutcome.PASSED:
+        return Case(name=name, classname=classname, text=(said,))
+    if check.outcome not in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}:
+        return Case(name=name, classname=classname, skipped=message)
+    stated = f"stated at {display.plain(check.origin)}"
+    broken = check.outcome is CheckOutcome.BROKEN
+    return Case(
+        name=name,
+        classname=classname,
+        failure=message if broken else "",
+        error="" if broken else message,
+        type=check.outcome.value.replace(" ", "_"),
+        detail=tuple(filter(None, (f"{name} ({check.outcome})", said, stated))),
+    )
