@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from gpureport.recording import Recording
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 
 _DIGITS = 6

@@ -13,7 +13,7 @@ import pytest
 from gpureport.report import write
 from gpureport.report.charts.palette import BUSY, COLOURS
 from gpureport.report.formats import timeline_png, timeline_svg
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.report import sample_reports
 
 _NAMESPACE = "{http://www.w3.org/2000/svg}"

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from gpureport.report.charts import charts
 from gpureport.report.charts.palette import INK, MUTED
-from gpureport.report.model.parts import TimeBar
+from gpureport.report.model.time_charts import TimeBar
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report.formats.text import text_tables
+from gpureport.report.formats.text import terminal_tables
 from gpureport.report.model.comparison_parts import StepPairView
-from gpureport.report.model.parts import Fact, Table
+from gpureport.report.model.shapes import Fact, Table
 from gpureport.report.sections.comparison.comparison_view import ComparisonView
-from gpureport.report.wording.text_lines import Line, Page, render_lines
+from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
 
 def render(view: ComparisonView, width: int = 80, *, colour: bool = False) -> str:
@@ -41,7 +41,7 @@ def _lines(view: ComparisonView, page: Page) -> Iterator[Line]:
 def _table(title: str, table: Table | None, page: Page) -> Iterator[Line]:
     if table is not None:
         yield from page.heading(title)
-        yield from text_tables.grid_lines(table, page, whole=True)
+        yield from terminal_tables.grid_lines(table, page, whole=True)
         if table.note:
             yield from page.wrapped(table.note, 2, style="soft")
 
@@ -49,39 +49,39 @@ def _table(title: str, table: Table | None, page: Page) -> Iterator[Line]:
 def _facts(title: str, facts: Sequence[Fact], page: Page) -> Iterator[Line]:
     if facts:
         yield from page.heading(title)
-        yield from text_tables.fact_lines(facts, page)
+        yield from terminal_tables.fact_lines(facts, page)
 
 
 def _link_lines(link: StepPairView, page: Page) -> Iterator[Line]:
     if link.changes:
         yield from page.heading("Changed", link.label)
-        yield from text_tables.fact_lines(link.changes, page)
+        yield from terminal_tables.fact_lines(link.changes, page)
     yield from page.heading("Differences", link.label)
-    yield from text_tables.grid_lines(link.figures, page, whole=True)
+    yield from terminal_tables.grid_lines(link.figures, page, whole=True)
     if link.figures.note:
         yield from page.wrapped(link.figures.note, 2, style="soft")
     yield from page.heading("Verdicts", link.label)
-    yield from text_tables.fact_lines(link.verdicts, page)
+    yield from terminal_tables.fact_lines(link.verdicts, page)
     if link.whole:
         yield from page.heading("Whole recordings", link.label)
-        yield from text_tables.grid_lines(link.whole, page, whole=True)
+        yield from terminal_tables.grid_lines(link.whole, page, whole=True)
     if link.training:
         yield from page.heading("Training at the end", link.label)
-        yield from text_tables.fact_lines(link.training, page)
+        yield from terminal_tables.fact_lines(link.training, page)
     yield from _findings(link, page)
     yield from _comparable(link, page)
 
 
 def _findings(link: StepPairView, page: Page) -> Iterator[Line]:
     yield from page.heading("Findings", link.label)
-    yield from text_tables.fact_lines(link.findings, page)
+    yield from terminal_tables.fact_lines(link.findings, page)
     if not link.findings:
         yield from page.wrapped("Neither step has a finding.", 2)
 
 
 def _comparable(link: StepPairView, page: Page) -> Iterator[Line]:
     yield from page.heading("Comparable?", link.label)
-    yield from text_tables.grid_lines(link.checks, page, whole=True)
+    yield from terminal_tables.grid_lines(link.checks, page, whole=True)
     for doubt in link.doubts:
         yield from page.wrapped(doubt, 2, "Doubtful", style="warning")
     if link.unknown:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.report.model.parts import Timeline
+from gpureport.report.model.time_charts import Timeline
 from gpureport.report.wording import display
-from gpureport.report.wording.text_lines import Line, Page
+from gpureport.report.wording.terminal_lines import Line, Page
 
 _EVENT = "^"
 _LABEL = 24

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpureport.report.model.parts import Timeline
+from gpureport.report.model.time_charts import Timeline
 
 STRIPS_PER_PAGE = 64
 """Most strips whose labels can still be read on one page."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpureport.report.model.parts import Fact, Table
+from gpureport.report.model.shapes import Fact, Table
 from gpureport.report.wording import display
-from gpureport.report.wording.text_lines import Line, Page
+from gpureport.report.wording.terminal_lines import Line, Page
 
 
 def block_lines(table: Table, page: Page) -> Iterator[Line]:

@@ -7,7 +7,9 @@ otherwise; text holds no markup and no control characters.
 from dataclasses import dataclass
 
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.parts import Fact, FindingCard, LogEventLine, Table, TimeBar, Timeline
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.time_charts import LogEventLine, TimeBar, Timeline
 
 SCHEMA = "gpureport.report/1"
 """Name and version of the content; fields are added, never renamed."""

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Timeline
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.time_charts import Timeline
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,13 +34,13 @@ def draw_report_figures(
         timelines: its runs, or parts of them, each with what begins every id in its figure.
         width: of all but the panels in points, that of a page when None.
     """
-    from gpureport.report.charts import charts, interval_charts, narrow_bars  # noqa: PLC0415 - loads matplotlib
+    from gpureport.report.charts import charts, interval_charts, narrow_time_bars  # noqa: PLC0415 - loads matplotlib
 
     wide, bars = width or charts.WIDTH, report.gpu_time
     panels = report.comparison.charts if report.comparison else ()
     return ReportFigures(
         bars=charts.draw_time_bars(bars, "bars", wide) if bars else None,
-        narrow=narrow_bars.draw_narrow_time_bars(bars, "narrow") if bars and width is None else None,
+        narrow=narrow_time_bars.draw_narrow_time_bars(bars, "narrow") if bars and width is None else None,
         timelines=tuple(charts.draw_timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines),
         panels=tuple(interval_charts.draw_interval_chart(chart, f"panel{at}") for at, chart in enumerate(panels)),
     )

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report.model.content import AnswerLine, Answers, Checklist
-from gpureport.report.model.parts import AdviceStep
+from gpureport.report.model.finding_card import AdviceStep
+from gpureport.report.model.report_content import AnswerLine, Answers, Checklist
 from gpureport.report.sections.merging import shared_answers
 from gpureport.report.wording import display
-from gpureport.report.wording.text_lines import Line, Page
+from gpureport.report.wording.terminal_lines import Line, Page
 
 
 def step_lines(lines: Sequence[AdviceStep], page: Page) -> Iterator[Line]:

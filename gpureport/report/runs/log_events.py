@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from gpureport.quality import LogEvent
-from gpureport.report.model.parts import LogEventLine
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.time_charts import LogEventLine
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
 EVENT_NAMES = {

@@ -5,8 +5,8 @@ import json
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 
-from gpureport.report.formats.json import json as report_json
-from gpureport.report.model.content import Report
+from gpureport.report.formats.json import report_json
+from gpureport.report.model.report_content import Report
 from tests.docs import report_schema
 from tests.report import sample_reports
 

@@ -17,10 +17,10 @@ from gpureport.findings import Interval
 from gpureport.metrics import METRICS
 from gpureport.recording import Recording
 from gpureport.report import build
-from gpureport.report.charts import plotted
+from gpureport.report.charts import plotted_metrics
 from gpureport.report.formats import html
-from gpureport.report.model.parts import Timeline
-from gpureport.report.samples import buckets, codes, series, stamps
+from gpureport.report.model.time_charts import Timeline
+from gpureport.report.samples import embedded_series, quantisation, time_buckets, time_encoding
 from tests import builders
 from tests.report import examples
 
@@ -43,7 +43,7 @@ def timeline(run: Recording) -> tuple[Timeline, ...]:
 
 
 def unpacked(raw: bytes) -> list[int]:
-    """Return the numbers that `stamps.encode_varints` wrote."""
+    """Return the numbers that `time_encoding.encode_varints` wrote."""
     numbers, shift, number = [], 0, 0
     for byte in raw:
         number |= (byte & 127) << shift
@@ -54,7 +54,7 @@ def unpacked(raw: bytes) -> list[int]:
     return numbers
 
 
-def decoded(found: series.EmbeddedSeries, run: int = 0) -> list[dict[str, Decoded]]:
+def decoded(found: embedded_series.EmbeddedSeries, run: int = 0) -> list[dict[str, Decoded]]:
     """Return what the page holds of each device of a run, by title, written apart from the code that packs it."""
     index = json.loads(found.index)["runs"][run]
     blobs = {blob.id: zlib.decompress(b64decode(blob.text)) for blob in found.blobs}
@@ -75,15 +75,15 @@ def decoded(found: series.EmbeddedSeries, run: int = 0) -> list[dict[str, Decode
     return devices
 
 
-def _decoded(times: FloatArray, metric: dict[str, float], part: codes.Codes) -> Decoded:
+def _decoded(times: FloatArray, metric: dict[str, float], part: quantisation.Codes) -> Decoded:
     values = metric["offset"] + metric["step"] * part.astype(np.float64)
-    values[part == codes.NO_VALUE] = np.nan
+    values[part == quantisation.NO_VALUE] = np.nan
     return Decoded(times=times, low=values[0], mean=values[len(values) // 2], high=values[-1])
 
 
-def embedded(run: Recording, budget: int = series.BUDGET) -> series.EmbeddedSeries:
+def embedded(run: Recording, budget: int = embedded_series.BUDGET) -> embedded_series.EmbeddedSeries:
     """Return what a page holds of a recording."""
-    found = series.embed_series(timeline(run), budget)
+    found = embedded_series.embed_series(timeline(run), budget)
     assert found is not None
     return found
 
@@ -91,7 +91,7 @@ def embedded(run: Recording, budget: int = series.BUDGET) -> series.EmbeddedSeri
 @pytest.mark.parametrize(("detail", "bucket"), [(0, 0), (30, 30), (7, 7), (3, 0), (None, 3600)])
 def test_detail_goes_before_the_budget(detail: int | None, bucket: int) -> None:
     """What was asked for stays however large, but for buckets of too few samples; else the smallest that fits."""
-    found = series.embed_series(timeline(builders.recording(util=np.arange(600) % 97)), 1, detail)
+    found = embedded_series.embed_series(timeline(builders.recording(util=np.arange(600) % 97)), 1, detail)
     assert found is not None
     assert [run["bucket"] for run in json.loads(found.index)["runs"]] == [bucket]
     assert ("as asked" in found.note) == bool(detail and bucket)
@@ -105,7 +105,7 @@ def test_detail_goes_before_the_budget(detail: int | None, bucket: int) -> None:
 def test_codes_are_near_their_values(values: list[float], grid: float) -> None:
     """No value is off by more than 1/508 of the range, and none is lost or made up."""
     array = np.array(values)
-    found = codes.fit_scale([array], grid)
+    found = quantisation.fit_scale([array], grid)
     if np.isnan(array).all():
         assert found is None
         return
@@ -120,7 +120,7 @@ def test_codes_are_near_their_values(values: list[float], grid: float) -> None:
 def test_whole_numbers_are_exact(values: list[int], step: int) -> None:
     """Up to 255 even steps are told apart, whatever a step is."""
     array = np.array(values, dtype=np.float64) * step
-    found = codes.fit_scale([array[:1], array], 1.0)
+    found = quantisation.fit_scale([array[:1], array], 1.0)
     assert found is not None
     assert found.exact
     assert (found.decoded(found.encoded(array)) == array).all()
@@ -129,14 +129,14 @@ def test_whole_numbers_are_exact(values: list[int], step: int) -> None:
 def test_clocks_are_exact_though_their_range_is_wide() -> None:
     """They move by 15 MHz, so 1800 MHz are 120 steps."""
     clocks = np.array([210.0, 1980.0, 1410.0, 1395.0]) * 1e6
-    found = codes.fit_scale([clocks], 1e6)
-    assert found == codes.CodeScale(offset=210e6, step=15e6, exact=True)
+    found = quantisation.fit_scale([clocks], 1e6)
+    assert found == quantisation.CodeScale(offset=210e6, step=15e6, exact=True)
 
 
 def test_too_many_steps_are_rounded() -> None:
     """256 values have no code each, and the scale says so."""
     values = np.arange(256.0)
-    found = codes.fit_scale([values], 1.0)
+    found = quantisation.fit_scale([values], 1.0)
     assert found is not None
     assert not found.exact
     assert found.error == pytest.approx(255 / 508)
@@ -145,14 +145,14 @@ def test_too_many_steps_are_rounded() -> None:
 @given(st.lists(st.integers(0, 2**50)))
 def test_numbers_come_back(numbers: list[int]) -> None:
     """Of any size, in as many bytes as they need."""
-    assert unpacked(stamps.encode_varints(np.array(numbers, dtype=np.int64))) == numbers
+    assert unpacked(time_encoding.encode_varints(np.array(numbers, dtype=np.int64))) == numbers
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=200), st.integers(1, 10**6))
 def test_errors_of_times_do_not_add_up(times: list[int], unit: int) -> None:
     """Every time is within half a unit, the last as well as the first."""
     array = np.array(sorted(times))
-    back = array[0] + np.cumsum(stamps.time_deltas(array, unit)) * unit
+    back = array[0] + np.cumsum(time_encoding.time_deltas(array, unit)) * unit
     assert np.abs(back - array).max() <= unit / 2 + 1
 
 
@@ -201,7 +201,7 @@ def test_above_the_budget_buckets_are_kept_and_named() -> None:
 def test_buckets_without_a_value_are_absent() -> None:
     """A bucket of nulls is no zero, and one without samples is not there at all."""
     times = np.array([0, 1, 5, 6, 20]) * 1_000_000
-    found = buckets.group_into_buckets(times, 0, 5)
+    found = time_buckets.group_into_buckets(times, 0, 5)
     low, mean, high = found.gathered(np.array([1.0, 3.0, np.nan, np.nan, 7.0]))
     assert (found.times / 1e6).tolist() == [2.5, 7.5, 22.5]
     assert low == pytest.approx([1, np.nan, 7], nan_ok=True)
@@ -236,7 +236,7 @@ def test_marks_and_gaps_are_those_of_the_strips() -> None:
     finding = examples.idle_gap("gpu:1", 0, 30)
     moved = Interval(builders.at(100), builders.at(130))
     analysis = examples.analysis(run.run, findings=(replace(finding, intervals=(moved,)),))
-    found = series.embed_series(build([(run, analysis)], **_PLAIN).timeline)
+    found = embedded_series.embed_series(build([(run, analysis)], **_PLAIN).timeline)
     assert found is not None
     strips = json.loads(found.index)["runs"][0]["strips"]
     assert [strip["marks"] for strip in strips] == [[], [["F1", "note", 100.0, 130.0, 0]]]
@@ -244,13 +244,13 @@ def test_marks_and_gaps_are_those_of_the_strips() -> None:
 
 def test_nothing_to_look_at_is_not_embedded() -> None:
     """A single sample has no length."""
-    assert series.embed_series(timeline(builders.recording(util=[50.0]))) is None
+    assert embedded_series.embed_series(timeline(builders.recording(util=[50.0]))) is None
 
 
 def test_names_cannot_end_the_element() -> None:
     """The index is text in a script element, where only < could do harm."""
     info = examples.run("</script><b>", gpus=1)
-    found = series.embed_series(build([examples.pair(info)], **_PLAIN).timeline)
+    found = embedded_series.embed_series(build([examples.pair(info)], **_PLAIN).timeline)
     assert found is not None
     assert "<" not in found.index
     assert json.loads(found.index)["runs"][0]["label"] == "</script><b>"
@@ -266,10 +266,10 @@ def test_same_samples_same_bytes() -> None:
 
 def test_every_plotted_metric_exists_and_has_a_unit() -> None:
     """The table names columns of METRICS, each once."""
-    names = [entry.metric for entry in plotted.PLOTTED_METRICS]
+    names = [entry.metric for entry in plotted_metrics.PLOTTED_METRICS]
     assert set(names) <= {metric.name for metric in METRICS}
     assert len(names) == len(set(names))
-    assert all(entry.unit.factor > 0 for entry in plotted.PLOTTED_METRICS)
+    assert all(entry.unit.factor > 0 for entry in plotted_metrics.PLOTTED_METRICS)
 
 
 @pytest.mark.parametrize(
@@ -285,11 +285,11 @@ def test_every_plotted_metric_exists_and_has_a_unit() -> None:
 )
 def test_axes_end_at_round_values(unit: str, low: float, high: float, expected: tuple[float, float]) -> None:
     """Amounts begin at 0, shares reach 100 %, and an axis is never empty."""
-    assert plotted.round_axis_ends(plotted.DISPLAY_UNITS[unit], low, high) == pytest.approx(expected)
+    assert plotted_metrics.round_axis_ends(plotted_metrics.DISPLAY_UNITS[unit], low, high) == pytest.approx(expected)
 
 
 def test_values_too_large_for_their_grid_are_packed_by_their_range() -> None:
     """A recorder may write any number; a grid cannot tell the neighbours of such values apart."""
-    found = codes.fit_scale([np.array([0.0, 4e18, 1e15])], 0.01)
+    found = quantisation.fit_scale([np.array([0.0, 4e18, 1e15])], 0.01)
     assert found is not None
-    assert (found.offset, found.step * codes.HIGHEST_CODE) == (0.0, 4e18)
+    assert (found.offset, found.step * quantisation.HIGHEST_CODE) == (0.0, 4e18)

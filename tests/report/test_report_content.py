@@ -10,7 +10,7 @@ from gpureport.findings import NotJudged, Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
 from gpureport.report import FORMATS, build, render
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 
 from gpureport.report.charts import charts, event_marks
 from gpureport.report.charts.palette import INK, MUTED
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import FindingCard, Timeline
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.time_charts import Timeline
 from gpureport.report.wording import display
 
 _HEADING, _TEXT = 12.0, 10.0

@@ -7,9 +7,9 @@ import pytest
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
 from gpureport.report import build
-from gpureport.report.charts import charts, figures, narrow_bars, svg
+from gpureport.report.charts import charts, narrow_time_bars, report_figures, svg
 from gpureport.report.formats import html
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import terms
 from tests.report import examples
@@ -38,7 +38,7 @@ def test_figures_are_plain_vector_graphics(name: str, request: pytest.FixtureReq
     content: Report = request.getfixturevalue(name)
     bars = [
         charts.draw_time_bars(content.gpu_time, "bars"),
-        narrow_bars.draw_narrow_time_bars(content.gpu_time, "narrow"),
+        narrow_time_bars.draw_narrow_time_bars(content.gpu_time, "narrow"),
     ]
     drawn = [*bars, *(charts.draw_timeline(run, "run") for run in content.timeline)]
     for text in drawn:
@@ -94,7 +94,7 @@ def test_legend_in_the_order_of_the_bars() -> None:
 
 def test_narrow_bars_say_what_the_wide_ones_do(steps: Report) -> None:
     """Every bar with its name, its time and its shares; every class is named; all letters lie inside."""
-    root = ET.fromstring(narrow_bars.draw_narrow_time_bars(steps.gpu_time, "narrow"))  # noqa: S314 - drawn by the project itself
+    root = ET.fromstring(narrow_time_bars.draw_narrow_time_bars(steps.gpu_time, "narrow"))  # noqa: S314 - drawn by the project itself
     words = [node.text for node in root.iter("text")]
     assert [bar.label for bar in steps.gpu_time if bar.label not in words or bar.total not in words] == []
     assert [label for label in gpu_time.class_labels(steps.gpu_time).values() if label not in words] == []
@@ -106,4 +106,4 @@ def test_narrow_bars_are_for_pages_alone(steps: Report) -> None:
     """A page holds both, the narrow ones hidden where no style sheet applies; paper has a width of its own."""
     page = html.render(steps)
     assert page.count('<div id="narrow" hidden><svg') == 1
-    assert figures.draw_report_figures(steps, (), width=500.0).narrow is None
+    assert report_figures.draw_report_figures(steps, (), width=500.0).narrow is None

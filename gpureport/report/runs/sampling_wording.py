@@ -6,7 +6,7 @@ import numpy as np
 
 from gpureport import columns, sampling_rate
 from gpureport.analysis.results import MetricSummary
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
 _NAMES = {"gpu_utilization_ratio": "utilisation", "gpu_power_watts": "power"}

@@ -15,8 +15,8 @@ from gpureport.report.charts import charts
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.content import Report
-from gpureport.report.runs import events
+from gpureport.report.model.report_content import Report
+from gpureport.report.runs import log_events
 from tests.builders import event, found, recording, steps, unjudged, with_quality
 
 EVENTS = (
@@ -78,9 +78,9 @@ def test_many_events_in_a_moment_are_one_number() -> None:
 def test_numbers_out_of_order() -> None:
     """Events that are no unbroken row are named, and the rest hinted at."""
     first, second, third, *_ = report(run(*EVENTS)).timeline[0].events
-    assert events.format_numbers([first]) == "E1"
-    assert events.format_numbers([third, first]) == "E1 E3"
-    assert events.format_numbers([first, second, replace(third, id="E9")]) == "E1 E2 …"
+    assert log_events.format_numbers([first]) == "E1"
+    assert log_events.format_numbers([third, first]) == "E1 E3"
+    assert log_events.format_numbers([first, second, replace(third, id="E9")]) == "E1 E2 …"
 
 
 def test_of_too_many_events_plain_messages_give_way() -> None:

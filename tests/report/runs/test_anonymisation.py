@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpureport.importers import Labels, Reading, ReadOptions, find
 from gpureport.recording import Device, Recording
-from gpureport.report.formats.anonymised import anonymise_recording
+from gpureport.report.runs.anonymisation import anonymise_recording
 from tests.importers.written_logs import log
 
 SECRETS = ("anna", "gpu-node-17", "lab.example.org", "10.1.2.3", "/scratch", "projects", "GPU-1fd5ee77")

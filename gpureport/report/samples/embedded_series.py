@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.report.charts import plotted
-from gpureport.report.charts.plotted import PlottedMetric
-from gpureport.report.model.parts import Timeline
+from gpureport.report.charts import plotted_metrics
+from gpureport.report.charts.plotted_metrics import PlottedMetric
+from gpureport.report.model.time_charts import Timeline
 from gpureport.report.samples import series_index, series_packing
 from gpureport.report.wording import display
 
@@ -136,7 +136,7 @@ def _deflate(effort: int, entry: tuple[str, bytes]) -> tuple[str, str]:
 def _pack_run(place: int, run: Timeline, level: int) -> _PackedRun:
     info = run.recording.run
     bucket = level if level >= _LEAST_BUCKET * (info.interval or 1.0) else 0
-    metrics = list(plotted.select_metrics(_recorded_metrics(run)))
+    metrics = list(plotted_metrics.select_metrics(_recorded_metrics(run)))
     devices = [series_packing.collect_samples(run, device, metrics, bucket) for device in info.devices]
     scales = [series_packing.fit_metric_scale(number, metric, devices, bucket) for number, metric in enumerate(metrics)]
     packed = [series_packing.pack_device(device, devices[:number], scales) for number, device in enumerate(devices)]

@@ -13,8 +13,8 @@ import pytest
 from gpureport.errors import RenderError
 from gpureport.report import build
 from gpureport.report.charts import fonts
-from gpureport.report.formats.pdf import pdf
-from gpureport.report.model.content import Report
+from gpureport.report.formats import pdf
+from gpureport.report.model.report_content import Report
 from tests.report import examples, pdf_reading
 from tests.report.pdf_reading import needs_poppler
 
@@ -194,7 +194,7 @@ def test_same_bytes_under_every_hash_seed(tmp_path: Path) -> None:
     """Two interpreters write the same file."""
     code = (
         "import sys; from pathlib import Path; from gpureport.report import build;"
-        "from gpureport.report.formats.pdf import pdf;"
+        "from gpureport.report.formats import pdf;"
         "from tests.report import examples;"
         "pairs = [examples.pair(examples.run(gpus=3), (examples.idle_gap('gpu:1', 10, 40),))];"
         "report = build(pairs, title=None, command='c', gpu_hour_price=None, version='1');"

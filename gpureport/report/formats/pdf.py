@@ -4,6 +4,7 @@ The template reads the content from a JSON file, so that a name in a log is a st
 """
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Collection, Iterator, Sequence
@@ -19,9 +20,9 @@ import typst
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.recording import Recording
-from gpureport.report.charts import figures, fonts, strips
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Timeline
+from gpureport.report.charts import fonts, report_figures, timeline_pages
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.time_charts import Timeline
 from gpureport.report.sections.merging import merged_statements
 from gpureport.report.wording import display
 
@@ -59,30 +60,47 @@ class FigureFiles:
     timelines: tuple[tuple[FigureFile, ...], ...]
 
 
-def render(report: Report, date: int, templates: Path | None = None) -> bytes:
+def render(report: Report, templates: Path | None = None) -> bytes:
     """Return the report as a PDF file.
 
     Args:
         report: the content.
-        date: when the file is dated, in seconds since 1970.
-        templates: folder whose `report.typ` stands in for the one shipped; pictures and fonts in it can be used.
+        templates: folder whose templates stand in for those shipped; pictures and fonts in it can be used.
 
     Raises:
-        RenderError: when fonts are missing or the template cannot be set.
+        RenderError: when fonts are missing or the template cannot be compiled.
     """
     own = templates / TEMPLATE if templates else None
     template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
-    added = fonts.find_theme_fonts(templates)
-    paths = [*fonts.shipped_fonts(), *added]
+    theme_fonts = fonts.find_theme_fonts(templates)
+    paths = [*fonts.shipped_fonts(), *theme_fonts]
+    date = _file_date(report)
     try:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
             _copy_inputs(folder, template, templates, paths)
-            _write_inputs(report, folder, fonts.drawable_characters(paths), fonts.family_names(added))
+            _write_inputs(report, folder, fonts.drawable_characters(paths), fonts.family_names(theme_fonts))
             return _compile(folder, template, date)
     except OSError as error:
         hint = "make room there, or set TMPDIR"
         raise RenderError(tempfile.gettempdir(), f"no PDF can be set here ({error.strerror})", hint) from error
+
+
+def _file_date(report: Report) -> int:
+    """Return the date of the file in seconds since 1970: SOURCE_DATE_EPOCH, or the end of the last recording.
+
+    The clock of this machine would make the same report different bytes each time.
+
+    Raises:
+        RenderError: when SOURCE_DATE_EPOCH is not a number.
+    """
+    stated = os.environ.get("SOURCE_DATE_EPOCH")
+    if stated is None:
+        return max((run.recording.run.ended for run in report.timeline), default=0) // 1_000_000
+    if not (stated.isascii() and stated.isdecimal()):
+        hint = "state seconds since 1970, or unset it"
+        raise RenderError("SOURCE_DATE_EPOCH", f"{stated!r} is not a whole number", hint)
+    return int(stated)
 
 
 def _copy_inputs(folder: Path, template: Path, templates: Path | None, paths: Sequence[Path]) -> None:
@@ -131,14 +149,14 @@ def _write_inputs(report: Report, folder: Path, drawable: frozenset[int], famili
 def _timeline_pages(report: Report) -> Iterator[tuple[Timeline, str]]:
     """Yield the timelines in pieces that a page holds, each with the name of its file."""
     for at, run in enumerate(report.timeline):
-        for part, page in enumerate(strips.split_into_pages(run)):
+        for part, page in enumerate(timeline_pages.split_into_pages(run)):
             yield page, f"run{at}-{part}"
 
 
 def _draw_figures(report: Report, folder: Path, drawable: frozenset[int]) -> FigureFiles:
     """Draw the figures into files of the folder."""
     parts = list(_timeline_pages(report))
-    drawn = figures.draw_report_figures(report, parts, _WIDTH)
+    drawn = report_figures.draw_report_figures(report, parts, _WIDTH)
 
     def saved(name: str, svg: str) -> FigureFile:
         root = ET.fromstring(svg)  # noqa: S314 - drawn a moment ago, not received
@@ -151,7 +169,9 @@ def _draw_figures(report: Report, folder: Path, drawable: frozenset[int]) -> Fig
     return FigureFiles(
         bars=saved("bars", drawn.bars) if drawn.bars else None,
         panels=tuple(saved(f"panel{at}", svg) for at, svg in enumerate(drawn.panels)),
-        timelines=tuple(tuple(next(strips_of) for _ in strips.split_into_pages(run)) for run in report.timeline),
+        timelines=tuple(
+            tuple(next(strips_of) for _ in timeline_pages.split_into_pages(run)) for run in report.timeline
+        ),
     )
 
 
