@@ -153,7 +153,7 @@ def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
 ) -> None:
     """As where its analysis fails."""
     tonight = importlib.import_module("gpureport.nightly.history.capture")
-    whole = tonight.figures
+    whole = tonight.measure_figures
 
     def failing(run: SampledRun) -> tuple[Figure, ...]:
         if run.analysis.run.name == "c":
@@ -161,7 +161,7 @@ def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
         figures: tuple[Figure, ...] = whole(run)
         return figures
 
-    monkeypatch.setattr(tonight, "figures", failing)
+    monkeypatch.setattr(tonight, "measure_figures", failing)
     outcome = gpureport("nightly", "logs/a.csv", "logs/c.csv", "--site", "site", "--date", "2026-03-01")
     assert (outcome.code, "left out: logs/c.csv: internal error (ZeroDivisionError" in outcome.err) == (5, True)
     (night,) = History(tmp_path / ".gpureport").nights()
