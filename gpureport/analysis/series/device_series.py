@@ -120,7 +120,7 @@ class DeviceSeries:
         def check() -> bool:
             values = self.values(metric)
             # the minimum is NaN as soon as one value is
-            least = values[:1] if columns.alike(values) else values.min(initial=np.inf)
+            least = values[:1] if columns.is_constant(values) else values.min(initial=np.inf)
             return not np.isnan(least).any()
 
         return self.memoize(("complete", metric), check)
@@ -128,7 +128,7 @@ class DeviceSeries:
     def known_rows(self, metric: str) -> BoolArray:
         """Return which rows hold a value of the metric; read-only."""
         if self.is_complete(metric):
-            return columns.everywhere(len(self))
+            return columns.all_valid(len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
     def is_recorded(self, metric: str) -> bool:
@@ -149,7 +149,7 @@ class DeviceSeries:
 
         def read() -> FloatArray:
             unknown = self.explain_implausibility(metric) or metric not in self.table.column_names
-            return columns.same(np.nan, len(self)) if unknown else columns.floats(self.table.column(metric))
+            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.table.column(metric))
 
         return self.memoize(("values", metric), read)
 
@@ -234,7 +234,7 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
     times = columns.integers(series.column("timestamp"))
-    pace = sampling_rate.of(times)
+    pace = sampling_rate.measure_sampling_rate(times)
     if pace is None:
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = pause_rows = np.zeros(0, dtype=np.int64)

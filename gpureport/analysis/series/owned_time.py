@@ -24,7 +24,7 @@ def measure_owned_time(
     widths = np.full(len(steps), pace.interval)
     longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
     for stretch in pace.slow:
-        rows = sampling_rate.inside(times, stretch)
+        rows = sampling_rate.distances_inside(times, stretch)
         widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
     edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     far = np.flatnonzero(steps > 2 * cap)

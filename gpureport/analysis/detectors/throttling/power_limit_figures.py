@@ -95,7 +95,7 @@ def build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
 
 def is_masked_by_diagnostics(series: DeviceSeries) -> bool:
     """Return whether NVIDIA's diagnostics ignore clock events of this model."""
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     return known is not None and known.clock_events_masked is not None
 
 
@@ -106,6 +106,6 @@ def find_default_limit(series: DeviceSeries) -> DefaultLimit | None:
         logged = float(np.nanmax(series.values("gpu_power_limit_default_watts")))
     if logged is not None:
         return DefaultLimit(watts=logged, source="as logged", is_logged=True)
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     return DefaultLimit(watts=cell.value, source=cell.source, is_logged=False) if cell else None
