@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.importer import DescribedSource, ReadOptions
 from gpureport.quality import Quality
-from gpureport.recording import Device, Source, Stage, Work, no_training
+from gpureport.recording import Device, Source, Stage, Work, empty_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +122,7 @@ class Tracked:
     series: dict[str, "pa.Table"]
     quality: Quality
     state: str
-    training: "pa.Table" = field(default_factory=no_training)
+    training: "pa.Table" = field(default_factory=empty_training)
     interval: float | None = None
     stages: tuple[Stage, ...] = ()
     params: tuple[tuple[str, str], ...] = ()
@@ -166,14 +166,8 @@ class TrackerRun(Protocol):
         ...
 
 
-class Tracker(Protocol):
-    """Reads the stores of one kind of tracker.
-
-    Attributes:
-        kind: its name, as `Source.kind` and before the colon of a locator.
-    """
-
-    kind: ClassVar[str]
+class Tracker(DescribedSource, Protocol):
+    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator."""
 
     def claims(self, source: str) -> bool:
         """Return whether a locator, file or folder is a store of this kind, told by its content."""

@@ -8,9 +8,9 @@ To add the tracker `acme`:
    `importers/protocol/tracker.py`: `claims` recognises a store, `listed` and `runs` select runs, and each run's `read`
    returns a `Tracked`. `device_tables.py` builds the rows of a device, `training_metrics.py` those of the training,
    `read_only_sqlite.py` opens a database.
-2. One line in the registry: `"acme"` in `TRACKER_KINDS` in `gpureport/recording.py`. It names the package, the class
-   and the beginning of locators, `acme:STORE#RUN`. (A store that is a single file: also how the file begins, in
-   `_STORES` in `importers/reading/sources.py`.)
+2. One line in the registry: `"trackers.acme:Acme"` in `TRACKERS` in `importers/protocol/registry.py`, which makes
+   `acme:STORE#RUN` a locator. The kind also stands in `TRACKER_KINDS` in `recording.py`; a test says so. A store that
+   is a single file also needs its first bytes in `_STORES` in `importers/reading/sources.py`.
 3. A sample and a test: `tests/importers/trackers/acme/`, with a module that writes a small store, as `stores.py` does
    for MLflow, and tests that read it.
 """

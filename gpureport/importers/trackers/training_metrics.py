@@ -9,8 +9,8 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.count_text import first
-from gpureport.recording import TRAINING_SCHEMA, Work, no_training
-from gpureport.training_names import recognised, throughput
+from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
+from gpureport.training_names import choose_throughput, recognise_metric
 
 _PAUSE_FACTOR = 5.0
 """A time between two points above this many usual ones is a pause, in which nothing was worked (pragmatic)."""
@@ -38,12 +38,12 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
     """
     logged = [metric for metric in metrics if len(metric.times)]
     if not logged:
-        return no_training()
+        return empty_training()
     times, steps, values = (
         np.concatenate([getattr(metric, part) for metric in logged]) for part in ("times", "steps", "values")
     )
     stepped = np.concatenate(
-        [columns.everywhere(len(each.times)) if each.stepped is None else each.stepped for each in logged]
+        [columns.all_valid(len(each.times)) if each.stepped is None else each.stepped for each in logged]
     )
     names = list(dict.fromkeys(metric.name for metric in logged))
     codes = np.repeat([names.index(metric.name) for metric in logged], [len(metric.times) for metric in logged])
@@ -54,7 +54,7 @@ def build_training_table(metrics: Sequence[TrainingMetric], span: tuple[int, int
         columns.array(times[order], pa.timestamp("us")),
         columns.array(steps[order], pa.int64(), stepped[order]),
         columns.categories(codes[order], names),
-        columns.optional(values[order], pa.float64()),
+        columns.array_with_nulls(values[order], pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 
@@ -68,7 +68,7 @@ def measure_work(metrics: Sequence[TrainingMetric], wanted: str | None) -> tuple
         metrics: training metrics.
         wanted: name of the metric a person gives.
     """
-    named = throughput([metric.name for metric in metrics], wanted)
+    named = choose_throughput([metric.name for metric in metrics], wanted)
     found = next((metric for metric in metrics if named and metric.name == named.name), None)
     if found is None or named is None:
         return None
@@ -98,7 +98,7 @@ def describe_training(names: Iterable[str], done: tuple[Work, str] | None, wante
         yield f"no training metric {wanted!r} counts work in this run; it has {first(known, _MOST_NAMED) or 'none'}"
     roles: dict[str, list[str]] = {}
     for name in known:
-        if recognition := recognised(name):
+        if recognition := recognise_metric(name):
             roles.setdefault(recognition.role, []).append(name)
     if roles:
         named = "; ".join(f"{role}: {first(found, _MOST_NAMED)}" for role, found in roles.items())

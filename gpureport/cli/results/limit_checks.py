@@ -1,0 +1,97 @@
+"""Limits from the settings and the command line, held against what was analysed."""
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.options import night_date
+from gpureport.errors import SettingsError
+
+if TYPE_CHECKING:
+    from gpureport.checks.baseline_changes import BaselineComparison
+    from gpureport.checks.policy import Policy
+    from gpureport.cli.runs.analyses import AnalysedRuns
+    from gpureport.findings import Check
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+fail_on = click.option(
+    "--fail-on",
+    multiple=True,
+    metavar="LIMIT",
+    help="End with 1 when this is broken, such as 'idle_ratio <= 5 %' or thermal_throttle (repeatable).",
+)
+"""The option that states a limit."""
+
+NO_BASELINE_HERE = "changes are judged by gpureport check --baseline"
+"""Why a command without a baseline judges none."""
+
+
+def read_policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
+    """Return what the settings and the command line limit.
+
+    Raises:
+        SettingsError: with the line of the first mistake.
+    """
+    from gpureport.checks.policy_settings import read_policy  # noqa: PLC0415 - loads numpy
+    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
+
+    return read_policy(read_settings(config)).with_limits(limits)
+
+
+def check_limits(
+    wanted: "Policy",
+    analysed: "AnalysedRuns",
+    against: "Mapping[str, BaselineComparison] | None" = None,
+    no_baseline: str = "",
+) -> "tuple[Check, ...]":
+    """Return every limit of a policy held against what was analysed.
+
+    Args:
+        wanted: the policy.
+        analysed: the runs.
+        against: steps set against their baseline, by label.
+        no_baseline: why there is nothing to set them against; empty where none was named.
+    """
+    from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
+
+    given = CheckInput(
+        analyses=tuple(analysis for _, analysis in analysed.runs),
+        asked=analysed.kinds,
+        today=night_date.today(),
+        against=against or {},
+        no_baseline=no_baseline or NO_BASELINE_NAMED,
+    )
+    return checked(wanted, given)
+
+
+def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -> "Policy":
+    """Return the policy for a command without a baseline.
+
+    Raises:
+        SettingsError: as `policy` does, and when a limit of the command line needs a baseline.
+    """
+    from gpureport.checks.policy import Policy  # noqa: PLC0415 - loads numpy
+
+    if Policy().with_limits(limits).compares:
+        raise SettingsError("--fail-on", "a change needs a baseline", "use gpureport check --baseline NAME")
+    return read_policy(config, limits)
+
+
+def report_failed_limits(found: "Collection[Check]") -> int:
+    """Say which limits of the command line are broken or cannot be judged; return 1 when one is broken."""
+    from gpureport.checks.check_results import format_check  # noqa: PLC0415 - as above
+    from gpureport.checks.policy import OPTION  # noqa: PLC0415 - loads numpy
+    from gpureport.findings import CheckOutcome  # noqa: PLC0415 - only where a limit is given
+
+    code = 0
+    for check in found:
+        grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
+        if check.origin == OPTION and grave:
+            click.echo(f"gpureport: {check.outcome}: {make_printable(format_check(check))}", err=True)
+            code = max(code, int(check.outcome is CheckOutcome.BROKEN))
+    return code
