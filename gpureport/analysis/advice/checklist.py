@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.run_facts import CPU, UTILISATION, Facts
+from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
@@ -43,17 +43,17 @@ class _Run:
     """What the questions are answered from."""
 
     recording: Recording
-    facts: Facts
+    facts: RunFacts
     metrics: frozenset[str]
     found: frozenset[str]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
 
 
-def entries(  # noqa: PLR0913, PLR0917 - what the questions are answered from
+def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
     recording: Recording,
     statistics: Sequence[DeviceStatistics],
-    facts: Facts,
+    facts: RunFacts,
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
@@ -89,7 +89,7 @@ def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
     if run.facts.gpu_memory is None:
         fields = (_USED, "gpu_memory_total_bytes")
         reason = "GPU memory in use, or its size, was not recorded"
-        return _entry(item, Practice.CANNOT_JUDGE, reason, missing_metrics.recording(fields))
+        return _entry(item, Practice.CANNOT_JUDGE, reason, missing_metrics.recording_command(fields))
     if run.facts.preallocated is True:
         return _entry(item, Practice.CANNOT_JUDGE, _PREALLOCATED, _LOG_NEED)
     if run.facts.preallocated is None and (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST:
@@ -141,7 +141,7 @@ def _together(run: _Run) -> ChecklistEntry:
     if absent:
         names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
         reason = f"no use of the {names} was recorded, so nothing tells where a wait comes from"
-        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, missing_metrics.recording(absent))
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, missing_metrics.recording_command(absent))
     thin = next((entry for entry in run.unjudged if entry.kind == "cpu_bound"), None)
     if thin:
         return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.reason, thin.recording)

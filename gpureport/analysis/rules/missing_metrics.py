@@ -14,17 +14,19 @@ _DMON = {"dmon rxpci": "t", "dmon txpci": "t"}
 """Letter of `dmon -s` by what it records and --query-gpu has no field for."""
 
 
-def absent(kind: str, device: str | None, *metrics: str) -> NotJudged:
+def not_recorded(kind: str, device: str | None, *metrics: str) -> NotJudged:
     """Return that a kind cannot be judged, since metrics were not recorded."""
     names = " and ".join(metrics)
     were = "was" if len(metrics) == 1 else "were"
-    return NotJudged(kind=kind, device=device, reason=f"{names} {were} not recorded", recording=recording(metrics))
+    return NotJudged(
+        kind=kind, device=device, reason=f"{names} {were} not recorded", recording=recording_command(metrics)
+    )
 
 
 def implausible(kind: str, device: str | None, metric: str) -> NotJudged:
     """Return that a kind cannot be judged, since the readings of a metric cannot be right."""
     reason = f"{metric} was recorded, but cannot be right"
-    return NotJudged(kind=kind, device=device, reason=reason, recording=recording([metric]))
+    return NotJudged(kind=kind, device=device, reason=reason, recording=recording_command([metric]))
 
 
 def too_short(kind: str, covered: float, needed: float, what: str = "the recording covers") -> NotJudged:
@@ -47,19 +49,19 @@ def too_few(kind: str, readings: int) -> NotJudged:
     return NotJudged(
         kind=kind,
         device=None,
-        reason=f"the recording holds only {phrases.times(readings, 'sample')} of each GPU",
+        reason=f"the recording holds only {phrases.count_of(readings, 'sample')} of each GPU",
         recording="a log of the whole job, with samples 5 s apart or less",
     )
 
 
-def query(fields: Iterable[str]) -> str:
+def query_command(fields: Iterable[str]) -> str:
     """Return the nvidia-smi command that logs fields once a second, with what places each row."""
     # a ratio is had from two fields
     names = dict.fromkeys(("timestamp", "index", *(part for field in fields for part in field.split(","))))
     return f"nvidia-smi --query-gpu={','.join(names)} --format=csv -l 1 -f gpu.csv"
 
 
-def recording(metrics: Iterable[str]) -> str:
+def recording_command(metrics: Iterable[str]) -> str:
     """Return the command whose log holds the metrics, from the table of metrics.
 
     Args:
@@ -71,7 +73,7 @@ def recording(metrics: Iterable[str]) -> str:
     calls = dict.fromkeys(metric.recorded_by for metric in wanted if metric.scope is Scope.HOST)
     parts = []
     if fields:
-        parts.append(query(fields))
+        parts.append(query_command(fields))
     if watched:
         parts.append(f"nvidia-smi dmon -s {''.join(watched)} -o DT > dmon.log")
     if calls:

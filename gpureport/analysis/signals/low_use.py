@@ -104,7 +104,7 @@ class LowUseFigures:
 
     def describe(self, everybody: Collection[str]) -> str:
         """Return the beginning of a sentence: how little the GPUs worked."""
-        whose = phrases.sentence(phrases.gpus(self.devices, tuple(everybody)))
+        whose = phrases.capitalize(phrases.gpu_names(self.devices, tuple(everybody)))
         return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
 
 
@@ -126,8 +126,8 @@ def _measure_sampled_seconds(context: Context) -> float:
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
     """Return the episodes of the GPUs that work, taken together by their median."""
-    explained = tuple(found for found in context.found if found.kind in EXPLAINING_KINDS)
-    return context.once((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
+    explained = tuple(found for found in context.earlier_findings if found.kind in EXPLAINING_KINDS)
+    return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
 
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
@@ -205,7 +205,7 @@ def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[
     starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
     for device, device_series in working.items():
-        explained = intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS)
+        explained = intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
         left_out = intervals.overlap_seconds(starts, ends, explained) > 0
         series.append(np.where(left_out, np.nan, bins.average_metric(device_series, UTILISATION)))
     return median_over_devices(series)
@@ -217,7 +217,7 @@ def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -
         episodes, series.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, series))
     )
     return intervals.difference(
-        left, intervals.collect_finding_spans(context.found, series.device.id, EXPLAINING_KINDS)
+        left, intervals.collect_finding_spans(context.earlier_findings, series.device.id, EXPLAINING_KINDS)
     )
 
 

@@ -180,7 +180,7 @@ def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
         kind=kind,
         device=found.source.device.id,
         reason=f"the {what} covers only {phrases.percent(seen)} of the job",
-        recording=missing_metrics.recording([metric]),
+        recording=missing_metrics.recording_command([metric]),
     )
 
 
@@ -211,7 +211,7 @@ def find_low_episodes(
     spans = found.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
     spans = intervals.intersection(spans, context.work)
     for device in found.gpus:
-        spans = intervals.difference(spans, intervals.collect_finding_spans(context.found, device, claimed))
+        spans = intervals.difference(spans, intervals.collect_finding_spans(context.earlier_findings, device, claimed))
     sure = [
         is_surely_below(found.utilisation[found.bins.find_bin_slice(start, end)], limits.gpu) or not found.is_coarse
         for start, end in spans
@@ -294,9 +294,9 @@ def rate_confidence(found: WaitCandidate, cost: WaitCost, against: ComparedEpiso
     """Return high where samples are close and many, and busy GPUs were there to compare with."""
     interval = max(one.interval for one in (found.source, *found.gpus.values()))
     close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
-    return certainty.weakest(
+    return certainty.lowest_confidence(
         Confidence.HIGH if against.has_comparison and close else Confidence.MEDIUM,
-        certainty.by_readings(cost.samples // len(found.gpus), interval),
+        certainty.confidence_by_readings(cost.samples // len(found.gpus), interval),
     )
 
 

@@ -133,7 +133,7 @@ class StartupIdle(Rule):
         held = interval.seconds * (resting / (resting + free))
         share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
         light = 1 - _measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
-        sure = certainty.by_readings(readings, step)
+        sure = certainty.confidence_by_readings(readings, step)
         freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
         long = held > self.long.value or share > self.share.value
         yield Finding(
@@ -188,7 +188,7 @@ class StartupIdle(Rule):
         length = phrases.duration(interval.seconds)
         if known is not None:
             length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
-        whose = phrases.gpu(devices[0]) if devices else "the GPUs"
+        whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
         share = phrases.percent(interval.seconds / context.whole.seconds)
         return (
@@ -216,7 +216,7 @@ class StartupIdle(Rule):
         yield Finding(
             kind="startup_idle",
             severity=Severity.WARNING,
-            confidence=certainty.by_readings(readings, context.recording.run.interval or 0.0),
+            confidence=certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
             devices=(),
             intervals=(whole,),
             evidence=(
@@ -258,7 +258,7 @@ def _measure_resting_seconds(context: Context, interval: Interval, devices: Iter
 def _measure_no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
     """Return the GPU time within an interval in which no job held a GPU."""
     when = intervals.to_spans([interval])
-    free = (context.no_job.get(device, intervals.NO_SPANS) for device in devices)
+    free = (context.time_without_job.get(device, intervals.NO_SPANS) for device in devices)
     return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
 
 

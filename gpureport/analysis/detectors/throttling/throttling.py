@@ -25,7 +25,7 @@ from gpureport.analysis.signals.clock_signals import (
     gather_signals,
     list_event_metrics,
 )
-from gpureport.analysis.thresholds import limits, pragmatic, vendor
+from gpureport.analysis.thresholds import pragmatic, read_limits, vendor
 from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -117,10 +117,10 @@ class Throttling(Rule):
         for kind, judge in _DETECTORS:
             for device, series in context.gpus().items():
                 found = gather_signals(series)
-                judged = judge(series, found, limits(self, throttled_samples.Limits))
+                judged = judge(series, found, read_limits(self, throttled_samples.Limits))
                 needed = self._find_shortest(series)
                 if judged.reason:
-                    command = missing_metrics.recording(judged.missing_metrics)
+                    command = missing_metrics.recording_command(judged.missing_metrics)
                     yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
                 elif context.whole.seconds < needed and judged.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
@@ -137,7 +137,7 @@ class Throttling(Rule):
         told, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
         for _, judge in _DETECTORS:
-            judged = judge(series, found, limits(self, throttled_samples.Limits))
+            judged = judge(series, found, read_limits(self, throttled_samples.Limits))
             if judged.has_any:
                 told |= judged.find_detected_rows(series)
                 lowered |= judged.lowered
@@ -216,9 +216,9 @@ class Throttling(Rule):
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else grave,
             # what the driver counts is sure however few samples there are
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.HIGH if told else Confidence.MEDIUM,
-                Confidence.HIGH if counted else certainty.by_readings(samples, series.interval),
+                Confidence.HIGH if counted else certainty.confidence_by_readings(samples, series.interval),
             ),
             devices=(episodes.device,),
             intervals=intervals.to_intervals(episodes.spans),

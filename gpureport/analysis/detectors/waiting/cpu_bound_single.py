@@ -13,7 +13,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
-from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -98,7 +98,7 @@ class CpuBoundSingle(Rule):
             missing = [] if source.is_recorded(CPU) else [CPU]
             missing += [] if source.is_recorded(metric) else [CORE]
             if missing:
-                yield missing_metrics.absent(_KIND, source.device.id, *missing)
+                yield missing_metrics.not_recorded(_KIND, source.device.id, *missing)
             else:
                 yield from self._judge_candidate(context, context.window, machine, metric)
 
@@ -124,7 +124,7 @@ class CpuBoundSingle(Rule):
             < _HALF
         )
         episodes = waiting_gpus.find_low_episodes(
-            context, machine, full & calm, limits(self, waiting_gpus.Limits), self.after
+            context, machine, full & calm, read_limits(self, waiting_gpus.Limits), self.after
         )
         episodes = waiting_gpus.drop_unrecorded(machine, episodes, metric, CPU)
         against = waiting_gpus.compare_with_fed_gpus(
@@ -162,7 +162,7 @@ class CpuBoundSingle(Rule):
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
-                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"{phrases.percent(cpu)}) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{waiting_gpus.describe_wait(cost)}"
                 f"{'' if against.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
             ),

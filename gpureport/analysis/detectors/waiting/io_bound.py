@@ -12,7 +12,7 @@ from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.signals import waiting_gpus
 from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
-from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "io_bound"
@@ -74,7 +74,7 @@ class IoBound(Rule):
             if machine.source.is_recorded(IOWAIT):
                 yield from self._judge_candidate(context, context.window, machine)
             else:
-                yield missing_metrics.absent(_KIND, machine.source.device.id, IOWAIT)
+                yield missing_metrics.not_recorded(_KIND, machine.source.device.id, IOWAIT)
 
     def _judge_candidate(
         self, context: Context, window: Interval, machine: WaitCandidate
@@ -89,7 +89,7 @@ class IoBound(Rule):
         length = machine.count_bins(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
         episodes = waiting_gpus.find_low_episodes(
-            context, machine, where, limits(self, waiting_gpus.Limits), self.after
+            context, machine, where, read_limits(self, waiting_gpus.Limits), self.after
         )
         episodes = waiting_gpus.drop_unrecorded(machine, episodes, IOWAIT)
         against = waiting_gpus.compare_with_fed_gpus(
@@ -134,7 +134,7 @@ class IoBound(Rule):
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
-                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} "
+                f"its CPU time) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
                 f"{waiting_gpus.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,

@@ -113,7 +113,7 @@ class TransferBound(Rule):
             if device not in context.active:
                 continue
             if not series.is_recorded(RECEIVED) and not series.is_recorded(SENT):
-                yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
+                yield missing_metrics.not_recorded(_KIND, device, RECEIVED, SENT)
                 continue
             link = _find_link(series)
             if link is None:
@@ -121,7 +121,7 @@ class TransferBound(Rule):
                     kind=_KIND,
                     device=device,
                     reason="PCIe traffic was recorded, but not what the link can carry: its generation and width",
-                    recording=missing_metrics.recording([GENERATION[0], WIDTH[0]]),
+                    recording=missing_metrics.recording_command([GENERATION[0], WIDTH[0]]),
                 )
                 continue
             yield from self._judge_candidate(
@@ -199,7 +199,7 @@ class TransferBound(Rule):
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked "
+                f"For {phrases.duration(cost.seconds)} {phrases.gpu_name(device)} worked "
                 f"{phrases.percent(cost.utilisation)} of the time while copies filled {phrases.percent(used)} of its "
                 f"PCIe link ({link.description}): {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into "
                 "waiting."

@@ -39,11 +39,11 @@ def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, sever
         reason = reason.replace(f"{device}:", f"{run.device(device)}:")
     return AnswerLine(
         kind=kind,
-        title=terms.kind(kind),
+        title=terms.kind_title(kind),
         group=display.shorten(display.clean(answer.group), _LETTERS) if several else "",
         outcome=answer.outcome.value,
         cards=tuple(card.id for card in shown),
-        reason=terms.prose(display.clean_sentence(reason)),
+        reason=terms.humanize(display.clean_sentence(reason)),
         recording=judgement.fields_only(display.clean(answer.recording)),
     )
 
@@ -58,7 +58,7 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
                     item=entry.item,
                     title=ITEMS.get(entry.item, entry.item),
                     state=entry.state.value,
-                    reason=terms.prose(display.clean_sentence(entry.reason)),
+                    reason=terms.humanize(display.clean_sentence(entry.reason)),
                     recording=judgement.fields_only(display.clean(entry.recording)),
                 )
                 for entry in run.analysis.checklist

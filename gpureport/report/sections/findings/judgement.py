@@ -85,9 +85,11 @@ def _lines(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
     for run in runs:
         for entry in run.analysis.not_judged:
             kinds = gathered.setdefault(
-                (terms.prose(display.clean_sentence(entry.reason)), display.clean(entry.recording)), {}
+                (terms.humanize(display.clean_sentence(entry.reason)), display.clean(entry.recording)), {}
             )
-            kinds.setdefault(terms.kind(display.clean(entry.kind)), []).append(_place(run, entry.device, len(runs)))
+            kinds.setdefault(terms.kind_title(display.clean(entry.kind)), []).append(
+                _place(run, entry.device, len(runs))
+            )
     alike: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, list[str]]]] = {}
     for (reason, recording), kinds in gathered.items():
         places = dict.fromkeys(place for found in kinds.values() for place in found)

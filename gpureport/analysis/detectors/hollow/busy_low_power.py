@@ -120,13 +120,13 @@ class HollowUtil(Rule):
             if series.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)
             elif not series.is_recorded(POWER):
-                yield missing_metrics.absent(_KIND, device, POWER)
+                yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
                 yield NotJudged(
                     kind=_KIND,
                     device=device,
                     reason=f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}",
-                    recording=missing_metrics.recording(["gpu_power_limit_watts"]),
+                    recording=missing_metrics.recording_command(["gpu_power_limit_watts"]),
                 )
 
     def _build_episode_limits(self) -> hollow_episodes.Limits:
