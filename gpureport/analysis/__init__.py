@@ -118,7 +118,7 @@ def build_context(recording: Recording) -> Context:
         window=find_job_window(recording.run, active.values()),
         all_series=all_cells,
         jobs=found.jobs,
-        no_job=found.no_job,
+        time_without_job=found.no_job,
     )
 
 

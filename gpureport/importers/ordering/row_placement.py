@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.columns import IntArray, present
+from gpureport.columns import BoolArray, IntArray, present
 from gpureport.importers.devices.series_assembly import Values
+from gpureport.importers.ordering.timestamp_outliers import LONGEST_STEP, find_outliers
 from gpureport.importers.timebase import dst_fold, zones
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.importers.timebase.dst_fold import DoubledHour
@@ -18,6 +19,10 @@ from gpureport.importers.timebase.placed_rows import Placed
 
 if TYPE_CHECKING:
     from gpureport.importers.ordering.placement_plan import Plan
+
+
+_REMEMBERED = 64
+"""Rows remembered from section to section: the last two of each of up to 32 GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +70,35 @@ class Assembly:
         self.plan: Plan | None = None
         self.clocks: dict[str, Clock] = {}
         self._doubled: dict[str, DoubledHour] = {}
+        self._recent_stamps: IntArray = np.zeros(0, dtype=np.int64)
+        self._recent_devices: IntArray = np.zeros(0, dtype=np.int64)
 
     def notes(self) -> tuple[str, ...]:
         """Return what a reader must know of the order and the times of the rows."""
         if self.plan is not None:
             return self.plan.notes
+        if not self._doubled:
+            return ()
         return dst_fold.notes(sum(each.rows for each in self._doubled.values()), self.zone)
+
+    def find_outliers(self, stamps: IntArray, devices: IntArray) -> BoolArray:
+        """Return which rows of the next section have a damaged date; no row is held back.
+
+        Args:
+            stamps: their stamps, in microseconds.
+            devices: device of each, negative for rows to leave out.
+        """
+        known = len(self._recent_stamps)
+        around = np.concatenate([self._recent_stamps, stamps])
+        outliers = np.zeros(len(stamps), dtype=np.bool_)
+        if _leaps(around[: known + _REMEMBERED]) or _leaps(stamps):
+            outliers = find_outliers(around, np.concatenate([self._recent_devices, devices]))[known:]
+        # outliers are remembered as well: a leap that lasts is no damage
+        stamps, devices = stamps[-_REMEMBERED:], devices[-_REMEMBERED:]
+        named = devices >= 0
+        self._recent_stamps = np.concatenate([self._recent_stamps, stamps[named]])[-_REMEMBERED:]
+        self._recent_devices = np.concatenate([self._recent_devices, devices[named]])[-_REMEMBERED:]
+        return outliers
 
     def place(self, rows: Rows) -> Placed:
         """Return the rows with their place in time."""
@@ -141,6 +169,13 @@ class Assembly:
 
 _SHARE = 16
 """Devices among which rows are shared evenly at most, if those of all of them are to be converted in one go."""
+
+
+def _leaps(stamps: IntArray) -> bool:
+    """Return whether neighbours lie far apart anywhere."""
+    if not len(stamps) or stamps.max() - stamps.min() <= LONGEST_STEP:
+        return False
+    return bool(np.abs(np.diff(stamps)).max() > LONGEST_STEP)
 
 
 def _table(times: IntArray, data: dict[str, Values], rows: slice) -> "pa.Table":

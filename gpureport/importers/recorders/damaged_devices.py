@@ -1,13 +1,16 @@
 """Rows of a GPU that one damaged cell made up: a few, each in place of a row of a GPU that is named otherwise."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from gpureport import columns
-from gpureport.columns import BoolArray, IntArray, present
-from gpureport.importers.devices.identification import IDENTITY
+from gpureport.columns import BoolArray, IntArray
+from gpureport.importers.devices.identification import (
+    MOST_IDENTITIES,
+    Identity,
+    number_identities,
+)
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.quality import GAP_INTERVALS, gap_seconds
 
@@ -20,11 +23,6 @@ _SAME_STAMPS = 0.05
 """Share of rows with the stamp of the row before from which on stamps tell no beat, and the order of the rows does."""
 _AT_EDGE = 2
 """Rows at the beginning or the end that are a change of the GPU and no damage (pragmatic)."""
-_MOST = 1024
-"""Identities of a section beyond which a column does not name GPUs."""
-
-_Identity = tuple[str | None, ...]
-"""What a row says of its GPU in each column of IDENTITY; None where nothing."""
 
 
 class Suspects:
@@ -35,9 +33,10 @@ class Suspects:
     under it.
     """
 
-    def __init__(self) -> None:
-        """Start with nothing seen."""
-        self._seen: Counter[_Identity] = Counter()
+    def __init__(self, sound: Mapping[Identity, int] | None = None) -> None:
+        """Start with nothing seen; `sound` counts the rows of sections that are not looked at here, by identity."""
+        self._sound = sound or {}
+        self._seen: Counter[Identity] = Counter()
 
     def rows(self, data: dict[str, Values], times: IntArray, whole: BoolArray) -> BoolArray:
         """Return which rows of a section are suspect.
@@ -49,8 +48,8 @@ class Suspects:
         """
         suspect = np.zeros(len(times), dtype=np.bool_)
         rows = np.flatnonzero(whole)
-        codes, identities = _identities(data, rows)
-        if not len(rows) or len(identities) > _MOST:
+        codes, identities = number_identities(data, rows)
+        if not len(rows) or len(identities) > MOST_IDENTITIES:
             return suspect
         self._seen.update(dict(zip(identities, np.bincount(codes).tolist(), strict=True)))
         for code, others in self._rare_identities(identities):
@@ -59,46 +58,22 @@ class Suspects:
                 suspect[rows[odd]] |= _replaces_row(odd, np.flatnonzero(codes == other), times[rows])
         return suspect
 
-    def _rare_identities(self, identities: list[_Identity]) -> Iterator[tuple[int, list[int]]]:
+    def _rare_identities(self, identities: list[Identity]) -> Iterator[tuple[int, list[int]]]:
         """Yield each identity that few rows have and no GPU's is in agreement with, and those of which it may be."""
         for code, identity in enumerate(identities):
-            count = self._seen[identity]
+            count = self._rows(identity)
             if count > _HANDFUL:
                 continue
-            others = [other for other, each in enumerate(identities) if self._seen[each] >= _OFTEN * count]
+            others = [other for other, each in enumerate(identities) if self._rows(each) >= _OFTEN * count]
             if not any(_agree(identity, identities[other]) for other in others):
                 yield code, others
 
-
-def _identities(data: dict[str, Values], rows: IntArray) -> tuple[IntArray, list[_Identity]]:
-    """Return for each row a number of its identity, and the identities."""
-    codes = np.zeros(len(rows), dtype=np.int64)
-    found: list[_Identity] = [()]
-    for name in IDENTITY.values():
-        values = data.get(name)
-        texts = [*((values and values.texts) or []), None]
-        if values is None or (columns.alike(values.data) and values.valid.all()):
-            text = None if values is None or not len(values.data) else texts[int(values.data[0])]
-            found = [(*each, text) for each in found]
-            continue
-        own = np.where(values.valid, values.data, len(texts) - 1)[rows]
-        met, codes = _numbered(codes * len(texts) + own, len(found) * len(texts))
-        found = [(*found[pair // len(texts)], texts[pair % len(texts)]) for pair in met]
-    return codes, found
+    def _rows(self, identity: Identity) -> int:
+        """Return how many rows of the log so far have an identity."""
+        return self._seen[identity] + self._sound.get(identity, 0)
 
 
-def _numbered(pairs: IntArray, size: int) -> tuple[list[int], IntArray]:
-    """Return the numbers that occur, below `size`, and for each row the place of its number among them."""
-    if size > _MOST * _MOST:
-        met, codes = np.unique(pairs, return_inverse=True)
-        return met.tolist(), codes
-    occurring = present(pairs)
-    table = np.zeros(size, dtype=np.int64)
-    table[occurring] = np.arange(len(occurring))
-    return occurring, table[pairs]
-
-
-def _agree(one: _Identity, other: _Identity) -> bool:
+def _agree(one: Identity, other: Identity) -> bool:
     """Return whether two identities say the same wherever both say something."""
     return all(mine == its for mine, its in zip(one, other, strict=True) if mine is not None and its is not None)
 

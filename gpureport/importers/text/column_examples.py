@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import Section
 from gpureport.importers.protocol.understanding import ColumnRead, Role
@@ -76,13 +77,13 @@ class ColumnsRead:
             for position, column in enumerate(section.layout.columns)
             if self._columns[_key(column)].value is None
         ]
-        near = section.select(section.numbers <= len(self._lines)) if lacking else section
+        layout, near = section.layout, np.flatnonzero(section.numbers <= len(self._lines))
         for position in lacking:
-            row = _telling(near, position)
-            cell = None if row is None else self._cell(near.layout, int(near.numbers[row]), position)
+            row = _telling(section, position, near)
+            cell = None if row is None else self._cell(layout, int(section.numbers[row]), position)
             if row is not None and cell is not None:
-                value = int(near.times[row]) if position == near.layout.stamp else _value(near.columns[position], row)
-                key = _key(near.layout.columns[position])
+                value = int(section.times[row]) if position == layout.stamp else _value(section.columns[position], row)
+                key = _key(layout.columns[position])
                 self._columns[key] = replace(self._columns[key], cell=cell, value=value)
 
     def _cell(self, layout: Layout, number: int, position: int) -> str | None:
@@ -97,17 +98,17 @@ def _key(column: Column) -> tuple[str, str]:
     return column.heading or column.source, column.target
 
 
-def _telling(section: Section, position: int) -> int | None:
-    """Return a row with a value, one that is not 0 where there is any; None where no row has one."""
+def _telling(section: Section, position: int, rows: IntArray) -> int | None:
+    """Return which of some rows has a value, one that is not 0 where there is any; None where none has one."""
     if position == section.layout.stamp:
-        return 0
+        return int(rows[0])
     decoded = section.columns[position]
-    valid = decoded.valid()
+    valid = decoded.valid()[rows]
     if not valid.any():
         return None
     dtype = section.layout.columns[position].dtype
-    telling = valid if dtype == "str" else valid & (decoded.values(dtype) != 0)
-    return int(np.argmax(telling if telling.any() else valid))
+    telling = valid if dtype == "str" else valid & (decoded.values(dtype)[rows] != 0)
+    return int(rows[np.argmax(telling if telling.any() else valid)])
 
 
 def _value(decoded: Decoded, row: int) -> Value:

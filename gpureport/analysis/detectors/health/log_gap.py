@@ -136,5 +136,6 @@ def _describe_pauses(pauses: Pauses | None) -> str:
         return ""
     return (
         f" Besides, {phrases.count_of(pauses.count, 'shorter pause')} of up to "
-        f"{phrases.duration(pauses.longest_seconds)} between samples leave {phrases.duration(pauses.seconds)} of which no sample speaks."
+        f"{phrases.duration(pauses.longest_seconds)} between samples leave "
+        f"{phrases.duration(pauses.seconds)} of which no sample speaks."
     )

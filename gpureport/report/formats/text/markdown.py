@@ -5,11 +5,12 @@ Text from logs is escaped, so that names cannot become markup.
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text.markdown_parts import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
-from gpureport.report.formats.text.markdown_text import escape, escape_line_start, inline_code, table_lines
+from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
+from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Cell, FindingCard, Table
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Cell, Table
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.merging import joined_tables, shared_facts
 from gpureport.report.wording import display

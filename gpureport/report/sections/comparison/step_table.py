@@ -7,13 +7,13 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Plain, Step
 from gpureport.comparison.steps.verdict_reason import Reason
-from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.comparison.step_figures import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import list_reasons
-from gpureport.report.wording.difference import FigureFormat, format_interval
+from gpureport.report.wording.difference_wording import FigureFormat, format_interval
 
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""

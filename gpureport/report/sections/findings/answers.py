@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Answer, Outcome
-from gpureport.report.model.content import AnswerLine, Answers, CheckLine, Checklist
-from gpureport.report.model.parts import FindingCard
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import judgement
 from gpureport.report.wording import display, terms
 

@@ -5,8 +5,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
 from gpureport.metrics import BY_NAME
-from gpureport.report.model.content import Judgement, NotJudgedLine
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.report_content import Judgement, NotJudgedLine
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _COMMAND = re.compile(r"nvidia-smi --query-gpu=([\w.,]+)([^;]*)")

@@ -5,9 +5,9 @@ from dataclasses import replace
 from itertools import compress
 
 from gpureport.analysis.results import Effect, ThrottleEntry
-from gpureport.report.model.content import ClockTable
-from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.report_content import ClockTable
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display
 
 _EFFECTS = {Effect.HARMFUL: "harmful", Effect.UNCLASSIFIED: "not classified", Effect.BENIGN: "normal"}

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from gpureport.analysis.results import DeviceStatistics
-from gpureport.report.model.content import GpuTable
-from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import ReportRun, device_name
+from gpureport.report.model.report_content import GpuTable
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.runs.report_run import ReportRun, device_name
 from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826

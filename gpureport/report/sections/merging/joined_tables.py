@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from gpureport.report.model.content import ClockTable, GpuTable
-from gpureport.report.model.parts import Cell
+from gpureport.report.model.report_content import ClockTable, GpuTable
+from gpureport.report.model.shapes import Cell
 from gpureport.report.wording import display
 
 _SENTENCES = re.compile(r"(?<=\.) ")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from gpureport.findings import Outcome
 from gpureport.report.model.comparison_parts import StepPairView
-from gpureport.report.model.content import AnswerLine, Answers, Report
-from gpureport.report.model.parts import Fact
+from gpureport.report.model.report_content import AnswerLine, Answers, Report
+from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.merging.shared_facts import Named, Said, merged, notes
 
 

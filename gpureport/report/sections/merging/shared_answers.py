@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpureport.report.model.content import CheckLine, Checklist
-from gpureport.report.wording import numbered
+from gpureport.report.model.report_content import CheckLine, Checklist
+from gpureport.report.wording import numbered_labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +17,7 @@ class Shared:
     @property
     def runs(self) -> str:
         """Its runs in words."""
-        return numbered.list_labels(self.labels)
+        return numbered_labels.list_labels(self.labels)
 
 
 def shared(runs: Sequence[Checklist]) -> tuple[Shared, ...]:

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpureport.report.model.content import RunQuality
-from gpureport.report.model.parts import Fact
-from gpureport.report.wording import numbered
+from gpureport.report.model.report_content import RunQuality
+from gpureport.report.model.shapes import Fact
+from gpureport.report.wording import numbered_labels
 
 
 class Labelled(Protocol):
@@ -68,4 +68,4 @@ def notes(runs: Sequence[RunQuality]) -> tuple[Said, ...]:
 
 
 def _said(text: str, labels: Sequence[str], runs: int) -> Said:
-    return Said(runs="" if len(labels) == runs else numbered.list_labels(labels), text=text)
+    return Said(runs="" if len(labels) == runs else numbered_labels.list_labels(labels), text=text)

@@ -11,7 +11,7 @@ from gpureport.findings import NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.quality import Rejected
 from gpureport.report import build
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests import builders
 from tests.report import examples

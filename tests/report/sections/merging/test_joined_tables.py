@@ -5,8 +5,8 @@ from dataclasses import replace
 from gpureport.recording import Run
 from gpureport.report.formats import html
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.content import ClockTable
-from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.model.report_content import ClockTable
+from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.merging import joined_tables
 from tests.report import examples
 from tests.report.test_several_runs import report

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gpureport.findings import Answer, Outcome
 from gpureport.report import build
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import merged_statements
 from gpureport.report.sections.merging.shared_facts import Named, Said
 from tests.report import examples

@@ -8,7 +8,7 @@ from gpureport.analysis import analyze
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.text import terminal
-from gpureport.report.model.content import CheckLine, Checklist, Report
+from gpureport.report.model.report_content import CheckLine, Checklist, Report
 from gpureport.report.sections.merging import shared_answers
 from tests.builders import recording, steps
 

@@ -1,7 +1,7 @@
 """Named statements of several runs, each said once."""
 
-from gpureport.report.model.content import RunQuality, Spending
-from gpureport.report.model.parts import Fact
+from gpureport.report.model.report_content import RunQuality, Spending
+from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.merging.shared_facts import Named, Said, lines, merged, notes
 
 

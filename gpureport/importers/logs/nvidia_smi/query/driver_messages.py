@@ -42,9 +42,10 @@ class Messages:
     A message has the time of the row before it. Those before any row wait for the first one.
     """
 
+    _last: int | None = None
+    """Time of the last row so far, in microseconds."""
     _events: list[LogEvent] = field(default_factory=list)
     _texts: set[tuple[str, str | None]] = field(default_factory=set)
-    _last: int | None = None
 
     def add(self, odd: Iterable[OddLine], numbers: IntArray, times: IntArray) -> None:
         """Take the messages among the odd lines of a piece.

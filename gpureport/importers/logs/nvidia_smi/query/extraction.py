@@ -1,51 +1,56 @@
-"""One nvidia-smi query log being read: from its pieces to the series of its GPUs."""
+"""One nvidia-smi query log being read: from its pieces to the series of its GPUs.
+
+This is the plain road. `gpureport.importers.reading.oddities` lists what leaves it, by which sign and where to.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import IntArray
 from gpureport.errors import SourceError
-from gpureport.importers.count_text import counted
 from gpureport.importers.decoding.pieces import PIECE_BYTES, head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.delimited.layout import Layout
 from gpureport.importers.delimited.parsing import Parser
 from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
-from gpureport.importers.devices.identification import ATTRIBUTES, IDENTITY, NOT_NAMED, Devices
+from gpureport.importers.devices.identification import (
+    ATTRIBUTES,
+    IDENTITY,
+    NOT_NAMED,
+    Devices,
+    SoundIdentities,
+    is_name_cut,
+    names_gpus,
+)
 from gpureport.importers.devices.identification import NOT_SELECTED as DROPPED
 from gpureport.importers.devices.series_assembly import Tally, Values, columns_of
-from gpureport.importers.logs.nvidia_smi.query import fields
+from gpureport.importers.logs.nvidia_smi.query import fields, unusable
 from gpureport.importers.logs.nvidia_smi.query.clock_event_bits import expand
-from gpureport.importers.logs.nvidia_smi.query.driver_messages import Messages, lost_rows
-from gpureport.importers.logs.nvidia_smi.query.host_column import Machines
+from gpureport.importers.logs.nvidia_smi.query.damaged_rows import DamagedRows
+from gpureport.importers.logs.nvidia_smi.query.driver_messages import LOST, Messages, lost_rows
+from gpureport.importers.logs.nvidia_smi.query.host_column import HOST_COLUMN, Machines
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import is_unambiguous
 from gpureport.importers.logs.nvidia_smi.query.opening import Opening, beginning, every_line, opening
 from gpureport.importers.logs.nvidia_smi.query.timeless import strange
-from gpureport.importers.logs.nvidia_smi.query.torn_lines import Torn
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus import tick_places
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_places import DAMAGED, MIXED, Places
 from gpureport.importers.ordering.row_placement import Assembly, Rows
-from gpureport.importers.ordering.timestamp_outliers import Strays
 from gpureport.importers.protocol.importer import HEAD_BYTES, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import (
-    GPU_DAMAGED,
     GPU_NOT_NAMED,
     MALFORMED,
     NOT_SELECTED,
     OUT_OF_SEQUENCE,
-    TORN,
     UNUSABLE_HEADER,
-    WRONG_TICK,
 )
 from gpureport.importers.protocol.understanding import PLACE_IN_TICK, Role, Understanding
-from gpureport.importers.recorders.damaged_devices import Suspects
 from gpureport.importers.text.column_examples import ColumnsRead
 from gpureport.importers.timebase import zones
+from gpureport.importers.timebase.placed_rows import Placed
 from gpureport.importers.timebase.tick_times import UNUSED_INTERVAL, TickTimes
-from gpureport.importers.values.cells import CUT
 from gpureport.quality import Quality
 
 if TYPE_CHECKING:
@@ -59,13 +64,6 @@ _ROLES = {
     **dict.fromkeys(IDENTITY.values(), Role.IDENTITY),
     fields.CLOCK_EVENTS: Role.CLOCK_EVENTS,
 }
-_RECORD = "record at least nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
-_SHOWN = 24
-"""Letters of a line that a message bears."""
-_UNIT = "say in its header whether utilization.gpu [1] or utilization.gpu [%] is meant"
-_TIMES = {"time", "datetime", "date_time", "time_stamp", "date", "epoch", "unix_time", "ts"}
-"""What people call a column of times."""
-_INTERVAL = "say with --interval how many seconds apart it was recorded, as given to -l"
 
 
 class QueryGpuExtraction:
@@ -77,22 +75,21 @@ class QueryGpuExtraction:
         self._placement = placement
         self._tally = Tally()
         self._devices = Devices(placement.gpus)
+        self._identities = SoundIdentities()
+        self._damage: DamagedRows | None = None
         self._zone = zones.zone(placement.tz) if placement.tz else None
         self._assembly = Assembly(self._zone, self._survey)
-        self._machines = Machines(str(file.path))
-        self._torn = Torn()
-        self._suspects = Suspects()
-        self._strays = Strays()
-        whole = file.size < PIECE_BYTES
-        self._places = tick_places.Places(given=placement.gpus_per_tick, whole=whole)
+        self._machines: Machines | None = None
+        self._places: Places | None = None
         self._tick_times = TickTimes(placement.interval) if placement.interval else None
-        self._messages = Messages()
+        self._messages: Messages | None = None
         self._events: list[OddLine] = []
+        self._last: int | None = None
         self._opening = Opening()
         self._columns = ColumnsRead("", _ROLES)
         self._stamped: bool | None = None
         self._absolute = False
-        self._problem: tuple[str, str] | None = None
+        self._problem: unusable.Problem | None = None
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one GPU each.
@@ -103,16 +100,23 @@ class QueryGpuExtraction:
         for section, rows in self._rows():
             placed = self._assembly.place(rows)
             self._tally.settle(section, placed)
-            self._note(section, placed.devices, placed.ids, placed.times)
+            self._note_events(section, placed)
             yield from self._assembly.batches(placed, _series(expand(rows.data)))
-        self._messages.add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
+        if self._events:
+            self._event_log().add(self._events, np.zeros(0, np.int64), np.zeros(0, np.int64))
         if self._tally.rows == 0:
-            raise SourceError(str(self._file.path), *self._nothing())
+            problem = self._problem or unusable.no_usable_row(self._file, self._tally, self._devices.indices)
+            raise SourceError(str(self._file.path), *problem)
 
     def _rows(self) -> Iterator[tuple[Section, Rows]]:
         """Yield the sections of the log with the GPU each row belongs to."""
-        for section, positions in self._places.along(self._sections()):
-            yield section, self._assigned(section, positions)
+        sections = self._sections()
+        for section in sections:
+            if names_gpus(section):
+                yield section, self._assigned(section, None)
+            else:
+                unnamed = self._tick_places().along(chain((section,), sections))
+                yield from ((each, self._assigned(each, places)) for each, places in unnamed)
 
     def _sections(self) -> Iterator[Section]:
         """Yield the sections of the log that can be used."""
@@ -120,16 +124,17 @@ class QueryGpuExtraction:
         self._columns = ColumnsRead(text, _ROLES)
         for parsed in Parser(self._opening.dialect, self._opening.layout).sections(pieces(self._file)):
             self._tally.add(parsed)
-            self._places.add_damaged(parsed.odd, parsed.layout)
+            if any(line.kind in DAMAGED for line in parsed.odd):
+                self._tick_places().add_damaged(parsed.odd, parsed.layout)
             self._events += [line for line in parsed.odd if line.kind is LineKind.EVENT]
             for section in parsed.sections:
-                self._problem = self._lacks(section.layout)
+                self._problem = self._unusable_columns(section.layout)
                 if self._problem:
                     self._tally.drop(f"{UNUSABLE_HEADER} {self._problem[0]}", section.numbers)
                 else:
                     self._columns.see(section)
                     self._file.account.delimiter = section.layout.delimiter
-                    yield self._believed(section)
+                    yield section if section.layout.stamp is not None else self._believed(section)
 
     def _begin(self) -> tuple[str, Opening]:
         """Return the beginning of the log, and how its lines are read."""
@@ -139,30 +144,33 @@ class QueryGpuExtraction:
         text = beginning(self._file)
         return text, opening(str(self._file.path), text, self._placement.columns, lambda: every_line(self._file))
 
+    def _tick_places(self) -> Places:
+        """Return what tells GPUs apart that no column names."""
+        whole = self._file.size < PIECE_BYTES
+        self._places = self._places or Places(given=self._placement.gpus_per_tick, whole=whole)
+        return self._places
+
     def _believed(self, section: Section) -> Section:
         """Return a section without what a job printed among the rows of a log without time stamps."""
-        if section.layout.stamp is not None:
-            return section
         bad = np.zeros(len(section.numbers), dtype=np.bool_)
         for source, rows in strange(section):
             self._tally.drop(f"{MALFORMED} {source}", section.numbers[rows & ~bad])
             bad |= rows
         return section.select(~bad) if bad.any() else section
 
-    def _lacks(self, layout: Layout) -> tuple[str, str] | None:
+    def _unusable_columns(self, layout: Layout) -> unusable.Problem | None:
         """Return what a header lacks and what to do, None when its rows can be used."""
-        names = ", ".join(column.source for column in layout.columns)
-        if not layout.holds(fields.METRICS):
-            return f"no GPU metric among the columns {names}", _UNIT if self._opening.dialect.fractions else _RECORD
-        if self._stamped is None:
-            self._stamped = layout.stamp is not None or self._opening.stamped
-        if layout.stamp is None and (self._tick_times is None or self._stamped):
-            time = next((each.source for each in layout.columns if each.source.lower() in _TIMES), "")
-            hint = f"if {time} holds the time, call it timestamp in the header; else {_INTERVAL}" if time else _INTERVAL
-            return f"no timestamp column among {names}", hint
-        if layout.stamp is not None and not self._stamped:
-            return "time stamps below rows without any", "split the log where its columns change"
-        return None
+        if layout.holds(fields.METRICS):
+            if self._stamped is None:
+                self._stamped = layout.stamp is not None or self._opening.stamped
+            if layout.stamp is not None and self._stamped:
+                return None
+        return unusable.unusable_columns(
+            layout,
+            stamped=bool(self._stamped),
+            counted_times=self._tick_times is not None,
+            fractions=bool(self._opening.dialect.fractions),
+        )
 
     def _survey(self) -> "Plan":
         """Read the whole log once more, to see why its stamps run backwards."""
@@ -171,24 +179,19 @@ class QueryGpuExtraction:
         again = QueryGpuExtraction(self._file.again(), self._placement)
         return survey((rows for _, rows in again._rows()), self._assembly.zone, sure=lambda: again._devices.sure)
 
-    def _assigned(self, section: Section, positions: IntArray | None) -> Rows:
+    def _assigned(self, section: Section, places: IntArray | None) -> Rows:
         """Return the rows of a section with the GPU each belongs to."""
         data = columns_of(section)
-        self._machines.see(data)
-        torn = self._torn.rows(data, section.times)
-        self._tally.drop(TORN, section.numbers[torn])
-        odd = tick_places.left_out(positions, len(torn)) & ~torn
-        self._tally.drop(WRONG_TICK, section.numbers[odd])
-        if positions is not None:
-            data["index"] = tick_places.index(positions)
-        whole = ~(torn | odd)
-        unnamed = whole & _identity_cut(section)
-        whole &= ~unnamed
-        suspect = self._suspects.rows(data, section.times, whole)
-        self._tally.drop(GPU_DAMAGED, section.numbers[suspect])
-        whole &= ~suspect
-        codes, ids = self._devices.assign(data, section.times, whole)
-        self._tally.drop(GPU_NOT_NAMED, section.numbers[unnamed | ((codes == NOT_NAMED) & whole)])
+        if any(map(HOST_COLUMN.fullmatch, data)):
+            self._machines = self._machines or Machines(str(self._file.path))
+            self._machines.see(data)
+        sound = None
+        if places is not None or is_name_cut(section) or not self._identities.are_all(data, len(section.times)):
+            self._damage = self._damage or DamagedRows(self._tally, self._identities.rows)
+            sound = self._damage.find_sound(section, data, places)
+        codes, ids = self._devices.assign(data, section.times, sound)
+        not_named = codes == NOT_NAMED
+        self._tally.drop(GPU_NOT_NAMED, section.numbers[not_named if sound is None else not_named & sound])
         self._tally.drop(NOT_SELECTED, section.numbers[codes == DROPPED])
         times = section.times
         if section.layout.stamp is None and self._tick_times is not None:
@@ -198,48 +201,28 @@ class QueryGpuExtraction:
         if section.layout.absolute and section.layout.stamp is not None:
             # and UTC is not local either
             self._absolute, self._assembly.zone = True, None
-        stray = (codes >= 0) & self._strays.found(times, codes)
-        self._tally.drop(OUT_OF_SEQUENCE, section.numbers[stray])
-        codes[stray] = NOT_NAMED
+        outliers = (codes >= 0) & self._assembly.find_outliers(times, codes)
+        self._tally.drop(OUT_OF_SEQUENCE, section.numbers[outliers])
+        codes[outliers] = NOT_NAMED
         return Rows(lines=section.numbers, stamps=times, devices=codes, ids=ids, data=data)
 
-    def _note(self, section: Section, devices: IntArray, ids: list[str], times: IntArray) -> None:
+    def _note_events(self, section: Section, placed: Placed) -> None:
         """Note what happened up to the end of a section."""
-        self._messages.add_lost(lost_rows(section), section.numbers, devices, ids, times)
-        kept = devices >= 0
-        before = [line for line in self._events if line.number < section.numbers[-1]]
-        self._events = self._events[len(before) :]
-        self._messages.add(before, section.numbers[kept], times[kept])
+        kept = placed.devices >= 0
+        times = placed.times[kept]
+        lost = any(reason in LOST for column in section.columns.values() for reason in column.reasons)
+        if self._events or self._messages or lost:
+            messages = self._event_log()
+            messages.add_lost(lost_rows(section), section.numbers, placed.devices, placed.ids, placed.times)
+            before = [line for line in self._events if line.number < section.numbers[-1]]
+            self._events = self._events[len(before) :]
+            messages.add(before, section.numbers[kept], times)
+        self._last = int(times[-1]) if len(times) else self._last
 
-    def _nothing(self) -> tuple[str, str]:
-        """Return why no row is left, and what to do."""
-        if self._problem:
-            return self._problem
-        reasons = ", ".join(f"{n} {reason}" for reason, (n, _) in self._tally.rejected.items())
-        if set(self._tally.rejected) == {NOT_SELECTED}:
-            held = ", ".join(map(str, self._devices.indices))
-            return "it holds none of the GPUs selected", f"--gpus can name {held}"
-        unread, line = self._tally.rejected.get(f"{MALFORMED} timestamp", (0, 0))
-        if 2 * unread > sum(rows for rows, _ in self._tally.rejected.values()):
-            return self._unstamped(line)
-        if self._tally.lines == self._tally.headers:
-            return "it holds a header and no row", "record again, and stop nvidia-smi with Ctrl-C or SIGTERM"
-        ((header, row), lines), *_ = self._tally.misaligned.most_common(1) or [((0, 0), 0)]
-        if 2 * lines > sum(rows for rows, _ in self._tally.rejected.values()):
-            names = "its header names" if self._tally.headers else "--columns names"
-            which = f"{counted(header, 'column')} and its rows hold {counted(row, 'cell')}"
-            what = f"{names} {which}, so which is which cannot be told"
-            return what, "name the columns of its rows with --columns"
-        what = "its only line is no row that can be used"
-        if self._tally.lines > 1:
-            what = f"none of its {self._tally.lines} lines is a row that can be used"
-        return what + (f" ({reasons})" if reasons else ""), _RECORD
-
-    def _unstamped(self, line: int) -> tuple[str, str]:
-        """Return that time stamps cannot be read, with the line of the first, and what to do."""
-        text = next(islice(every_line(self._file), line - 1, None), "").strip()[:_SHOWN]
-        what = f"its time stamps are none that nvidia-smi writes (line {line} begins {text!r})"
-        return what, "--source-kind mapped prints a map in which their format can be said"
+    def _event_log(self) -> Messages:
+        """Return what keeps the events of the log."""
+        self._messages = self._messages or Messages(self._last)
+        return self._messages
 
     def outcome(self) -> Outcome:
         """Return what is known after the last batch."""
@@ -248,7 +231,7 @@ class QueryGpuExtraction:
         quality = self._tally.quality(clocks, (*notes, *self._assembly.notes()))
         return Outcome(
             devices=devices,
-            quality=self._dated(replace(quality, log_events=self._messages.events())),
+            quality=self._dated(replace(quality, log_events=self._messages.events() if self._messages else ())),
             span=(min(clock.first or 0 for clock in clocks), max(clock.last or 0 for clock in clocks)),
             intervals={clock.device: clock.interval for clock in clocks if clock.interval is not None},
             rejects=self._tally.rejects(),
@@ -264,8 +247,8 @@ class QueryGpuExtraction:
         return Understanding(
             columns_by=(*filter(None, (self._opening.told_by,)), *header),
             columns_notes=self._opening.notes,
-            gpus_by=(PLACE_IN_TICK,) if self._places.told else self._devices.told_by,
-            gpus_notes=self._places.notes(),
+            gpus_by=(PLACE_IN_TICK,) if self._places and self._places.told else self._devices.told_by,
+            gpus_notes=self._places.notes() if self._places else (),
             order_notes=None if plan is None else plan.notes,
         )
 
@@ -273,12 +256,14 @@ class QueryGpuExtraction:
         """Return the devices, and what a reader must know about how they and the columns were told."""
         devices = self._devices.devices(averaged=self._columns.fills("power.draw.average", "gpu_power_watts"))
         devices = devices if plan is None else tuple(plan.devices(devices))
-        notes = (*self._opening.notes, *self._translated(), *self._places.notes(), *self._devices.notes())
-        together = any(clock.bunched() for clock in self._assembly.clocks.values())
-        alone = self._devices.named or self._placement.gpus_per_tick == 1
-        if alone or not (together or self._places.mixed):
+        by_place = self._places.notes() if self._places else ()
+        notes = (*self._opening.notes, *self._translated(), *by_place, *self._devices.notes())
+        if self._devices.named or self._placement.gpus_per_tick == 1:
             return devices, notes
-        return tuple(replace(device, mixed=True) for device in devices), (*notes, tick_places.MIXED)
+        together = any(clock.bunched() for clock in self._assembly.clocks.values())
+        if not together and not (self._places and self._places.mixed):
+            return devices, notes
+        return tuple(replace(device, mixed=True) for device in devices), (*notes, MIXED)
 
     def _translated(self) -> tuple[str, ...]:
         """Return what headings that people wrote were taken for."""
@@ -292,15 +277,6 @@ class QueryGpuExtraction:
             note = (UNUSED_INTERVAL,) if unused else ()
             return replace(quality, notes=(*quality.notes, *note))
         return replace(quality, synthetic_time=True, coverage_ratio=None, gaps=())
-
-
-def _identity_cut(section: Section) -> BoolArray:
-    """Return rows of which the cell that names the GPU may be a part of another name."""
-    cut = np.zeros(len(section.numbers), dtype=np.bool_)
-    for position, column in section.columns.items():
-        if section.layout.columns[position].target in IDENTITY.values() and CUT in column.reasons:
-            cut |= column.codes == column.reasons.index(CUT)
-    return cut
 
 
 def _series(data: dict[str, Values]) -> dict[str, Values]:

@@ -9,7 +9,8 @@ import numpy as np
 from gpureport.errors import SourceError
 from gpureport.importers.devices.series_assembly import Values
 
-_NAMES = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
+HOST_COLUMN = re.compile(r"extra_(?:host_?name|host|node_?name|node|machine)", re.IGNORECASE)
+"""Columns that name the machine."""
 _LETTER = re.compile(r"[^\W\d_]")
 _ACROSS = ("uuid", "serial")
 """What names a GPU among those of all machines; an index is one of a machine, and a PCI address may be."""
@@ -35,7 +36,7 @@ class Machines:
         Raises:
             SourceError: when several machines are named and nothing tells their GPUs apart.
         """
-        name = next((name for name in data if _NAMES.fullmatch(name)), None)
+        name = next((name for name in data if HOST_COLUMN.fullmatch(name)), None)
         if name is None or any(across in data and data[across].valid.any() for across in _ACROSS):
             return
         self._rows.update(_pairs(data.get("bus_id"), data[name]))

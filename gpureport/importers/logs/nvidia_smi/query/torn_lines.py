@@ -2,24 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import takewhile
 
 import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
-from gpureport.importers.devices.identification import IDENTITY
+from gpureport.importers.devices.identification import IDENTITY, WRITTEN, Identity
 from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.timebase.row_order import spans
 from gpureport.quality import gap_seconds
 
 _RARE, _COMMON = 3, 20
 """A text on at most 3 rows beside one on 20 can be damage (pragmatic)."""
-_GRAMMAR = {
-    "uuid": re.compile(r"(?:GPU|MIG)-(?:GPU-)?[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}(?:/\d+/\d+)?"),
-    "bus_id": re.compile(r"[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F]"),
-}
-"""How the driver writes what identifies a GPU; what is not written so is damage beside a single text that is."""
 _MEMORY = "gpu_memory_total_bytes"
 _SURER = tuple(name for name in IDENTITY.values() if name != "model")
 """What names one GPU rather than a kind of GPUs, the surest first."""
@@ -30,9 +25,10 @@ _LASTING = 2
 class Torn:
     """Finds torn rows, section by section; it remembers how often each text was seen."""
 
-    def __init__(self) -> None:
-        """Start with nothing seen."""
-        self._seen: dict[str, Counter[str]] = {}
+    def __init__(self, sound: Mapping[Identity, int] | None = None) -> None:
+        """Start with nothing seen; `sound` counts the rows of sections that are not looked at here, by identity."""
+        self._sound = sound or {}
+        self._rows: dict[str, Counter[str]] = {}
 
     def rows(self, data: dict[str, Values], times: IntArray) -> BoolArray:
         """Return which rows of a section are torn.
@@ -45,7 +41,7 @@ class Torn:
         for name in ("uuid", "bus_id", "model"):
             if name in data and (bad := self._damaged(name, data[name])):
                 found = data[name].valid & np.isin(data[name].data, bad)
-                torn |= found if name in _GRAMMAR else found & _contradicted(found, data, times)
+                torn |= found if name in WRITTEN else found & _contradicted(found, data, times)
         key = next((data[name] for name in IDENTITY.values() if name in data), None)
         if key is not None and _MEMORY in data:
             torn |= _odd_size(data[_MEMORY], key, times)
@@ -54,18 +50,26 @@ class Torn:
     def _damaged(self, name: str, values: Values) -> list[int]:
         """Return the codes of texts that are damaged ones of another text."""
         texts = values.texts or []
-        seen = self._seen.setdefault(name, Counter())
-        grammar = _GRAMMAR.get(name)
-        if all(seen[text] >= _COMMON for text in texts):
-            return []
+        own = self._rows.setdefault(name, Counter())
+        grammar = WRITTEN.get(name)
         counts = np.bincount(values.data[values.valid], minlength=len(texts)).tolist()
         for text, count in zip(texts, counts, strict=True):
-            seen[text] += count
+            own[text] += count
+        seen = own + self._sound_texts(name)
         if grammar is not None:
             return _malformed(texts, seen, grammar)
         common = [text for text, count in seen.items() if count >= _COMMON]
         rare = [code for code, text in enumerate(texts) if 0 < seen[text] <= _RARE]
         return [code for code in rare if common and _pieced(texts[code], common)]
+
+    def _sound_texts(self, name: str) -> Counter[str]:
+        """Return how many of the rows that are not looked at here have each text in a column."""
+        place = list(IDENTITY.values()).index(name)
+        found: Counter[str] = Counter()
+        for identity, rows in self._sound.items():
+            if (text := identity[place]) is not None:
+                found[text] += rows
+        return found
 
 
 def _malformed(texts: list[str], seen: Counter[str], grammar: re.Pattern[str]) -> list[int]:

@@ -8,19 +8,18 @@ from itertools import chain, takewhile
 
 import numpy as np
 
-from gpureport.columns import BoolArray, IntArray
+from gpureport.columns import IntArray
 from gpureport.importers.delimited.layout import STAMP, Layout
 from gpureport.importers.delimited.row_sections import LineKind, OddLine, Section
-from gpureport.importers.devices.identification import IDENTITY
-from gpureport.importers.devices.series_assembly import Values, columns_of
-from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import LEFT_OUT, TickPositions, along
+from gpureport.importers.devices.identification import names_gpus
+from gpureport.importers.devices.series_assembly import columns_of
+from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_positions import TickPositions, along
 from gpureport.importers.logs.nvidia_smi.query.unnamed_gpus.tick_size import Ticks, infer
 from gpureport.importers.values import stamps
 from gpureport.importers.values.cells import Column
 
 _HEAD = 50_000
 """Rows that are looked at for ticks."""
-_NAMES = tuple(name for name in IDENTITY.values() if name != "model")
 MIXED = (
     "Several rows come at a time, so several GPUs were logged, and neither a column nor their order tells them apart: "
     "they are kept as one device of which nothing is judged. --gpus-per-tick says how many there are."
@@ -28,6 +27,10 @@ MIXED = (
 _ONE = (
     "No column names a GPU and there are no time stamps to tell by: one GPU is assumed; --gpus-per-tick says otherwise."
 )
+
+
+DAMAGED = {LineKind.REJECTED, LineKind.TORN_OFF}
+"""Lines that may be what is left of a row."""
 
 
 @dataclass(slots=True)
@@ -52,7 +55,7 @@ class Places:
     def add_damaged(self, odd: Iterable[OddLine], layout: Layout | None) -> None:
         """Look at lines that are no row: what is left of one has its place in the tick, and other text has none."""
         if layout is not None:
-            rejected = (line for line in odd if line.kind in {LineKind.REJECTED, LineKind.TORN_OFF})
+            rejected = (line for line in odd if line.kind in DAMAGED)
             self._damaged.extend(line.number for line in rejected if _was_row(line.text, layout))
 
     def along(self, sections: Iterator[Section]) -> Iterator[tuple[Section, IntArray | None]]:
@@ -61,7 +64,7 @@ class Places:
         Rows up to the next section in which a column names GPUs are told by one kind of tick.
         """
         for first in sections:
-            if _named(first):
+            if names_gpus(first):
                 yield first, None
                 continue
             after: list[Section] = []
@@ -129,14 +132,6 @@ class Places:
         return (*dict.fromkeys(found), *((_ONE,) if self.assumed else ()))
 
 
-def _named(section: Section) -> bool:
-    """Return whether a column names the GPU of any row."""
-    for position, column in section.columns.items():
-        if section.layout.columns[position].target in _NAMES and column.valid().any():
-            return True
-    return False
-
-
 def _was_row(text: str, layout: Layout) -> bool:
     """Return whether a number or a time stamp stands in a line where the columns have one, beside other cells."""
     cells = text.split(layout.delimiter)
@@ -154,19 +149,7 @@ def _holds(cell: str, column: Column) -> bool:
 
 def _goes_on(section: Section, *, after: list[Section]) -> bool:
     """Return whether no column of a section names GPUs; one that does is kept for what comes after."""
-    if _named(section):
+    if names_gpus(section):
         after.append(section)
         return False
     return True
-
-
-def index(places: IntArray) -> Values:
-    """Return places in a tick as the index of GPUs."""
-    most = int(places.max(initial=0))
-    texts = [str(place) for place in range(most + 1)]
-    return Values(np.maximum(places, 0), places != LEFT_OUT, texts)
-
-
-def left_out(places: IntArray | None, rows: int) -> BoolArray:
-    """Return rows whose tick does not hold the usual number of rows."""
-    return np.zeros(rows, dtype=np.bool_) if places is None else places == LEFT_OUT
