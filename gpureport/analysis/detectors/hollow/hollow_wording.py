@@ -58,7 +58,8 @@ def _describe_cause(signs: HollowSigns, cause: str | None, everybody: Sequence[s
     if cause == HANG:
         return "so little happens where ranks wait for each other in a collective"
     if cause == STRAGGLER:
-        return f"{phrases.gpu_names(signs.working_peers, everybody)} worked meanwhile, as a rank does that the others wait for"
+        peers = phrases.gpu_names(signs.working_peers, everybody)
+        return f"{peers} worked meanwhile, as a rank does that the others wait for"
     if cause == LAUNCH:
         return "kernels follow each other, and each does little"
     return "whether a collective hangs or kernels do next to nothing cannot be told"
