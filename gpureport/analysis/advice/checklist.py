@@ -87,7 +87,7 @@ def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics
         item=item,
         state=state,
         reason=reason,
-        recording="; ".join(filter(None, [missing_metrics.recording(metrics), *others])),
+        recording="; ".join(filter(None, [missing_metrics.recording_command(metrics), *others])),
         metrics=tuple(metrics),
         other_recordings=others,
     )
