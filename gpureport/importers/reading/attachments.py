@@ -9,6 +9,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG
 from gpureport.importers.protocol.tracker import Attachment, Tracked
 from gpureport.importers.reading import sources
@@ -73,7 +74,7 @@ def _read(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _
 
 
 def _identified(attachment: Attachment) -> Input:
-    for found in (sources.IMPORTERS, sources.BESIDE):
+    for found in (IMPORTERS, HOST_IMPORTERS):
         try:
             return sources.identify(str(attachment.path), found)
         except SourceError as error:

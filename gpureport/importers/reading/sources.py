@@ -17,30 +17,13 @@ from gpureport.importers.decoding.pieces import head as text_head
 from gpureport.importers.decoding.pieces import head_text, is_plain_text
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Given, Importer, Input
-from gpureport.importers.protocol.registry import Registry
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, LOCATORS, TRACKERS
 from gpureport.importers.text import line_prefixes
 from gpureport.importers.text.distinct_lines import thinned
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.tracker import Tracker
 
-IMPORTERS: Sequence[Importer] = Registry(
-    (
-        "logs.nvidia_smi:NvidiaSmi",
-        "logs.gpustat:Gpustat",
-        "logs.nvitop:Nvitop",
-        "logs.dcgm:Dcgm",
-        "logs.wandb:Wandb",
-        "logs.mapped:Mapped",
-    )
-)
-"""Importers of logs that make a run, in the order in which they are asked."""
-BESIDE: Sequence[Importer] = Registry(("logs.host:HostLog",))
-"""Importers of files that lie beside a log and are joined to it by time."""
-TRACKERS: "Sequence[Tracker]" = Registry(("trackers.mlflow:Mlflow", "trackers.neptune:Neptune"))
-"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
-LOCATORS = ("mlflow:", "neptune:")
-"""What a locator of a tracker's store begins with."""
 _STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
 """What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
 _NO_LOGS = {".md", ".json", ".toml", ".html", ".pdf", ".png", ".svg", ".py", ".parquet"}
@@ -131,9 +114,9 @@ def _swapped(source: str, file: RawFile, head: bytes, importers: Sequence[Import
     Raises:
         SourceError: saying what the file is.
     """
-    if importers is BESIDE and _reader(file, head, IMPORTERS):
+    if importers is HOST_IMPORTERS and _reader(file, head, IMPORTERS):
         raise SourceError(source, "a log of GPUs, not of a host", f"give it as a source; with --host, {_WANTED_BESIDE}")
-    if importers is IMPORTERS and _reader(file, head, BESIDE):
+    if importers is IMPORTERS and _reader(file, head, HOST_IMPORTERS):
         raise SourceError(source, "a host log, which says nothing of GPUs", _BESIDE_WANTED)
 
 
@@ -193,7 +176,7 @@ def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str |
     if found is None:
         _swapped(source, file, head, importers)
         raise _unknown(source, path.name, head, importers)
-    return Input(path, found, source, beside=importers is BESIDE)
+    return Input(path, found, source, beside=importers is HOST_IMPORTERS)
 
 
 def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer]) -> SourceError:
@@ -209,7 +192,7 @@ def _unknown(source: str, name: str, head: bytes, importers: Sequence[Importer])
     if importers is IMPORTERS and first and (known := describe_other_file(head_text(head))):
         return SourceError(source, *known)
     what = f"not a known log (it begins {first!r})" if first else "not a text log"
-    if importers is BESIDE:
+    if importers is HOST_IMPORTERS:
         return SourceError(source, what, _WANTED_BESIDE)
     return _unmapped(source, what, head) if first else SourceError(source, what, _WANTED)
 
@@ -239,7 +222,7 @@ def _number_cells(head: bytes) -> int:
 def _recognised(folder: Path, importers: Sequence[Importer]) -> Iterator[Input]:
     for path in sorted(folder.iterdir()):
         if path.is_file() and not path.name.startswith("."):
-            file, beside = RawFile(path), importers is BESIDE
+            file, beside = RawFile(path), importers is HOST_IMPORTERS
             found = _reader(file, _head(file), importers)
             if found is not None and compression.archive(file) is None:
                 yield Input(path, found, str(path), beside)
@@ -264,7 +247,7 @@ def unrecognised(source: str | Path) -> list[Path]:
         return []
     known = {each.path for each in _recognised(folder, IMPORTERS)}
     if len(known) == 1:
-        known |= {each.path for each in _recognised(folder, BESIDE)} | set(_training_files(folder))
+        known |= {each.path for each in _recognised(folder, HOST_IMPORTERS)} | set(_training_files(folder))
     files = [path for path in sorted(folder.iterdir()) if path.is_file() and not path.name.startswith(".")]
     return [path for path in files if path not in known and path.suffix.lower() not in _NO_LOGS]
 
@@ -283,12 +266,12 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
     Raises:
         SourceError: when there is no log, or a file is of no known kind.
     """
-    named = [identify(str(path), BESIDE) for path in host]
+    named = [identify(str(path), HOST_IMPORTERS) for path in host]
     if not Path(source).is_dir():
         return [[identify(str(source), kind=kind), *named]]
     logs = list(_logs(Path(source)))
     if not logs:
-        hosts = list(_recognised(Path(source), BESIDE))
+        hosts = list(_recognised(Path(source), HOST_IMPORTERS))
         if hosts:
             what = f"the folder holds a host log ({hosts[0].path.name}) and no log of GPUs"
             raise SourceError(str(source), what, _WANTED)
@@ -297,7 +280,7 @@ def find(source: str | Path, host: Sequence[str | Path] = (), kind: str | None =
             raise SourceError(str(source), what, f"give {Path(source) / _NEPTUNE}")
         raise SourceError(str(source), "the folder holds no log of a known kind", _WANTED)
     alone = {log.path.parent for log in logs if sum(log.path.parent == other.path.parent for other in logs) == 1}
-    beside = {folder: list(_recognised(folder, BESIDE)) for folder in alone}
+    beside = {folder: list(_recognised(folder, HOST_IMPORTERS)) for folder in alone}
     found = {log.path for log in logs}
     # a recorder may write GPUs and machine to one file; a person can name it for both
     own = {folder: [each for each in files if each.path not in found] for folder, files in beside.items()}
@@ -361,9 +344,11 @@ def together(sources: Sequence[str | Path], host: Sequence[str | Path] = (), kin
     """
     logs = [run[0] for source in sources for run in find(source, kind=kind)]
     folders = {log.path.parent: None for log in logs if any(Path(source).is_dir() for source in sources)}
-    named = [identify(str(path), BESIDE) for path in host]
+    named = [identify(str(path), HOST_IMPORTERS) for path in host]
     known = {log.path for log in logs}
-    beside = named or [each for folder in folders for each in _recognised(folder, BESIDE) if each.path not in known]
+    beside = named or [
+        each for folder in folders for each in _recognised(folder, HOST_IMPORTERS) if each.path not in known
+    ]
     seen: set[Path] = set()
     for each in (*logs, *beside):
         if each.path.resolve() in seen:
