@@ -105,9 +105,9 @@ def _file_date(report: Report) -> int:
 
 def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
-    shipped = resources.folder("templates")
-    for source, suffixes in ((shipped, {".typ"}), (templates, _THEME_FILES)):
-        for path in (*source.glob("*"), *source.glob("sections/*")) if source else ():
+    sources = [(resources.folder("templates"), {".typ"}), *([(templates, _THEME_FILES)] if templates else [])]
+    for source, suffixes in sources:
+        for path in (*source.glob("*"), *source.glob("sections/*")):
             if path.suffix.lower() in suffixes and path.is_file():
                 target = folder / path.relative_to(source)
                 target.parent.mkdir(exist_ok=True)
