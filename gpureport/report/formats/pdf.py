@@ -22,8 +22,9 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts, report_figures, timeline_pages
 from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Table
 from gpureport.report.model.time_charts import Timeline
-from gpureport.report.sections.merging import merged_statements
+from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
 
 TEMPLATE = "report.typ"
@@ -139,7 +140,7 @@ def _write_inputs(report: Report, folder: Path, drawable: frozenset[int], famili
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
-        "once": asdict(merged_statements.of(report)),
+        "shared": asdict(shared_content.share_content(report)),
         "figures": asdict(_draw_figures(report, folder, drawable)),
         "fonts": list(families),
         "missing": _missing_note(fonts.find_missing_characters(content, drawable)),
@@ -195,7 +196,8 @@ def _plain(value: object) -> Plain:
         return [_plain(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
+        note = {"note": value.note} if isinstance(value, Table) else {}
+        return note | {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value if isinstance(value, bool | int | str) else None

@@ -31,12 +31,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `numeric` says of each column after the first whether it holds figures."""
+    """A table; `numeric` says of each column after the first whether it holds figures, `notes` stand under it."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[Row, ...]
-    note: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Its notes as one text."""
+        return " ".join(self.notes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

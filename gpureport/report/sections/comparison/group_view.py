@@ -62,7 +62,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
     numeric = (True, *(True, True, False) * len(shown))
     notes = (CUT if cut else "", brief_note(found), spending.price_note(analyses) if costs else "")
-    whole = Table(columns=names, numeric=numeric, rows=rows, note=" ".join(filter(None, notes)))
+    whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
     return whole if bars else _without_bars(whole)
 
 

@@ -41,7 +41,7 @@ def table(comparison: Comparison) -> Table:
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note=_joined(
+        notes=_notes(
             _note(title.noun, several=several),
             allowance(comparison),
             list_reasons(reasons),
@@ -79,8 +79,8 @@ def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
     return spending.price_note(_analyses(steps)) if COST_PER_WORK in figures else ""
 
 
-def _joined(*notes: str) -> str:
-    return " ".join(filter(None, notes))
+def _notes(*notes: str) -> tuple[str, ...]:
+    return tuple(filter(None, notes))
 
 
 def _analyses(steps: Sequence[Step]) -> list[Analysis]:
@@ -144,7 +144,7 @@ def overview(comparison: Comparison) -> Table:
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
-        note=_joined(
+        notes=_notes(
             note if repeated else "",
             "What whole recordings do not tell is of what had settled." if filled else "",
             _price_note(comparison.steps, figures),
@@ -204,7 +204,7 @@ def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[S
         columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
-        note=_joined(
+        notes=_notes(
             "Start-up and what had not settled are left out of shares, power, clocks and rates."
             if any(delta.window == "steady" for _, delta in figures)
             else "",
@@ -234,7 +234,7 @@ def effects(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
         rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
-        note=_joined(differences(figures, steps).note, list_reasons(reasons)),
+        notes=_notes(*differences(figures, steps).notes, list_reasons(reasons)),
     )
 
 

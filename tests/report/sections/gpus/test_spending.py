@@ -55,7 +55,7 @@ def test_one_line_says_how_to_state_a_price() -> None:
     said = facts(report(hour()))
     assert said["Cost"] == "no price is stated: give --gpu-hour-price PRICE, or [prices] in gpureport.toml"
     assert set(said) == {"Energy", "Cost"}
-    assert shared_facts.lines(report(hour(), copies=3).spending) == report(hour()).spending[0].facts
+    assert shared_facts.list_facts(report(hour(), copies=3).spending) == report(hour()).spending[0].facts
 
 
 def test_cost_energy_and_carbon_are_said_with_where_they_come_from() -> None:
