@@ -131,14 +131,14 @@ class DeviceSeries:
         if metric not in self._whole:
             values = self.values(metric)
             # the least of values with NaN among them is NaN
-            least = values[:1] if columns.alike(values) else values.min(initial=np.inf)
+            least = values[:1] if columns.is_constant(values) else values.min(initial=np.inf)
             self._whole[metric] = not np.isnan(least).any()
         return self._whole[metric]
 
     def known_rows(self, metric: str) -> BoolArray:
         """Return the rows that hold a value of the metric; not to be written to."""
         if self.is_complete(metric):
-            return columns.everywhere(len(self))
+            return columns.all_valid(len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
     def is_recorded(self, metric: str) -> bool:
@@ -157,14 +157,14 @@ class DeviceSeries:
         if metric not in self._values:
             held = self._recorded_values(metric)
             self._values[metric] = (
-                columns.same(np.nan, len(self.times)) if self.explain_implausibility(metric) else held
+                columns.repeat_value(np.nan, len(self.times)) if self.explain_implausibility(metric) else held
             )
         return self._values[metric]
 
     def _recorded_values(self, metric: str) -> FloatArray:
         """Return a column as it was recorded."""
         known = metric in self.table.column_names
-        return columns.floats(self.table.column(metric)) if known else columns.same(np.nan, len(self.times))
+        return columns.floats(self.table.column(metric)) if known else columns.repeat_value(np.nan, len(self.times))
 
     def explain_implausibility(self, metric: str) -> str:
         """Return why readings of a metric cannot be right, as words on them; empty where nothing speaks against them.
@@ -249,7 +249,7 @@ def measure_owned_time(
     widths = np.full(len(steps), pace.interval)
     longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
     for stretch in pace.slow:
-        rows = sampling_rate.inside(times, stretch)
+        rows = sampling_rate.distances_inside(times, stretch)
         widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
     edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _LONGEST_SIDE_INTERVALS))
     far = np.flatnonzero(steps > 2 * cap)
@@ -270,7 +270,7 @@ def build_device_series(recording: Recording, device: Device) -> DeviceSeries:
 
 def _build_series(device: Device, series: pa.Table, window: Interval) -> DeviceSeries:
     times = columns.integers(series.column("timestamp"))
-    pace = sampling_rate.of(times)
+    pace = sampling_rate.measure_sampling_rate(times)
     if pace is None:
         left = right = np.zeros(len(times), dtype=np.int64)
         gap_rows = pause_rows = np.zeros(0, dtype=np.int64)

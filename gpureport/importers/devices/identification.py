@@ -102,7 +102,7 @@ def number_identities(data: dict[str, Values], rows: IntArray) -> tuple[IntArray
     for name in IDENTITY.values():
         values = data.get(name)
         texts = [*((values and values.texts) or []), None]
-        if values is None or (columns.alike(values.data) and values.valid.all()):
+        if values is None or (columns.is_constant(values.data) and values.valid.all()):
             text = None if values is None or not len(values.data) else texts[int(values.data[0])]
             found = [(*each, text) for each in found]
             continue
@@ -354,7 +354,7 @@ def _device(seen: _Seen, *, averaged: bool) -> Device:
     attributes, extremes = seen.attributes, seen.extremes
     limit = next((extremes[name] for name in _LIMITS if name in extremes), None)
     memory, reserved = (extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
-    gpu = gpus.find(attributes.get("model"))
+    gpu = gpus.find_gpu(attributes.get("model"))
     return Device(
         id=f"gpu:{seen.index}",
         index=seen.index,

@@ -33,8 +33,8 @@ class Values:
         """Return the values of some rows."""
         if rows.dtype == np.bool_:
             return Values(self.data[rows], self.valid[rows], self.texts)
-        valid = columns.everywhere(len(rows)) if self.valid.all() else self.valid.take(rows)
-        data = self.data[: len(rows)] if columns.alike(self.data) else self.data.take(rows)
+        valid = columns.all_valid(len(rows)) if self.valid.all() else self.valid.take(rows)
+        data = self.data[: len(rows)] if columns.is_constant(self.data) else self.data.take(rows)
         return Values(data, valid, self.texts)
 
     def arrow(self, name: str, rows: slice) -> "pa.Array[Any]":

@@ -72,7 +72,7 @@ def render(report: Report, templates: Path | None = None) -> bytes:
         RenderError: when fonts are missing or the template cannot be compiled.
     """
     own = templates / TEMPLATE if templates else None
-    template = own if own and own.is_file() else resources.folder("templates") / TEMPLATE
+    template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
     theme_fonts = fonts.find_theme_fonts(templates)
     paths = [*fonts.shipped_fonts(), *theme_fonts]
     date = _file_date(report)
@@ -106,7 +106,7 @@ def _file_date(report: Report) -> int:
 
 def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
-    sources = [(resources.folder("templates"), {".typ"}), *([(templates, _THEME_FILES)] if templates else [])]
+    sources = [(resources.find_shipped_folder("templates"), {".typ"}), *([(templates, _THEME_FILES)] if templates else [])]
     for source, suffixes in sources:
         for path in (*source.glob("*"), *source.glob("sections/*")):
             if path.suffix.lower() in suffixes and path.is_file():

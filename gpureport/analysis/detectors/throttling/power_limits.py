@@ -336,7 +336,7 @@ def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
 
 
 def _is_masked_by_diagnostics(series: DeviceSeries) -> bool:
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     return known is not None and known.clock_events_masked is not None
 
 
@@ -346,6 +346,6 @@ def _find_default_limit(series: DeviceSeries) -> _DefaultLimit | None:
         logged = float(np.nanmax(series.values("gpu_power_limit_default_watts")))
     if logged is not None:
         return _DefaultLimit(watts=logged, source="as logged", is_logged=True)
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     return _DefaultLimit(watts=cell.value, source=cell.source, is_logged=False) if cell else None

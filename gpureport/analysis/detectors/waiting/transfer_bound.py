@@ -207,7 +207,7 @@ class TransferBound(Rule):
 def _find_link(series: DeviceSeries) -> _Link | None:
     """Return what the link of a GPU carries, None where generation or width is not known; no link has no lanes."""
     generation, width = (_highest(series, names) for names in (GENERATION, WIDTH))
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     logged = generation is not None
     if generation is None and known is not None and known.pcie_generation is not None:
         generation = round(known.pcie_generation.value)
