@@ -106,7 +106,10 @@ def _file_date(report: Report) -> int:
 
 def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
-    sources = [(resources.find_shipped_folder("templates"), {".typ"}), *([(templates, _THEME_FILES)] if templates else [])]
+    sources = [
+        (resources.find_shipped_folder("templates"), {".typ"}),
+        *([(templates, _THEME_FILES)] if templates else []),
+    ]
     for source, suffixes in sources:
         for path in (*source.glob("*"), *source.glob("sections/*")):
             if path.suffix.lower() in suffixes and path.is_file():
