@@ -183,8 +183,8 @@ class PowerLimits(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"{phrases.gpu_name(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy time"
-                f"{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
+                f"{phrases.gpu_name(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy "
+                f"time{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
         )
