@@ -14,7 +14,7 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.nodes import bare
 from gpureport.importers.merging.parallel_logs import SideBySide
-from gpureport.importers.merging.run_names import derived, longer_names
+from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derived, longer_names
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions, placed_by
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
@@ -125,7 +125,10 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        return _identity(sources, used(self._inputs, self._files, self._placement))
+        placement = self._placement
+        if placement.columns is not None or placement.interval is not None:
+            placement = used(self._inputs, self._files, placement)
+        return _identity(sources, placement)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -165,7 +168,8 @@ class Reading:
         if len(outcomes) > 1 and any(device.id == HOST for device in outcomes[0].devices):
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
-        time_bases.check(self._inputs, outcomes, self._placement.tz)
+        if len(outcomes) > 1:
+            time_bases.check(self._inputs, outcomes, self._placement.tz)
         if hosts:
             self._hosts = SideBySide([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
@@ -234,9 +238,9 @@ class Reading:
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained = [each.outcome.quality for each in self._trained]
         labels, quality = self.labels, joined([*(outcome.quality for outcome in outcomes), *trained])
-        if not self._merged:
-            said = time_bases.notes(self._inputs, outcomes, self._placement.tz)
-            quality = replace(quality, notes=(*quality.notes, *said))
+        if len(outcomes) > 1 and not self._merged:
+            zones = time_bases.notes(self._inputs, outcomes, self._placement.tz)
+            quality = replace(quality, notes=(*quality.notes, *zones))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
             id=self.run_id,
@@ -318,7 +322,8 @@ def _name(inputs: Sequence[Input]) -> str:
         return "standard input"
     if len(logs) > 1:
         return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or bare(logs[0].path.name)
-    return derived(logs[0].locator)
+    path = Path(logs[0].locator)
+    return derived(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
 
 
 def _place(device: Device) -> tuple[bool, str, int]:
