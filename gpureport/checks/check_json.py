@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from gpureport.checks import result
+from gpureport.checks import check_results
 from gpureport.findings import Check, CheckOutcome
 from gpureport.report.wording.display import GAP
 
@@ -15,9 +15,9 @@ def render(checks: Sequence[Check]) -> str:
     """Return the checks as JSON text; null is what is not known."""
     document = {
         "schema": SCHEMA,
-        "exit_code": result.code(checks),
-        "line": result.line(checks),
-        "counts": {outcome.value: result.count(checks, outcome) for outcome in CheckOutcome},
+        "exit_code": check_results.exit_code(checks),
+        "line": check_results.format_result_line(checks),
+        "counts": {outcome.value: check_results.count_outcome(checks, outcome) for outcome in CheckOutcome},
         "checks": [_check(check) for check in checks],
     }
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"

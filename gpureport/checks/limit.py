@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass
 
-from gpureport.checks import amounts, subjects
-from gpureport.checks.amounts import COUNT, FINDINGS, SHARE, Amount
-from gpureport.checks.subjects import BELOW, STATISTICS, Known, Subject
+from gpureport.checks import limit_targets, quantities
+from gpureport.checks.limit_targets import BELOW, STATISTICS, LimitTarget, TargetKind
+from gpureport.checks.quantities import COUNT, FINDINGS, SHARE, Quantity
 
-_FORM = re.compile(
+_LIMIT = re.compile(
     r"(?:(?P<no>no)\s+)?(?:(?P<of>change|new)\s+)?(?P<name>\w+)(?:[.\s]\s*(?P<statistic>\w+))?\s*(?:(?P<relation><=|>=|<|>)(?P<amount>.*))?"
 )
 _EXAMPLE = "write one such as 'idle_ratio <= 5 %' or 'no thermal_throttle'"
@@ -42,11 +42,11 @@ class Limit:
         words: the limit as it can be written again.
     """
 
-    subject: Subject
+    subject: TargetKind
     name: str
     statistic: str
     relation: str
-    amount: Amount
+    amount: Quantity
     words: str
 
     @property
@@ -63,47 +63,47 @@ class Limit:
         return value < limit if self.most else value > limit
 
 
-def parse(text: str) -> Limit:
+def parse_limit(text: str) -> Limit:
     """Return the limit a text states.
 
     Raises:
         LimitError: when it states none.
     """
-    match = _FORM.fullmatch(" ".join(text.split()))
+    match = _LIMIT.fullmatch(" ".join(text.split()))
     if match is None:
         raise LimitError(f"{text!r} is no limit", _EXAMPLE)
     of, name, statistic, relation = (match[part] or "" for part in ("of", "name", "statistic", "relation"))
-    found = _known(of, name)
-    if statistic and found.subject is not Subject.STATISTIC:
+    found = _resolve_target(of, name)
+    if statistic and found.subject is not TargetKind.STATISTIC:
         raise LimitError(f"{name} has no statistic {statistic!r}", "leave the second word out")
     if match["no"] and relation:
         raise LimitError(f"{text!r} says no and how many", "write one of the two")
-    amount = _amount(match["amount"], name, found) if relation else _none(name, found)
-    words = " ".join(filter(None, ("" if relation else "no", of, name, _statistic(name, statistic, found))))
+    amount = _parse_threshold(match["amount"], name, found) if relation else _no_findings(name, found)
+    words = " ".join(filter(None, ("" if relation else "no", of, name, _resolve_statistic(name, statistic, found))))
     return Limit(
         subject=found.subject,
         name=name,
-        statistic=_statistic(name, statistic, found),
+        statistic=_resolve_statistic(name, statistic, found),
         relation=relation or "<=",
         amount=amount,
         words=f"{words} {relation} {amount.text}" if relation else words,
     )
 
 
-def _known(of: str, name: str) -> Known:
-    found = subjects.changing(name) if of == "change" else subjects.known(name)
+def _resolve_target(of: str, name: str) -> LimitTarget:
+    found = limit_targets.find_change_target(name) if of == "change" else limit_targets.find_target(name)
     if found is None:
         what = f"no figure {name!r} whose change is known" if of == "change" else f"nothing is called {name!r}"
-        raise LimitError(what, subjects.close(name, change=of == "change"))
+        raise LimitError(what, limit_targets.suggest_name(name, change=of == "change"))
     if of == "new":
-        if found.subject is not Subject.FINDING:
+        if found.subject is not TargetKind.FINDING:
             raise LimitError(f"{name} is no kind of finding", "write new before a kind or a severity")
-        return Known(subject=Subject.NEW, units=(FINDINGS,))
+        return LimitTarget(subject=TargetKind.NEW, units=(FINDINGS,))
     return found
 
 
-def _statistic(name: str, written: str, found: Known) -> str:
-    if found.subject is not Subject.STATISTIC:
+def _resolve_statistic(name: str, written: str, found: LimitTarget) -> str:
+    if found.subject is not TargetKind.STATISTIC:
         return ""
     known = (*STATISTICS, *(BELOW if name == "gpu_utilization_ratio" else ()))
     if written and written not in known:
@@ -111,24 +111,24 @@ def _statistic(name: str, written: str, found: Known) -> str:
     return written or "mean"
 
 
-def _none(name: str, found: Known) -> Amount:
+def _no_findings(name: str, found: LimitTarget) -> Quantity:
     """Return the limit of what is named without an amount: no finding at all."""
-    if found.subject not in {Subject.FINDING, Subject.NEW}:
-        raise LimitError(f"{name} without an amount", f"write {name} <= and {amounts.name(found.units[0])}")
-    return Amount(value=0.0, unit=FINDINGS)
+    if found.subject not in {TargetKind.FINDING, TargetKind.NEW}:
+        raise LimitError(f"{name} without an amount", f"write {name} <= and {quantities.describe_unit(found.units[0])}")
+    return Quantity(value=0.0, unit=FINDINGS)
 
 
-def _amount(text: str, name: str, found: Known) -> Amount:
-    amount = amounts.read(text)
+def _parse_threshold(text: str, name: str, found: LimitTarget) -> Quantity:
+    amount = quantities.parse_quantity(text)
     if amount is None:
-        raise LimitError(f"{text.strip()!r} is no amount", f"write {amounts.name(found.units[0])}")
+        raise LimitError(f"{text.strip()!r} is no amount", f"write {quantities.describe_unit(found.units[0])}")
     if amount.unit == COUNT and FINDINGS in found.units:
-        amount = Amount(value=amount.value, unit=FINDINGS, text=amount.text)
+        amount = Quantity(value=amount.value, unit=FINDINGS, text=amount.text)
     if amount.unit == COUNT and not {*found.units} & {SHARE, *_SCALED}:
-        amount = Amount(value=amount.value, unit=found.units[-1], text=amount.text)
+        amount = Quantity(value=amount.value, unit=found.units[-1], text=amount.text)
     if amount.unit not in found.units:
-        allowed = " or ".join(amounts.name(unit) for unit in found.units)
+        allowed = " or ".join(quantities.describe_unit(unit) for unit in found.units)
         raise LimitError(f"{name} is not limited by {text.strip()!r}", f"write {allowed}")
-    if found.subject is Subject.CHANGE and amount.value == 0:
+    if found.subject is TargetKind.CHANGE and amount.value == 0:
         raise LimitError(f"a change of {name} of 0 is within any noise", "state the size from which it matters")
     return amount

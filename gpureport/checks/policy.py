@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
-from gpureport.checks.limit import Limit, LimitError, parse
-from gpureport.checks.subjects import Subject
+from gpureport.checks.limit import Limit, LimitError, parse_limit
+from gpureport.checks.limit_targets import TargetKind
 from gpureport.errors import SettingsError
 from gpureport.findings import Confidence
 
@@ -13,7 +13,7 @@ OPTION = "--fail-on"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class LimitScope:
     """What a limit applies to; None is everything.
 
     Attributes:
@@ -36,7 +36,7 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unless:
+class Exemption:
     """When a limit does not apply: another limit that is kept, a kind that is found, or a label of the run.
 
     Attributes:
@@ -51,7 +51,7 @@ class Unless:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class PolicyEntry:
     """One limit of a policy.
 
     Attributes:
@@ -63,15 +63,15 @@ class Entry:
     """
 
     limit: Limit
-    where: Where = Where()
-    unless: Unless | None = None
+    where: LimitScope = LimitScope()
+    unless: Exemption | None = None
     confidence: Confidence = Confidence.MEDIUM
     origin: str = OPTION
 
     @property
     def compares(self) -> bool:
         """Whether it needs a baseline."""
-        return self.limit.subject in {Subject.CHANGE, Subject.NEW}
+        return self.limit.subject in {TargetKind.CHANGE, TargetKind.NEW}
 
     @property
     def words(self) -> str:
@@ -105,7 +105,7 @@ class Acknowledgement:
 class Policy:
     """Limits in the order stated, and what is acknowledged."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[PolicyEntry, ...] = ()
     acknowledged: tuple[Acknowledgement, ...] = ()
 
     @property
@@ -123,16 +123,16 @@ class Policy:
         Raises:
             SettingsError: when a text states no limit.
         """
-        return replace(self, entries=(*self.entries, *(Entry(limit=of_option(text)) for text in limits)))
+        return replace(self, entries=(*self.entries, *(PolicyEntry(limit=parse_option_limit(text)) for text in limits)))
 
 
-def of_option(text: str) -> Limit:
+def parse_option_limit(text: str) -> Limit:
     """Return the limit of `--fail-on`.
 
     Raises:
         SettingsError: when the text states none.
     """
     try:
-        return parse(text)
+        return parse_limit(text)
     except LimitError as error:
         raise SettingsError(OPTION, error.what, error.hint) from error

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from gpureport.errors import SourceError
-from gpureport.publishing import folder
+from gpureport.publishing import folder_copy
 
 
 def publish(file: Path, target: str) -> str:
@@ -19,15 +19,15 @@ def publish(file: Path, target: str) -> str:
     if not file.is_file():
         raise SourceError(str(file), "no such file", "write a report first: gpureport report RUN -o report.html")
     if target.startswith("mlflow:"):
-        from gpureport.publishing import mlflow  # noqa: PLC0415 - loads numpy and pyarrow
+        from gpureport.publishing import mlflow_artifacts  # noqa: PLC0415 - loads numpy and pyarrow
 
-        return mlflow.publish(file, target)
+        return mlflow_artifacts.publish_to_mlflow(file, target)
     if "#" in target:
         from gpureport.importers import names_run  # noqa: PLC0415 - as above
 
         if names_run(target):
             raise SourceError(target, "a run of a store, and no folder", f"give mlflow:{target} for a run of MLflow")
-    return folder.publish(file, Path(target))
+    return folder_copy.copy_to_folder(file, Path(target))
 
 
 __all__ = ["publish"]

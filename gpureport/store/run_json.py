@@ -37,7 +37,7 @@ class StoredRun:
     training_sha256: str | None = None
 
 
-def dump(stored: StoredRun) -> str:
+def dump_run(stored: StoredRun) -> str:
     """Return the JSON text; params and tags as objects."""
     run = asdict(stored.run)
     run["params"], run["tags"] = dict(stored.run.params), dict(stored.run.tags)
@@ -45,10 +45,10 @@ def dump(stored: StoredRun) -> str:
     for name in ("series_sha256", "training_sha256"):
         if getattr(stored, name) is not None:
             content[name] = getattr(stored, name)
-    return json.dumps({**content, "sha256": _digest(content)}, indent=1) + "\n"
+    return json.dumps({**content, "sha256": _hash_content(content)}, indent=1) + "\n"
 
 
-def load(text: str) -> StoredRun:
+def load_run(text: str) -> StoredRun:
     """Return the run a JSON text holds.
 
     Raises:
@@ -58,11 +58,11 @@ def load(text: str) -> StoredRun:
     content = json.loads(text)
     written = content.pop("sha256", None)
     # a run stored before there was a checksum has these three keys alone
-    if written != _digest(content) and (written is not None or content.keys() != _FIRST_KEYS):
+    if written != _hash_content(content) and (written is not None or content.keys() != _FIRST_KEYS):
         msg = "its content is not what was written"
         raise ValueError(msg)
     return StoredRun(
-        run=_run(content["run"]),
+        run=_load_run_entry(content["run"]),
         columns=tuple(content["columns"]),
         importer_version=content["importer_version"],
         series_sha256=content.get("series_sha256"),
@@ -70,38 +70,38 @@ def load(text: str) -> StoredRun:
     )
 
 
-def _digest(content: Mapping[str, Any]) -> str:
+def _hash_content(content: Mapping[str, Any]) -> str:
     return sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _run(entry: Mapping[str, Any]) -> Run:
+def _load_run_entry(entry: Mapping[str, Any]) -> Run:
     nested = {
-        "sources": _each(Source, entry["sources"]),
-        "devices": _each(Device, entry["devices"]),
-        "stages": _each(Stage, entry["stages"]),
-        "quality": _quality(entry["quality"]),
-        "params": _pairs(entry["params"]),
-        "tags": _pairs(entry["tags"]),
+        "sources": _load_each(Source, entry["sources"]),
+        "devices": _load_each(Device, entry["devices"]),
+        "stages": _load_each(Stage, entry["stages"]),
+        "quality": _load_quality(entry["quality"]),
+        "params": _load_pairs(entry["params"]),
+        "tags": _load_pairs(entry["tags"]),
         "work": None if entry["work"] is None else Work(**entry["work"]),
     }
     return Run(**{**entry, **nested})
 
 
-def _quality(entry: Mapping[str, Any]) -> Quality:
+def _load_quality(entry: Mapping[str, Any]) -> Quality:
     nested = {
-        "rejected": _each(Rejected, entry["rejected"]),
-        "absent_cells": _each(AbsentCells, entry["absent_cells"]),
-        "gaps": _each(LogGap, entry["gaps"]),
-        "clock_steps": _each(ClockStep, entry["clock_steps"]),
-        "log_events": _each(LogEvent, entry.get("log_events", ())),
+        "rejected": _load_each(Rejected, entry["rejected"]),
+        "absent_cells": _load_each(AbsentCells, entry["absent_cells"]),
+        "gaps": _load_each(LogGap, entry["gaps"]),
+        "clock_steps": _load_each(ClockStep, entry["clock_steps"]),
+        "log_events": _load_each(LogEvent, entry.get("log_events", ())),
         "notes": tuple(entry["notes"]),
     }
     return Quality(**{**entry, **nested})
 
 
-def _each(kind: type[Part], entries: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
+def _load_each(kind: type[Part], entries: Iterable[Mapping[str, Any]]) -> tuple[Part, ...]:
     return tuple(kind(**entry) for entry in entries)
 
 
-def _pairs(entry: Mapping[str, str]) -> Pairs:
+def _load_pairs(entry: Mapping[str, str]) -> Pairs:
     return tuple(entry.items())

@@ -12,8 +12,8 @@ import pyarrow as pa
 
 from gpureport.errors import StoreError
 from gpureport.recording import Recording, Run
-from gpureport.store import parquet, run_json, writing
-from gpureport.store.readable import Readable
+from gpureport.store import atomic_writes, run_json, series_file
+from gpureport.store.readable_run import ReadableRun
 from gpureport.store.run_json import StoredRun
 
 FOLDER = ".gpureport"
@@ -67,7 +67,7 @@ class Store:
         if version > FORMAT:
             raise StoreError(str(marker), f"format {version} is newer than {FORMAT}", "upgrade gpureport")
 
-    def write(self, reading: Readable, importer_version: str, said: Run | None = None) -> Entry:
+    def write(self, reading: ReadableRun, importer_version: str, said: Run | None = None) -> Entry:
         """Read a run into the store; an existing run of the same id is replaced whole.
 
         Args:
@@ -76,52 +76,52 @@ class Store:
             said: a run whose name, step, params, tags and work it is to carry.
         """
         self._prepare()
-        with writing.folder(self._runs, lambda: reading.run_id) as folder:
+        with atomic_writes.write_folder(self._runs, lambda: reading.run_id) as folder:
             columns, run = self._series(reading, folder / _SERIES)
             stored = StoredRun(
-                run=_labelled(run, said or run),
+                run=_copy_labels(run, said or run),
                 columns=columns,
                 importer_version=importer_version,
-                series_sha256=parquet.digest(folder / _SERIES),
+                series_sha256=series_file.hash_file(folder / _SERIES),
                 training_sha256=self._training(reading, folder / _TRAINING),
             )
-            with writing.blaming(self.folder):
+            with atomic_writes.raise_store_errors(self.folder):
                 if rejects := reading.rejects():
                     (folder / _REJECTS).write_bytes(rejects)
-                (folder / _RUN).write_text(run_json.dump(stored), encoding="utf-8")
+                (folder / _RUN).write_text(run_json.dump_run(stored), encoding="utf-8")
         return Entry(stored, self._runs / run.id)
 
     def _prepare(self) -> None:
         """Make the store's folder where there is none, and clear away what killed writers left."""
         marker = self.folder / "store.json"
-        with writing.blaming(self.folder):
+        with atomic_writes.raise_store_errors(self.folder):
             self._runs.mkdir(parents=True, exist_ok=True)
-            writing.sweep(self._runs)
+            atomic_writes.remove_stale_files(self._runs)
             if not marker.exists():
-                writing.text(marker, json.dumps({"format": FORMAT}) + "\n", self._runs)
+                atomic_writes.write_text(marker, json.dumps({"format": FORMAT}) + "\n", self._runs)
 
-    def _series(self, reading: Readable, path: Path) -> tuple[tuple[str, ...], Run]:
+    def _series(self, reading: ReadableRun, path: Path) -> tuple[tuple[str, ...], Run]:
         """Write the series of a run; return their columns and the run."""
-        writer = parquet.SeriesWriter(path, lambda: reading.run_id)
+        writer = series_file.SeriesWriter(path, lambda: reading.run_id)
         try:
             for batch in reading.batches():
-                with writing.blaming(self.folder):
+                with atomic_writes.raise_store_errors(self.folder):
                     writer.add(batch)
             run = reading.run()
-            with writing.blaming(self.folder):
+            with atomic_writes.raise_store_errors(self.folder):
                 return writer.close([device.id for device in run.devices], reading.renamed()), run
         except BaseException:
             writer.abandon()
             raise
 
-    def _training(self, reading: Readable, path: Path) -> str | None:
+    def _training(self, reading: ReadableRun, path: Path) -> str | None:
         """Write the training metrics of a run, if there are any; return the sha256 of the file."""
         table = reading.training()
         if not len(table):
             return None
-        with writing.blaming(self.folder):
-            parquet.write_training(table, path)
-            return parquet.digest(path)
+        with atomic_writes.raise_store_errors(self.folder):
+            series_file.write_training(table, path)
+            return series_file.hash_file(path)
 
     def entries(self) -> list[Entry]:
         """Return all runs that can be read, oldest first; `damaged` names the others."""
@@ -144,7 +144,7 @@ class Store:
     @staticmethod
     def _entry(folder: Path) -> Entry:
         try:
-            return Entry(run_json.load((folder / _RUN).read_text(encoding="utf-8")), folder)
+            return Entry(run_json.load_run((folder / _RUN).read_text(encoding="utf-8")), folder)
         except _UNREADABLE as error:
             raise StoreError(str(folder / _RUN), "damaged", "ingest the run again") from error
 
@@ -175,8 +175,8 @@ class Store:
         stored = entry.stored
         with suppress(OSError):
             training = stored.training_sha256
-            whole = training is None or training == parquet.digest(entry.folder / _TRAINING)
-            return whole and stored.series_sha256 in {None, parquet.digest(entry.folder / _SERIES)}
+            whole = training is None or training == series_file.hash_file(entry.folder / _TRAINING)
+            return whole and stored.series_sha256 in {None, series_file.hash_file(entry.folder / _SERIES)}
         return False
 
     def named(self, name: str) -> Entry:
@@ -211,8 +211,8 @@ class Store:
         stored, path = entry.stored, entry.folder / _SERIES
         devices = [device.id for device in entry.run.devices]
         try:
-            series = parquet.read(path, stored.columns, devices, stored.series_sha256)
-            training = parquet.read_training(entry.folder / _TRAINING, stored.training_sha256)
+            series = series_file.read_series(path, stored.columns, devices, stored.series_sha256)
+            training = series_file.read_training(entry.folder / _TRAINING, stored.training_sha256)
         except _UNREADABLE as error:
             now = self.get(entry.run.id)
             if now is not None and now.stored.series_sha256 != stored.series_sha256:
@@ -223,16 +223,16 @@ class Store:
 
     def relabel(self, entry: Entry, run: Run) -> Entry:
         """Keep what is now said about a run: its name, step, params, tags and work."""
-        with writing.blaming(self.folder):
+        with atomic_writes.raise_store_errors(self.folder):
             current = self.get(entry.run.id) or entry
-            stored = replace(current.stored, run=_labelled(current.run, run))
-            writing.text(entry.folder / _RUN, run_json.dump(stored), self._runs)
+            stored = replace(current.stored, run=_copy_labels(current.run, run))
+            atomic_writes.write_text(entry.folder / _RUN, run_json.dump_run(stored), self._runs)
         return Entry(stored, entry.folder)
 
     def remove(self, entry: Entry) -> None:
         """Remove a run: gone from the list at once, its files right after."""
-        gone = writing.temporary(self._runs, entry.run.id)
-        with writing.blaming(self.folder):
+        gone = atomic_writes.temporary_path(self._runs, entry.run.id)
+        with atomic_writes.raise_store_errors(self.folder):
             entry.folder.rename(gone)
             shutil.rmtree(gone)
 
@@ -256,6 +256,6 @@ class Store:
             raise StoreError(str(target), error.strerror or "cannot be written", "choose another file") from error
 
 
-def _labelled(run: Run, said: Run) -> Run:
+def _copy_labels(run: Run, said: Run) -> Run:
     """Return a run with the name, step, params, tags and work of another."""
     return replace(run, name=said.name, step=said.step, params=said.params, tags=said.tags, work=said.work)

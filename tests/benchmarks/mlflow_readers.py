@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 def gpureport(uri: str) -> Callable[[], int]:
     """Return what reads as gpureport does."""
-    from gpureport.importers.trackers.mlflow.locators import opened  # noqa: PLC0415 - each way imports its own
+    from gpureport.importers.trackers.mlflow.locators import open_store  # noqa: PLC0415 - each way imports its own
 
     def read() -> int:
-        store, _ = opened(f"mlflow:{uri}")
+        store, _ = open_store(f"mlflow:{uri}")
         return sum(len(series) for run in store.runs() for series in store.series(run))
 
     return read

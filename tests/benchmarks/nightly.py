@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.nightly.changes.change import FEWEST, changes, fresh
-from gpureport.nightly.history.figures import BY_NAME
-from gpureport.nightly.history.history import History
+from gpureport.nightly.changes.change_detection import FEWEST, detect_changes, select_new_shifts
+from gpureport.nightly.history.night_figures import BY_NAME
+from gpureport.nightly.history.night_history import History
 from tests.benchmarks.report_cpu import cpu_seconds, large_log
 from tests.nightly.made import USUAL, course, year
 
@@ -52,10 +52,10 @@ def alarms(name: str, values: FloatArray) -> list[tuple[int, int]]:
     """Return every alarm as a job meets them night after night: the night, and where the change is said to begin."""
     kind = BY_NAME[name]
     found: list[tuple[int, int]] = []
-    before = changes(values[: FEWEST - 1], smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
+    before = detect_changes(values[: FEWEST - 1], smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
     for count in range(FEWEST, len(values) + 1):
-        now = changes(values[:count], smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
-        found += [(count - 1, step.place) for step in fresh(now, before)]
+        now = detect_changes(values[:count], smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
+        found += [(count - 1, step.place) for step in select_new_shifts(now, before)]
         before = now
     return found
 

@@ -19,11 +19,11 @@ from gpureport import read
 from gpureport.analysis import analyze
 from gpureport.cli.runs.measuring import measured
 from gpureport.columns import FloatArray
-from gpureport.nightly.changes.change import FEWEST
-from gpureport.nightly.changes.trend import trends
-from gpureport.nightly.history.history import History
-from gpureport.nightly.history.night import Night, Part
-from gpureport.nightly.history.tonight import measured as kept
+from gpureport.nightly.changes.change_detection import FEWEST
+from gpureport.nightly.changes.trend import build_trends
+from gpureport.nightly.history.capture import capture_run as kept
+from gpureport.nightly.history.night_history import History
+from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from tests.nightly.made import FIRST, day
 from tests.truth import suite
 from tests.truth.cards import A100
@@ -94,9 +94,9 @@ def script(job: str, duty: float, rng: np.random.Generator, *, starved: bool) ->
     return Script(name=job, parts=(before, work, after), card=A100, interval=5.0)
 
 
-def night(folder: Path, number: int, shares: Mapping[str, FloatArray], rng: np.random.Generator) -> Night:
+def night(folder: Path, number: int, shares: Mapping[str, FloatArray], rng: np.random.Generator) -> NightlyRecord:
     """Log every job of a night, and return what the history keeps of them."""
-    parts: list[Part] = []
+    parts: list[NightlyRun] = []
     for job in JOBS:
         starved = job == "regressed" and number >= REGRESSION
         where = folder / f"{job}-{number}"
@@ -104,13 +104,13 @@ def night(folder: Path, number: int, shares: Mapping[str, FloatArray], rng: np.r
         (recording,) = read(where, as_one_run=True)
         (run,) = measured([(recording, analyze(recording))])
         parts.append(replace(kept("gpu.csv", run), step=job))
-    return Night(date=day(number), label="", command="gpureport nightly", version="1", parts=tuple(parts))
+    return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", parts=tuple(parts))
 
 
-def alarms(nights: list[Night]) -> Iterator[Alarm]:
+def alarms(nights: list[NightlyRecord]) -> Iterator[Alarm]:
     """Yield every change on the night that showed it."""
     for count in range(FEWEST, len(nights) + 1):
-        for trend in trends(nights[:count]):
+        for trend in build_trends(nights[:count]):
             for change in trend.changes:
                 if change.new:
                     begun = (FIRST.fromisoformat(change.date) - FIRST).days

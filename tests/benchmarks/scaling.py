@@ -26,8 +26,8 @@ from gpureport.importers.devices.series_assembly import Values
 from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDialect
 from gpureport.importers.ordering.backward_clocks import classify
 from gpureport.importers.values import stamps
-from gpureport.nightly.changes.trend import trends
-from gpureport.nightly.site import site
+from gpureport.nightly.changes.trend import build_trends
+from gpureport.nightly.site import site_writing
 from tests.importers import neighbours
 from tests.importers.ordering.test_backward_clocks import track
 from tests.importers.written_logs import HEADER
@@ -100,7 +100,7 @@ def _lines_of(make: Callable[[int], str]) -> Callable[[Path, int], Work]:
 def _nights(folder: Path, count: int) -> Work:
     history = year(count)
     target = folder / f"site{count}"
-    return lambda: site.build(target, history, trends(history), lambda _: None)
+    return lambda: site_writing.write_site(target, history, build_trends(history), lambda _: None)
 
 
 INPUTS: dict[str, tuple[Callable[[Path, int], Work], int]] = {

@@ -48,12 +48,12 @@ def samples_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write the pages of forty nights, one figure of which changes for good."""
     from gpureport.nightly.changes import trend  # noqa: PLC0415 - only when a browser is there
-    from gpureport.nightly.site import site  # noqa: PLC0415 - only when a browser is there
+    from gpureport.nightly.site import site_writing  # noqa: PLC0415 - only when a browser is there
     from tests.nightly import made  # noqa: PLC0415 - as above
 
     nights = made.year(40)
     folder = tmp_path_factory.mktemp("site")
-    site.build(folder, nights, trend.trends(nights), lambda _: None)
+    site_writing.write_site(folder, nights, trend.build_trends(nights), lambda _: None)
     return folder
 
 

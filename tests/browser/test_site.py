@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpureport.findings import Check, CheckOutcome
-from gpureport.nightly.changes.trend import trends
-from gpureport.nightly.history.night import Night
-from gpureport.nightly.history.tonight import without
-from gpureport.nightly.site import site
+from gpureport.nightly.changes.trend import build_trends
+from gpureport.nightly.history.capture import capture_missing
+from gpureport.nightly.history.nightly_record import NightlyRecord
+from gpureport.nightly.site import site_writing
 from tests.nightly.made import year
-from tests.nightly.site.test_site import changed
+from tests.nightly.site.test_site_writing import changed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -38,13 +38,13 @@ def eventful(tmp_path_factory: pytest.TempPathFactory) -> Path:
         Check(limit="idle_ratio <= 5 %", run="bert", outcome=CheckOutcome.BROKEN, observed="9 % in the whole run"),
         Check(limit="cost <= 3 EUR", run="bert", outcome=CheckOutcome.CANNOT_JUDGE, reason="no price is stated"),
     )
-    missing = without("node_1/gpu.csv", "a step with a long name", "no such file or run")
+    missing = capture_missing("node_1/gpu.csv", "a step with a long name", "no such file or run")
     _build(folder, [*history, replace(last, checks=limits, parts=(*last.parts, missing))])
     return folder
 
 
-def _build(folder: Path, history: list[Night]) -> None:
-    site.build(folder, history, trends(history), lambda _: None)
+def _build(folder: Path, history: list[NightlyRecord]) -> None:
+    site_writing.write_site(folder, history, build_trends(history), lambda _: None)
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280])

@@ -6,43 +6,43 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.checks.limit import LimitError, parse
-from gpureport.checks.subjects import Subject
+from gpureport.checks.limit import LimitError, parse_limit
+from gpureport.checks.limit_targets import TargetKind
 
 
 @pytest.mark.parametrize(
     ("text", "subject", "value", "unit"),
     [
-        ("gpu_utilization_ratio >= 80 %", Subject.STATISTIC, 0.8, "1"),
-        ("gpu_utilization_ratio.below_25 <= 5%", Subject.STATISTIC, 0.05, "1"),
-        ("gpu_memory_used_bytes max <= 80 GiB", Subject.STATISTIC, 80 * 2**30, "By"),
-        ("gpu_temperature_celsius p95 < 85 °C", Subject.STATISTIC, 85.0, "Cel"),
-        ("gpu_sm_clock_hertz p5 >= 1,2 GHz", Subject.STATISTIC, 1.2e9, "Hz"),
-        ("clock_event_hw_slowdown <= 1 %", Subject.STATISTIC, 0.01, "1"),
-        ("idle_seconds <= 10 min", Subject.DEVICE, 600.0, "s"),
-        ("idle_ratio <= 5 %", Subject.FIGURE, 0.05, "1"),
-        ("energy_joules <= 2 kWh", Subject.FIGURE, 7.2e6, "J"),
-        ("work_rate_hertz >= 40", Subject.FIGURE, 40.0, "1/s"),
-        ("cost <= 3 EUR", Subject.RUN, 3.0, "currency"),
-        ("carbon <= 2 kg", Subject.RUN, 2000.0, "g"),
-        ("duration >= 1 h", Subject.RUN, 3600.0, "s"),
-        ("rejected <= 0", Subject.RUN, 0.0, ""),
-        ("waiting_for_input <= 2 GPU-h", Subject.GPU_TIME, 7200.0, "s"),
-        ("lost <= 10 %", Subject.GPU_TIME, 0.1, "1"),
-        ("no idle_gap", Subject.FINDING, 0.0, "findings"),
-        ("warning <= 3", Subject.FINDING, 3.0, "findings"),
-        ("throttling <= 3 EUR", Subject.FINDING, 3.0, "currency"),
-        ("idle_gap <= 1.5 %", Subject.FINDING, 0.015, "1"),
-        ("change idle_ratio <= 2 points", Subject.CHANGE, 0.02, "points"),
-        ("change gpu_seconds_per_1000_work <= 3 %", Subject.CHANGE, 0.03, "1"),
-        ("change gpu_power_watts >= -20 W", Subject.CHANGE, -20.0, "W"),
-        ("no new problem", Subject.NEW, 0.0, "findings"),
-        ("new idle_gap <= 2", Subject.NEW, 2.0, "findings"),
+        ("gpu_utilization_ratio >= 80 %", TargetKind.STATISTIC, 0.8, "1"),
+        ("gpu_utilization_ratio.below_25 <= 5%", TargetKind.STATISTIC, 0.05, "1"),
+        ("gpu_memory_used_bytes max <= 80 GiB", TargetKind.STATISTIC, 80 * 2**30, "By"),
+        ("gpu_temperature_celsius p95 < 85 °C", TargetKind.STATISTIC, 85.0, "Cel"),
+        ("gpu_sm_clock_hertz p5 >= 1,2 GHz", TargetKind.STATISTIC, 1.2e9, "Hz"),
+        ("clock_event_hw_slowdown <= 1 %", TargetKind.STATISTIC, 0.01, "1"),
+        ("idle_seconds <= 10 min", TargetKind.DEVICE, 600.0, "s"),
+        ("idle_ratio <= 5 %", TargetKind.FIGURE, 0.05, "1"),
+        ("energy_joules <= 2 kWh", TargetKind.FIGURE, 7.2e6, "J"),
+        ("work_rate_hertz >= 40", TargetKind.FIGURE, 40.0, "1/s"),
+        ("cost <= 3 EUR", TargetKind.RUN, 3.0, "currency"),
+        ("carbon <= 2 kg", TargetKind.RUN, 2000.0, "g"),
+        ("duration >= 1 h", TargetKind.RUN, 3600.0, "s"),
+        ("rejected <= 0", TargetKind.RUN, 0.0, ""),
+        ("waiting_for_input <= 2 GPU-h", TargetKind.GPU_TIME, 7200.0, "s"),
+        ("lost <= 10 %", TargetKind.GPU_TIME, 0.1, "1"),
+        ("no idle_gap", TargetKind.FINDING, 0.0, "findings"),
+        ("warning <= 3", TargetKind.FINDING, 3.0, "findings"),
+        ("throttling <= 3 EUR", TargetKind.FINDING, 3.0, "currency"),
+        ("idle_gap <= 1.5 %", TargetKind.FINDING, 0.015, "1"),
+        ("change idle_ratio <= 2 points", TargetKind.CHANGE, 0.02, "points"),
+        ("change gpu_seconds_per_1000_work <= 3 %", TargetKind.CHANGE, 0.03, "1"),
+        ("change gpu_power_watts >= -20 W", TargetKind.CHANGE, -20.0, "W"),
+        ("no new problem", TargetKind.NEW, 0.0, "findings"),
+        ("new idle_gap <= 2", TargetKind.NEW, 2.0, "findings"),
     ],
 )
-def test_what_a_limit_is_on(text: str, subject: Subject, value: float, unit: str) -> None:
+def test_what_a_limit_is_on(text: str, subject: TargetKind, value: float, unit: str) -> None:
     """Subject and amount are read, the amount in base units."""
-    limit = parse(text)
+    limit = parse_limit(text)
     assert (limit.subject, limit.amount.unit) == (subject, unit)
     assert limit.amount.value == pytest.approx(value)
 
@@ -50,13 +50,13 @@ def test_what_a_limit_is_on(text: str, subject: Subject, value: float, unit: str
 @pytest.mark.parametrize("text", ["gpu_utilization_ratio p5 >= 80 %", "no new idle_gap", "cost <= 3 EUR", "lost < 2 h"])
 def test_words_can_be_written_again(text: str) -> None:
     """The words of a limit state the same limit."""
-    limit = parse(text)
-    assert (limit.words, parse(limit.words)) == (text, limit)
+    limit = parse_limit(text)
+    assert (limit.words, parse_limit(limit.words)) == (text, limit)
 
 
 def test_a_bare_kind_is_none_of_it() -> None:
     """A kind alone, as after --fail-on, means that none may be found."""
-    assert parse("thermal_throttle") == parse("no thermal_throttle")
+    assert parse_limit("thermal_throttle") == parse_limit("no thermal_throttle")
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_a_bare_kind_is_none_of_it() -> None:
 def test_a_mistake_is_named(text: str, what: str) -> None:
     """What is no limit is refused, saying what is wrong and what to write."""
     with pytest.raises(LimitError) as caught:
-        parse(text)
+        parse_limit(text)
     assert caught.value.what == what
     assert caught.value.hint
 
@@ -101,23 +101,23 @@ WORDS = (
 def test_no_text_does_worse_than_be_refused(text: str) -> None:
     """Whatever is written is a limit whose words state it again, or is refused."""
     try:
-        limit = parse(text)
+        limit = parse_limit(text)
     except LimitError:
         return
-    assert parse(limit.words) == limit
+    assert parse_limit(limit.words) == limit
     assert isfinite(limit.amount.value)
 
 
 def test_what_was_meant_is_offered() -> None:
     """A name that is nearly one is completed."""
     with pytest.raises(LimitError) as caught:
-        parse("thermal_throtle")
+        parse_limit("thermal_throtle")
     assert caught.value.hint == "did you mean 'thermal_throttle'?"
 
 
 def test_a_limit_includes_its_end_only_where_it_says_so() -> None:
     """80 % keeps `>= 80 %` and breaks `> 80 %`, also after the rounding of a computation."""
     value = 0.1 * 8
-    assert parse("gpu_utilization_ratio >= 80 %").holds(value)
-    assert not parse("gpu_utilization_ratio > 80 %").holds(value)
-    assert not parse("gpu_utilization_ratio < 80 %").holds(value)
+    assert parse_limit("gpu_utilization_ratio >= 80 %").holds(value)
+    assert not parse_limit("gpu_utilization_ratio > 80 %").holds(value)
+    assert not parse_limit("gpu_utilization_ratio < 80 %").holds(value)

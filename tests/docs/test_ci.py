@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # its stubs are not among the tools
 
-from gpureport.nightly.history.history import History
+from gpureport.nightly.history.night_history import History
 from tests.docs.test_pages import ROOT, blocks
 from tests.importers.written_logs import log
 

@@ -10,8 +10,8 @@ import pytest
 
 from gpureport import settings
 from gpureport.analysis import RULES
-from gpureport.checks.limit import parse
-from gpureport.checks.policy_file import stated
+from gpureport.checks.limit import parse_limit
+from gpureport.checks.policy_settings import read_policy
 from gpureport.cli.main import COMMANDS
 from gpureport.report.explain.explained_recording import gpu_command
 from gpureport.report.explain.host_logger import PROGRAM
@@ -119,10 +119,10 @@ def test_policy_example_is_accepted(tmp_path: Path) -> None:
     guide = ROOT / "docs" / "how-to" / "gates.md"
     (example,) = blocks(guide, "toml")
     (tmp_path / "gpureport.toml").write_text(example, encoding="utf-8")
-    assert len(stated(settings.read(tmp_path / "gpureport.toml")).entries) == 3
+    assert len(read_policy(settings.read(tmp_path / "gpureport.toml")).entries) == 3
     cells = [line.split("|")[1] for line in guide.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
     limits = [text for cell in cells for text in re.findall(r"`([^`]+)`", cell) if " " in text or text == "problem"]
-    named = [parse(text).words for text in limits if not text.startswith("--")]
+    named = [parse_limit(text).words for text in limits if not text.startswith("--")]
     assert len(named) >= 15
 
 

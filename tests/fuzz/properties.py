@@ -13,14 +13,14 @@ from gpureport.analysis import RULES, analyze
 from gpureport.analysis.cost.cost import cost
 from gpureport.analysis.cost.prices import Prices
 from gpureport.analysis.results import Analysis
-from gpureport.checks import check_json, checking
+from gpureport.checks import check_json, policy_evaluation
 from gpureport.checks.policy import Policy
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps.steps import steps_of
 from gpureport.metrics import BY_NAME
-from gpureport.nightly.history import tonight
-from gpureport.nightly.site import exports
+from gpureport.nightly.history import capture
+from gpureport.nightly.site import figure_exports
 from gpureport.recording import Recording
 from gpureport.report import FORMATS, build, render
 from gpureport.report.formats.json import analysis_json, comparison_json
@@ -113,11 +113,13 @@ def limited(number: int) -> None:
     """Hold a recording against limits, and keep its figures, as a gate and a night do."""
     run = measured(number)
     kinds = [kind for rule in RULES for kind in rule.kinds]
-    checks = checking.checks(_POLICY, checking.Checked(analyses=(run.analysis,), asked=kinds, today=date(2026, 3, 14)))
-    assert all(figure.value is None or isfinite(figure.value) for figure in tonight.measured("log.csv", run).figures)
+    checks = policy_evaluation.evaluate_policy(
+        _POLICY, policy_evaluation.CheckInput(analyses=(run.analysis,), asked=kinds, today=date(2026, 3, 14))
+    )
+    assert all(figure.value is None or isfinite(figure.value) for figure in capture.capture_run("log.csv", run).figures)
     _strict(check_json.render(checks))
-    for form, render_one in exports.FORMATS.items():
-        text = render_one(exports.exported([run]), checks)
+    for form, render_one in figure_exports.FORMATS.items():
+        text = render_one(figure_exports.export_figures([run]), checks)
         _sound(".prom" if form == "openmetrics" else ".json", text.encode())
 
 

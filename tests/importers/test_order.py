@@ -124,7 +124,7 @@ def test_a_second_writer_met_late(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     content = interleaved([writer(1, 0, 900), writer(2, 500.37, 400, celsius=9)])
     whole = read_text(tmp_path, content)
     monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (3000,))
-    monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 50)
+    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 50)
     pieced = read_text(tmp_path, content)
     assert [device.id for device in pieced.run.devices] == ["writer_1/gpu:0", "writer_2/gpu:0"]
     assert pieced.series.equals(whole.series)
@@ -151,7 +151,7 @@ def through_the_store(folder: Path, direct: Recording) -> None:
 
 def test_an_earlier_recording_below_a_later_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both keep their stamps and stand in the order of time, also where the store writes in small groups."""
-    monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 50)
+    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 50)
     later = "\n".join([HEADER, *(row(second, gpu) for second in range(2000, 2300) for gpu in range(2)), ""])
     recording = read_text(tmp_path, later + log(300, gpus=2))
     quality = recording.run.quality

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpureport.importers.trackers.tracked_metrics import Metric, table, work
+from gpureport.importers.trackers.training_metrics import TrainingMetric, build_training_table, measure_work
 from gpureport.training_names import Role, evaluation, recognised, throughput
 
 
@@ -90,15 +90,15 @@ def test_what_a_person_names_counts_whatever_it_is_called() -> None:
     assert throughput(["a"], "b") is None
 
 
-def _metric(name: str, seconds: list[float], values: list[float]) -> Metric:
+def _metric(name: str, seconds: list[float], values: list[float]) -> TrainingMetric:
     times = np.array(seconds) * 1e6
-    return Metric(name, times.astype(np.int64), np.arange(len(times)), np.array(values, dtype=np.float64))
+    return TrainingMetric(name, times.astype(np.int64), np.arange(len(times)), np.array(values, dtype=np.float64))
 
 
 def test_work_is_the_throughput_over_the_time_it_was_logged_for() -> None:
     """A pause counts no longer than a usual distance, and what is not a number does not count."""
     metric = _metric("it/s", [0, 10, 20, 30, 1030], [2.0, 2.0, float("nan"), 2.0, 2.0])
-    found = work([metric], None)
+    found = measure_work([metric], None)
     assert found is not None
     assert (found[0].unit, found[1]) == ("steps", "it/s")
     # 20 s is the usual distance without the point that is no number, and five of them the longest
@@ -108,17 +108,17 @@ def test_work_is_the_throughput_over_the_time_it_was_logged_for() -> None:
 @pytest.mark.parametrize("values", [[], [1.0], [0.0, 0.0], [float("nan")] * 3])
 def test_work_needs_two_points_above_nothing(values: list[float]) -> None:
     """One point says no time, and nothing done is no work."""
-    assert work([_metric("it/s", [float(place) for place in range(len(values))], values)], None) is None
+    assert measure_work([_metric("it/s", [float(place) for place in range(len(values))], values)], None) is None
 
 
 def test_a_table_is_in_the_order_of_time_then_step() -> None:
     """A step that was not recorded is null."""
-    one = Metric("a", np.array([2, 1]), np.array([0, 0]), np.array([1.0, 2.0]), np.array([True, False]))
-    other = Metric("b", np.array([1]), np.array([-1]), np.array([float("nan")]))
-    rows = table([one, other]).to_pylist()
+    one = TrainingMetric("a", np.array([2, 1]), np.array([0, 0]), np.array([1.0, 2.0]), np.array([True, False]))
+    other = TrainingMetric("b", np.array([1]), np.array([-1]), np.array([float("nan")]))
+    rows = build_training_table([one, other]).to_pylist()
     assert [(row["name"], row["step"], row["value"]) for row in rows] == [
         ("b", -1, None),
         ("a", None, 2.0),
         ("a", 0, 1.0),
     ]
-    assert len(table([])) == 0
+    assert len(build_training_table([])) == 0

@@ -6,8 +6,8 @@ from datetime import date, timedelta
 import numpy as np
 
 from gpureport.columns import FloatArray
-from gpureport.nightly.history.figures import FIGURES, Figure
-from gpureport.nightly.history.night import Night, Params, Part
+from gpureport.nightly.history.night_figures import FIGURES, Figure
+from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun, Params
 
 FIRST = date(2026, 1, 1)
 USUAL: Mapping[str, tuple[float, float]] = {
@@ -54,21 +54,21 @@ def course(name: str, nights: int, rng: np.random.Generator, correlation: float 
     return np.asarray(np.round(np.clip(values, 0, 1 if kind.unit == "1" else None), 12), dtype=np.float64)
 
 
-def part(values: Mapping[str, float | None], number: int = 0, **fields: str | Params) -> Part:
+def part(values: Mapping[str, float | None], number: int = 0, **fields: str | Params) -> NightlyRun:
     """Return a run of a night with some figures, the others not recorded."""
     figures = tuple(Figure(name=kind.name, value=values.get(kind.name)) for kind in FIGURES)
     given: dict[str, str | Params] = {"run_id": f"{number:08x}", "name": "bert", "model": "NVIDIA H100", **fields}
-    return Part(source="gpu.csv", gpus=8, started=number * 86_400_000_000, figures=figures, **given)  # type: ignore[arg-type]  # each caller names real fields
+    return NightlyRun(source="gpu.csv", gpus=8, started=number * 86_400_000_000, figures=figures, **given)  # type: ignore[arg-type]  # each caller names real fields
 
 
-def night(number: int, *parts: Part, label: str = "", recorded: int = 0) -> Night:
+def night(number: int, *parts: NightlyRun, label: str = "", recorded: int = 0) -> NightlyRecord:
     """Return a night by its number."""
-    return Night(
+    return NightlyRecord(
         date=day(number), label=label, command="gpureport nightly gpu.csv", version="1", parts=parts, recorded=recorded
     )
 
 
-def nights(values: Mapping[str, Iterable[float]]) -> list[Night]:
+def nights(values: Mapping[str, Iterable[float]]) -> list[NightlyRecord]:
     """Return a night for each row of some series."""
     rows = zip(*values.values(), strict=True)
     return [
@@ -76,7 +76,7 @@ def nights(values: Mapping[str, Iterable[float]]) -> list[Night]:
     ]
 
 
-def year(count: int = 365, seed: int = 1) -> list[Night]:
+def year(count: int = 365, seed: int = 1) -> list[NightlyRecord]:
     """Return nights with every figure."""
     rng = np.random.default_rng(seed)
     return nights({name: course(name, count, rng) for name in USUAL})

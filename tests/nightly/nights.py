@@ -9,10 +9,10 @@ from gpureport.analysis import RULES, analyze
 from gpureport.analysis.cost.cost import cost
 from gpureport.analysis.cost.prices import Prices, Rate
 from gpureport.analysis.results import Analysis
-from gpureport.checks.against_baseline import against
-from gpureport.checks.checking import Checked, checks, step_of
+from gpureport.checks.baseline_changes import compare_with_baseline
 from gpureport.checks.policy import Policy
-from gpureport.checks.policy_file import stated
+from gpureport.checks.policy_evaluation import CheckInput, evaluate_policy, step_name
+from gpureport.checks.policy_settings import read_policy
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.comparison.verdicts.repetition_noise import Noise
 from gpureport.findings import Check
@@ -26,7 +26,7 @@ def policy(folder: Path, text: str) -> Policy:
     """Return the policy a settings file of this text states."""
     path = folder / "gpureport.toml"
     path.write_text(text, encoding="utf-8")
-    return stated(settings.read(path))
+    return read_policy(settings.read(path))
 
 
 def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:
@@ -39,7 +39,7 @@ def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:
 def judged(limits: Policy | str, *analyses: Analysis, asked: frozenset[str] = KINDS) -> tuple[Check, ...]:
     """Return the checks of a policy, or of one limit."""
     wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
-    return checks(wanted, Checked(analyses=analyses, asked=asked, today=TODAY))
+    return evaluate_policy(wanted, CheckInput(analyses=analyses, asked=asked, today=TODAY))
 
 
 def changed(
@@ -48,5 +48,5 @@ def changed(
     """Return the checks of runs of one step against a baseline."""
     wanted = Policy().with_limits([limits]) if isinstance(limits, str) else limits
     analyses = tuple(run.analysis for run in after)
-    found = {step_of(after[0].analysis): against(before, after, noise)}
-    return checks(wanted, Checked(analyses=analyses, asked=KINDS, today=TODAY, against=found))
+    found = {step_name(after[0].analysis): compare_with_baseline(before, after, noise)}
+    return evaluate_policy(wanted, CheckInput(analyses=analyses, asked=KINDS, today=TODAY, against=found))

@@ -6,9 +6,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from gpureport.checks import check_json, junit, result, summary
+from gpureport.checks import check_json, check_junit, check_results, check_summary
 from gpureport.findings import Check, CheckOutcome
-from gpureport.nightly.site import exports
+from gpureport.nightly.site import figure_exports
 from tests.comparison.runs import level, sampled
 
 HOSTILE = "<script>alert(1)</script> | `x` ]]> & \x1b[31mred\x00 \u202e\nnext $\\frac{x$"
@@ -34,23 +34,23 @@ PASSED, BROKEN, CANNOT = CHECKS[:3]
 )
 def test_the_exit_code_is_that_of_the_gravest(checks: tuple[Check, ...], code: int) -> None:
     """Broken is 1, cannot judge 4, and 1 wins; no check at all is no success."""
-    assert result.code(checks) == code
+    assert check_results.exit_code(checks) == code
 
 
 def test_the_line_says_how_it_ended_and_why() -> None:
     """One line with the counts and what is grave, safe to paste, and not too long for a chat."""
-    line = result.line(CHECKS)
+    line = check_results.format_result_line(CHECKS)
     counts = "1 broken, 1 cannot judge, 1 acknowledged, 1 does not apply, 1 passed"
     assert line.startswith(f"gpureport check BROKEN ({counts}): night 31: no idle_gap (2 findings); ")
     assert line.isprintable()
-    assert len(result.line(CHECKS * 50)) <= 280
-    assert result.line((PASSED,)) == "gpureport check passed (1 passed)"
-    assert result.line(()) == "gpureport check CANNOT JUDGE (no limit)"
+    assert len(check_results.format_result_line(CHECKS * 50)) <= 280
+    assert check_results.format_result_line((PASSED,)) == "gpureport check passed (1 passed)"
+    assert check_results.format_result_line(()) == "gpureport check CANNOT JUDGE (no limit)"
 
 
 def test_junit_is_xml_with_a_case_a_check() -> None:
     """Broken is a failure, cannot judge an error, acknowledged skipped; counts agree with the cases."""
-    root = ET.fromstring(junit.render(CHECKS))  # noqa: S314 - our own
+    root = ET.fromstring(check_junit.render(CHECKS))  # noqa: S314 - our own
     (suite,) = root
     cases = suite.findall("testcase")
     children = [case[0].tag for case in cases]
@@ -63,7 +63,7 @@ def test_junit_is_xml_with_a_case_a_check() -> None:
 
 def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
     """Markdown: heading, then a row a check, the gravest first, hostile text escaped."""
-    lines = summary.markdown(CHECKS).splitlines()
+    lines = check_summary.render_markdown(CHECKS).splitlines()
     assert lines[0].startswith("## gpureport check BROKEN (1 broken, ")
     rows = lines[4:]
     assert len(rows) == len(CHECKS)
@@ -75,21 +75,21 @@ def test_the_summary_begins_with_the_line_and_is_one_table() -> None:
 def test_a_summary_makes_no_link_and_calls_nobody() -> None:
     """As in a report: addresses, entities and names after an at sign are text."""
     check = Check(limit="x", run="https://a.example @ada &lt;b&gt; www.b.example", outcome=CheckOutcome.PASSED)
-    row = summary.markdown((check,)).splitlines()[4]
+    row = check_summary.render_markdown((check,)).splitlines()[4]
     assert row.split(" | ")[1] == r"https\://a.example @&#8203;ada \&lt;b\&gt; www\.b.example"
 
 
 def test_a_summary_keeps_the_limit_of_a_job() -> None:
     """Ten thousand checks stay far below the MiB a job may write, and the rest is counted."""
     long = Check(limit="x" * 5000, run="y" * 5000, outcome=CheckOutcome.PASSED, observed="z" * 5000)
-    text = summary.markdown((long,) * 10_000)
+    text = check_summary.render_markdown((long,) * 10_000)
     assert len(text.encode()) < 300_000
     assert text.endswith("9800 more checks are not listed.\n")
 
 
 def test_the_text_steers_no_terminal() -> None:
     """Names from logs carry no escape code into a terminal, and columns stand below each other."""
-    text = summary.text(CHECKS)
+    text = check_summary.render_text(CHECKS)
     assert all(line.isprintable() for line in text.splitlines())
     assert [line.split("  ")[1] for line in text.splitlines() if re.match(r"  \S", line)] == [
         *("broken", "cannot judge", "acknowledged", "does not apply", "passed")
@@ -105,15 +105,15 @@ def test_json_holds_every_field() -> None:
     assert sum(document["counts"].values()) == len(CHECKS)
 
 
-def figures() -> tuple[exports.Exported, ...]:
+def figures() -> tuple[figure_exports.ExportedFigure, ...]:
     """Return the figures of two runs that share a name."""
     first, second = (sampled(f"{seed}", util=level(85, seed=seed), power=200.0) for seed in (1, 2))
-    return exports.exported([first, second])
+    return figure_exports.export_figures([first, second])
 
 
 def rendered(form: str) -> str:
     """Return an export."""
-    return exports.FORMATS[form](figures(), CHECKS)
+    return figure_exports.FORMATS[form](figures(), CHECKS)
 
 
 def test_bencher_gets_intervals() -> None:

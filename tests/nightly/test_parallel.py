@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.nightly.history.history import History
-from gpureport.nightly.history.night import Night
-from gpureport.store import writing
+from gpureport.nightly.history.night_history import History
+from gpureport.nightly.history.nightly_record import NightlyRecord
+from gpureport.store import atomic_writes
 from tests.nightly.made import night, part
 from tests.store.forking import ROOT
 from tests.store.runs import SCALE
@@ -20,7 +20,7 @@ _EACH = 2
 _SEEN = {"open", "os.rename", "os.remove", "os.mkdir", "os.link"}
 
 
-def made(writer: int) -> list[Night]:
+def made(writer: int) -> list[NightlyRecord]:
     """Return the nights a writer adds: half its own, half the same as every other's."""
     own = [night(number, part({"idle_ratio": 0.1}, 100 * writer + number)) for number in range(_EACH // 2)]
     return own + [night(number, part({"idle_ratio": 0.2}, 9000 + number)) for number in range(_EACH // 2)]
@@ -98,7 +98,7 @@ def test_what_a_killed_writer_left_is_swept(tmp_path: Path) -> None:
     """What lies beside the nights is seen by no reader, and a day later the next night clears it away."""
     history = History(tmp_path)
     history.append(night(0, part({"idle_ratio": 0.1})))
-    left = writing.temporary(history.folder, "night.parquet")
+    left = atomic_writes.temporary_path(history.folder, "night.parquet")
     left.write_bytes(b"half")
     assert len(history.nights()) == 1
     os.utime(left, (1, 1))

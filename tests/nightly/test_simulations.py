@@ -9,10 +9,10 @@ import pytest
 from gpureport import read
 from gpureport.analysis import analyze
 from gpureport.cli.runs.measuring import measured
-from gpureport.nightly.changes.trend import trends
-from gpureport.nightly.history.history import History
-from gpureport.nightly.history.night import Night, Part
-from gpureport.nightly.history.tonight import measured as kept
+from gpureport.nightly.changes.trend import build_trends
+from gpureport.nightly.history.capture import capture_run as kept
+from gpureport.nightly.history.night_history import History
+from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 from tests.benchmarks import nightly
 from tests.nightly.made import day
 from tests.truth import suite
@@ -72,14 +72,14 @@ def test_from_logs_to_a_change(tmp_path: Path) -> None:
         (run,) = measured([(recording, analyze(recording))])
         part = kept("gpu.csv", run)
         history.append(_night(number, part))
-    changed = {trend.kind.name: trend.changes for trend in trends(history.nights())}
+    changed = {trend.kind.name: trend.changes for trend in build_trends(history.nights())}
     (found,) = changed["gpu_utilization_ratio"]
     assert (found.date, found.verdict) == (day(12), "worse")
     assert [each.key for each in found.altered if each.key == "loader"] == ["loader"]
 
 
-def _night(number: int, part: Part) -> Night:
+def _night(number: int, part: NightlyRun) -> NightlyRecord:
     loader = "slow" if number >= 12 else "fast"
     # the suite draws a card for each run; the job of a night stays on one
     same = replace(part, model="one card", params=(("loader", loader),))
-    return Night(date=day(number), label="", command="gpureport nightly", version="1", parts=(same,))
+    return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", parts=(same,))

@@ -161,10 +161,10 @@ def serve() -> None:
     """Import everything an ingest needs, then take orders until there are no more."""
     from gpureport import importers  # noqa: PLC0415 - in the forking process alone
     from gpureport.cli.commands import ingest, runs  # noqa: PLC0415 - as above
-    from gpureport.store import parquet  # noqa: PLC0415 - as above
+    from gpureport.store import series_file  # noqa: PLC0415 - as above
 
     del importers, ingest, runs
-    parquet.ROW_GROUP = ROW_GROUP
+    series_file.ROW_GROUP = ROW_GROUP
     for line in sys.stdin:
         results = _run([Order(**entry) for entry in json.loads(line)])
         sys.stdout.write(json.dumps([asdict(result) for result in results]) + "\n")

@@ -52,7 +52,7 @@ def test_what_went_in_comes_out(tmp_path: Path) -> None:
 def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run written in many row groups, in small pieces, is the same; none holds two devices."""
     monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
-    monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
+    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 7)
     store = Store(tmp_path / "store")
     entry = stored(store, tmp_path / "a", log(50, gpus=3))
     file = parquet.ParquetFile(entry.folder / "hardware.parquet")
@@ -66,7 +66,7 @@ def test_row_groups_do_not_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_a_column_named_late_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An unknown column that a header in the middle of a long log names is in the file, null before."""
     monkeypatch.setattr("gpureport.importers.decoding.pieces.pieces.__defaults__", (500,))
-    monkeypatch.setattr("gpureport.store.parquet.ROW_GROUP", 7)
+    monkeypatch.setattr("gpureport.store.series_file.ROW_GROUP", 7)
     text = log(40) + "\n".join([f"{HEADER}, new.field", *(f"{row(second)}, odd" for second in range(40, 60)), ""])
     store = Store(tmp_path / "store")
     entry = stored(store, tmp_path / "a", text)
@@ -123,7 +123,7 @@ def test_a_run_is_looked_for_by_size_first(tmp_path: Path) -> None:
     sizes = reading(tmp_path / "a").sizes
     assert (store.may_hold(sizes), store.may_hold(sizes[::-1]), store.may_hold(sizes[:1])) == (True, True, False)
     old = replace(entry.run, sources=tuple(replace(each, bytes=None) for each in entry.run.sources))
-    (entry.folder / "run.json").write_text(run_json.dump(replace(entry.stored, run=old)))
+    (entry.folder / "run.json").write_text(run_json.dump_run(replace(entry.stored, run=old)))
     assert store.may_hold(sizes[:1])
 
 
@@ -141,7 +141,7 @@ def test_a_kill_in_the_middle_leaves_no_run(tmp_path: Path) -> None:
     script = (
         "import os, time\nfrom pathlib import Path\n"
         "from gpureport.importers import *\nfrom gpureport.store import Store\n"
-        "(inputs,) = find(Path('gpu.csv'))\nreading = Reading(inputs, Placement(), Labels())\n"
+        "(inputs,) = find(Path('gpu.csv'))\nreading = Reading(inputs, ReadOptions(), Labels())\n"
         "read = reading.batches\n"
         "def slow():\n    yield from read()\n    print('half', flush=True)\n    time.sleep(60)\n"
         "reading.batches = slow\nStore(Path('store')).write(reading, '1')\n"
@@ -162,7 +162,7 @@ def test_readers_never_see_half_a_run(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom gpureport.importers import *\nfrom gpureport.store import Store\n"
         "(inputs,) = find(Path('a/gpu.csv'), [Path('a/host.csv')])\n"
-        "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, Placement(), Labels()), '1')\n"
+        "for _ in range(25):\n    Store(Path('store')).write(Reading(inputs, ReadOptions(), Labels()), '1')\n"
     )
     expected = store.read(entry)
     writers = [subprocess.Popen([sys.executable, "-c", script], cwd=tmp_path) for _ in range(2)]

@@ -30,11 +30,11 @@ def baseline(ctx: click.Context, *, store: Path | None) -> None:
 @STORE
 def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None:
     """Make stored runs the baseline NAME; several are repetitions of one step."""
-    from gpureport.nightly.history.baselines import promote  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
     place = store_of(store)
     entries = {entry.run.id: entry for entry in map(place.named, run)}
-    made = promote(place, name, list(entries.values()))
+    made = set_baseline(place, name, list(entries.values()))
     click.echo(f"{made.name}: {', '.join(printable(f'{each.name} ({each.id})') for each in made.runs)}")
 
 
@@ -42,10 +42,10 @@ def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None
 @STORE
 def list_baselines(*, store: Path | None) -> None:
     """List the baselines by name."""
-    from gpureport.nightly.history.baselines import listed  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.baselines import list_baselines  # noqa: PLC0415 - loads pyarrow
 
     place = store_of(store)
-    found = listed(place)
+    found = list_baselines(place)
     if not found:
         click.echo(f"no baselines in {place.folder}; gpureport baseline set NAME RUN makes one")
     for each in found:
@@ -58,8 +58,8 @@ def list_baselines(*, store: Path | None) -> None:
 @STORE
 def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
     """Remove baselines; the runs they were copied from stay."""
-    from gpureport.nightly.history.baselines import remove  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
 
     for each in name:
-        remove(store_of(store), each)
+        remove_baseline(store_of(store), each)
         click.echo(f"removed {printable(each)}")

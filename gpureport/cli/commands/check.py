@@ -19,7 +19,7 @@ from gpureport.errors import SettingsError, SourceError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpureport.checks.against_baseline import Against
+    from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
     from gpureport.cli.runs.analyses import Analysed
     from gpureport.comparison.steps.sampled_run import SampledRun
@@ -118,7 +118,7 @@ def _cannot_judge(limit: str, run: str, reason: str) -> "Check":
 
 def _against(
     wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: Asked
-) -> "tuple[dict[str, Against], str]":
+) -> "tuple[dict[str, BaselineComparison], str]":
     """Return each step set against the baseline, and why there is nothing to set it against."""
     if baseline is not None and not wanted.compares:
         note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
@@ -133,10 +133,10 @@ def _against(
         return {}, f"{error.where}: {error.what}; {error.hint}"
 
 
-def _compared(baseline: str, analysed: "Analysed", asked: Asked) -> "dict[str, Against]":
+def _compared(baseline: str, analysed: "Analysed", asked: Asked) -> "dict[str, BaselineComparison]":
     """Return each step set against the baseline, by what repetitions in the store differ by."""
-    from gpureport.checks.against_baseline import against  # noqa: PLC0415 - as above
-    from gpureport.checks.checking import step_of  # noqa: PLC0415 - as above
+    from gpureport.checks.baseline_changes import compare_with_baseline  # noqa: PLC0415 - as above
+    from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
     from gpureport.cli.runs.repetitions import noise  # noqa: PLC0415 - loads numpy
     from gpureport.comparison.verdicts.calibration import alike  # noqa: PLC0415 - as above
 
@@ -147,19 +147,19 @@ def _compared(baseline: str, analysed: "Analysed", asked: Asked) -> "dict[str, A
     repeated = noise(asked.options, asked.analysed, meant, _REPEATED)
     groups: dict[str, list[SampledRun]] = {}
     for run in tonight:
-        groups.setdefault(step_of(run.analysis), []).append(run)
-    return {label: against(before, runs, repeated) for label, runs in groups.items()}
+        groups.setdefault(step_name(run.analysis), []).append(run)
+    return {label: compare_with_baseline(before, runs, repeated) for label, runs in groups.items()}
 
 
 def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
     """Return the runs of a baseline: a named one, else any source."""
-    from gpureport.nightly.history.baselines import read  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
     if named_runs.names_source(name, options):
         # what is said of the runs that are checked does not hold for the one before
         return named_runs.recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
     try:
-        return read(named_runs.store(options), name)
+        return read_baseline(named_runs.store(options), name)
     except (StoreError, SettingsError) as error:
         if not named_runs.stored(name, options):
             raise StoreError(error.where, error.what, error.hint) from error
@@ -168,17 +168,17 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
 
 def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: Asked, outputs: _Outputs) -> None:
     """Write the files that were asked for."""
-    from gpureport.checks import junit, summary  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.site import exports  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
 
-    for path, render in ((outputs.junit, junit.render), (outputs.summary, summary.markdown)):
+    for path, render in ((outputs.junit, check_junit.render), (outputs.summary, check_summary.render_markdown)):
         if path is not None:
             _put(path, render(checks))
     if outputs.exports:
         runs = measuring.measured(analysed.runs, asked.options.throughput) if analysed.runs else []
-        figures = exports.exported(runs)
+        figures = figure_exports.export_figures(runs)
         for form, path in outputs.exports:
-            _put(path, exports.FORMATS[form](figures, checks))
+            _put(path, figure_exports.FORMATS[form](figures, checks))
 
 
 def _put(path: Path, content: str) -> None:
@@ -195,10 +195,12 @@ def _put(path: Path, content: str) -> None:
 
 def _show(checks: "Sequence[Check]", form: str, *, notify: bool) -> int:
     """Print the checks, and return the exit code."""
-    from gpureport.checks import check_json, result, summary  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import check_json, check_results, check_summary  # noqa: PLC0415 - loads numpy
 
     if form == "json":
         click.echo(check_json.render(checks), nl=False)
     else:
-        click.echo(f"{result.line(checks)}\n" if notify else summary.text(checks), nl=False)
-    return result.code(checks)
+        click.echo(
+            f"{check_results.format_result_line(checks)}\n" if notify else check_summary.render_text(checks), nl=False
+        )
+    return check_results.exit_code(checks)

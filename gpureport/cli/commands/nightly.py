@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gpureport.findings import Check
-    from gpureport.nightly.changes.newest import Newest
-    from gpureport.nightly.history.history import History
-    from gpureport.nightly.history.night import Night, Part
+    from gpureport.nightly.changes.latest_night import LatestNight
+    from gpureport.nightly.history.night_history import History
+    from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
     from gpureport.recording import Recording
     from gpureport.store import Store
 
@@ -38,18 +38,18 @@ _ORDER = (_UNREADABLE, _BROKEN, _CANNOT_JUDGE)
 class _Tonight:
     """What the sources of tonight gave."""
 
-    parts: "list[Part]" = field(default_factory=list)
+    parts: "list[NightlyRun]" = field(default_factory=list)
     runs: "list[tuple[str, Recording]]" = field(default_factory=list)
     codes: set[int] = field(default_factory=set)
 
     def leave_out(self, faults: "Sequence[tuple[Recording, InternalError]]") -> None:
         """Take runs that gpureport failed on for parts without data."""
-        from gpureport.nightly.history.tonight import without  # noqa: PLC0415 - loads numpy
+        from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - loads numpy
 
         failed = {id(recording): fault for recording, fault in faults}
         for source, recording in self.runs:
             if id(recording) in failed:
-                self.parts.append(without(source, recording.run.step or "", failed[id(recording)].what))
+                self.parts.append(capture_missing(source, recording.run.step or "", failed[id(recording)].what))
         self.runs = [(source, recording) for source, recording in self.runs if id(recording) not in failed]
 
 
@@ -84,10 +84,10 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     from the history. Figures are followed by step (--step) and model of GPU. Limits ([[policy]] of the settings,
     --policy, --fail-on) are held against tonight's runs; changes are told by the history, not by a baseline.
     """
-    from gpureport.nightly.changes.newest import newest  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.changes.trend import trends  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history.history import History  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.site.site import build  # noqa: PLC0415 - loads jinja2
+    from gpureport.nightly.changes.latest_night import summarize_latest_night  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.changes.trend import build_trends  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history.night_history import History  # noqa: PLC0415 - loads pyarrow
+    from gpureport.nightly.site.site_writing import write_site  # noqa: PLC0415 - loads jinja2
 
     if options.anonymise:
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
@@ -105,10 +105,10 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
         parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
         history.append(_night(date, label, parts, checks, now))
     nights = history.nights()
-    courses = trends(nights)
+    courses = build_trends(nights)
     whole = {each.page: each for each in history.recorded()}
-    build(site, nights, courses, NightReports(store=store, whole=whole, asked=asked, fresh=fresh).of)
-    found = newest(nights, courses)
+    write_site(site, nights, courses, NightReports(store=store, whole=whole, asked=asked, fresh=fresh).of)
+    found = summarize_latest_night(nights, courses)
     _say(found)
     if checks:
         tonight.codes.add(_held(checks))
@@ -117,25 +117,27 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     return next((code for code in _ORDER if code in codes), 0)
 
 
-def _night(date: str, label: str, parts: "Sequence[Part]", checks: "Sequence[Check]", now: int) -> "Night":
-    from gpureport.nightly.history.night import Night  # noqa: PLC0415 - only with sources
-    from gpureport.nightly.history.tonight import held  # noqa: PLC0415 - loads numpy
+def _night(
+    date: str, label: str, parts: "Sequence[NightlyRun]", checks: "Sequence[Check]", now: int
+) -> "NightlyRecord":
+    from gpureport.nightly.history.capture import capture_check  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.history.nightly_record import NightlyRecord  # noqa: PLC0415 - only with sources
 
-    return Night(
+    return NightlyRecord(
         date=date,
         label=label,
         command=report_output.command(),
         version=__version__,
         parts=tuple(parts),
-        checks=tuple(map(held, checks)),
+        checks=tuple(map(capture_check, checks)),
         recorded=now,
     )
 
 
 def _read(store: "Store", history: "History", named: tuple[str, ...], options: SourceOptions, date: str) -> _Tonight:
     """Return the runs of every source, and a part without data for each that gives none."""
-    from gpureport.nightly.history.history import recorded_on  # noqa: PLC0415 - loads pyarrow
-    from gpureport.nightly.history.tonight import without  # noqa: PLC0415 - as above
+    from gpureport.nightly.history.capture import capture_missing  # noqa: PLC0415 - as above
+    from gpureport.nightly.history.night_history import first_night_of_run  # noqa: PLC0415 - loads pyarrow
 
     tonight, recorded = _Tonight(), history.recorded() if named else []
     together = [(named, options)] if options.as_one_run and named else []
@@ -146,23 +148,23 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
         except SourceError as error:
             missing = any(named_runs.absent(source) for source in group)
             tonight.codes.add(_CANNOT_JUDGE if missing else _UNREADABLE)
-            tonight.parts.append(without(group[0], step, "no such file or run" if missing else error.what))
+            tonight.parts.append(capture_missing(group[0], step, "no such file or run" if missing else error.what))
             click.echo(f"gpureport: {printable(str(error))}", err=True)
             continue
         for recording in found:
             if isinstance(recording, SourceError):
                 tonight.codes.add(_UNREADABLE)
-                tonight.parts.append(without(recording.where, step, recording.what))
+                tonight.parts.append(capture_missing(recording.where, step, recording.what))
                 click.echo(f"gpureport: {printable(str(recording))}", err=True)
                 continue
             if isinstance(recording, InternalError):
-                tonight.parts.append(without(recording.where, step, recording.what))
+                tonight.parts.append(capture_missing(recording.where, step, recording.what))
                 report_fault(recording)
                 continue
-            first = recorded_on(recorded, recording.run.id)
+            first = first_night_of_run(recorded, recording.run.id)
             if first not in {None, date}:
                 tonight.codes.add(_CANNOT_JUDGE)
-                tonight.parts.append(without(group[0], step, f"this is the log of the night {first}"))
+                tonight.parts.append(capture_missing(group[0], step, f"this is the log of the night {first}"))
                 click.echo(f"gpureport: {group[0]}: this is the log of the night {first}, not a new one", err=True)
             else:
                 tonight.runs.append((group[0], recording))
@@ -199,39 +201,39 @@ def _recordings(
             yield store.read(entry)
 
 
-def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[Part]":
+def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[NightlyRun]":
     """Yield every run as the history keeps it; one whose figures gpureport fails on is a part without data."""
     from gpureport.cli.runs.judging import known_as  # noqa: PLC0415 - loads numpy
     from gpureport.cli.runs.measuring import measured  # noqa: PLC0415 - loads numpy
-    from gpureport.nightly.history import tonight as kept  # noqa: PLC0415 - as above
+    from gpureport.nightly.history import capture as kept  # noqa: PLC0415 - as above
 
     for (source, recording), judged in zip(tonight.runs, fresh.runs if fresh is not None else (), strict=True):
         try:
             with internal_errors(known_as(recording.run)):
                 (run,) = measured([judged], throughput)
-                part = kept.measured(source, run)
+                part = kept.capture_run(source, run)
         except InternalError as error:
             report_fault(error)
-            part = kept.without(source, recording.run.step or "", error.what)
+            part = kept.capture_missing(source, recording.run.step or "", error.what)
         yield part
 
 
-def _say(night: "Newest") -> None:
+def _say(night: "LatestNight") -> None:
     """Print what is to be said of the newest night."""
-    from gpureport.nightly.site.shown import state  # noqa: PLC0415 - loads numpy
+    from gpureport.nightly.site.night_wording import describe_latest_night  # noqa: PLC0415 - loads numpy
 
-    for line in state(night):
+    for line in describe_latest_night(night):
         click.echo(printable(f"{night.date}  {line}" if night.date else line))
 
 
 def _held(checks: "Sequence[Check]") -> int:
     """Print what became of limits, and return what it means for the exit code."""
-    from gpureport.checks import result  # noqa: PLC0415 - loads numpy
+    from gpureport.checks import check_results  # noqa: PLC0415 - loads numpy
 
-    click.echo(result.line(checks))
-    return result.code(checks)
+    click.echo(check_results.format_result_line(checks))
+    return check_results.exit_code(checks)
 
 
-def _judged(night: "Newest") -> set[int]:
+def _judged(night: "LatestNight") -> set[int]:
     """Return what the newest night means for a gate: broken, or that it cannot be judged in every figure."""
     return ({_BROKEN} if night.worse else set()) | (set() if night.judged else {_CANNOT_JUDGE})

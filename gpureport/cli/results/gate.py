@@ -11,7 +11,7 @@ from gpureport.cli.options import night_date
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
-    from gpureport.checks.against_baseline import Against
+    from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
     from gpureport.cli.runs.analyses import Analysed
     from gpureport.findings import Check
@@ -36,16 +36,16 @@ def policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
     Raises:
         SettingsError: with the line of the first mistake.
     """
-    from gpureport.checks.policy_file import stated  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy_settings import read_policy  # noqa: PLC0415 - loads numpy
     from gpureport.settings import read  # noqa: PLC0415 - only here
 
-    return stated(read(config)).with_limits(limits)
+    return read_policy(read(config)).with_limits(limits)
 
 
 def checks(
     wanted: "Policy",
     analysed: "Analysed",
-    against: "Mapping[str, Against] | None" = None,
+    against: "Mapping[str, BaselineComparison] | None" = None,
     no_baseline: str = "",
 ) -> "tuple[Check, ...]":
     """Return every limit of a policy held against what was analysed.
@@ -56,15 +56,15 @@ def checks(
         against: steps set against their baseline, by label.
         no_baseline: why there is nothing to set them against; empty where none was named.
     """
-    from gpureport.checks.checking import NO_BASELINE, Checked  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.checking import checks as checked  # noqa: PLC0415 - as above
+    from gpureport.checks.policy_evaluation import NO_BASELINE_NAMED, CheckInput  # noqa: PLC0415 - loads numpy
+    from gpureport.checks.policy_evaluation import evaluate_policy as checked  # noqa: PLC0415 - as above
 
-    given = Checked(
+    given = CheckInput(
         analyses=tuple(analysis for _, analysis in analysed.runs),
         asked=analysed.kinds,
         today=night_date.today(),
         against=against or {},
-        no_baseline=no_baseline or NO_BASELINE,
+        no_baseline=no_baseline or NO_BASELINE_NAMED,
     )
     return checked(wanted, given)
 
@@ -84,14 +84,14 @@ def alone(config: Path | None, limits: tuple[str, ...]) -> "Policy":
 
 def failed(found: "Collection[Check]") -> int:
     """Say which limits of the command line are broken or cannot be judged; return 1 when one is broken."""
+    from gpureport.checks.check_results import format_check  # noqa: PLC0415 - as above
     from gpureport.checks.policy import OPTION  # noqa: PLC0415 - loads numpy
-    from gpureport.checks.result import sentence  # noqa: PLC0415 - as above
     from gpureport.findings import CheckOutcome  # noqa: PLC0415 - only where a limit is given
 
     code = 0
     for check in found:
         grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
         if check.origin == OPTION and grave:
-            click.echo(f"gpureport: {check.outcome}: {printable(sentence(check))}", err=True)
+            click.echo(f"gpureport: {check.outcome}: {printable(format_check(check))}", err=True)
             code = max(code, int(check.outcome is CheckOutcome.BROKEN))
     return code

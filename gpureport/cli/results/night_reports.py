@@ -11,7 +11,7 @@ from gpureport.cli.runs.analysis_options import Asked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpureport.nightly.history.night import Night
+    from gpureport.nightly.history.nightly_record import NightlyRecord
     from gpureport.store import Store
 
 
@@ -20,13 +20,13 @@ class NightReports:
     """Renders reports: from what is at hand, else from the runs of the store."""
 
     store: "Store"
-    whole: "Mapping[str, Night]"
+    whole: "Mapping[str, NightlyRecord]"
     asked: Asked
     fresh: analyses.Analysed | None
 
-    def of(self, night: "Night") -> bytes | None:
+    def of(self, night: "NightlyRecord") -> bytes | None:
         """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
-        from gpureport.nightly.site.site import BACK  # noqa: PLC0415 - loads jinja2
+        from gpureport.nightly.site.site_writing import BACK  # noqa: PLC0415 - loads jinja2
         from gpureport.report.formats.html import render  # noqa: PLC0415 - as above
 
         whole = self.whole[night.page]

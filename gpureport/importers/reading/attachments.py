@@ -13,7 +13,7 @@ from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG
 from gpureport.importers.protocol.tracker import Attachment, Tracked
 from gpureport.importers.reading import sources
 from gpureport.importers.reading.run_reading import Reading
-from gpureport.importers.trackers.tracker_tables import clocks, timed
+from gpureport.importers.trackers.device_tables import add_timing, read_clocks
 from gpureport.quality import Quality, Rejected
 from gpureport.recording import Device, Recording, Source
 
@@ -133,14 +133,14 @@ def _with(tracked: Tracked, log: _Log, attachment: Attachment) -> Tracked:
     known = {device.id: device for device in tracked.devices}
     known |= {device.id: _completed(device, known.get(device.id)) for device in taken}
     devices = sorted(known.values(), key=lambda each: (each.index is None, each.node or "", each.index or 0))
-    seen = clocks([series[device.id] for device in devices])
+    seen = read_clocks([series[device.id] for device in devices])
     rates = sorted(clock.interval for clock in seen if clock.interval is not None)
     times = [(clock.first or 0, clock.last or 0) for clock in seen]
     return replace(
         tracked,
         devices=tuple(devices),
         series=series,
-        quality=timed(_quality(tracked, log, taken, instead), seen),
+        quality=add_timing(_quality(tracked, log, taken, instead), seen),
         span=(min(first for first, _ in times), max(last for _, last in times)),
         interval=rates[len(rates) // 2] if rates else None,
         sources=(*tracked.sources, *_sources(log, attachment)),

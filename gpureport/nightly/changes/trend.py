@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gpureport.nightly.changes.change import FEWEST, Step, changes, fresh
-from gpureport.nightly.history.figures import FIGURES, FigureKind
-from gpureport.nightly.history.night import Night, Part
+from gpureport.nightly.changes.change_detection import FEWEST, LevelShift, detect_changes, select_new_shifts
+from gpureport.nightly.history.night_figures import FIGURES, FigureKind
+from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Altered:
+class ParamChange:
     """What a run was configured with that is not what it was: values are None where there was none."""
 
     key: str
@@ -21,7 +21,7 @@ class Altered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FigureChange:
     """A figure that changed.
 
     Attributes:
@@ -35,9 +35,9 @@ class Change:
 
     date: str
     label: str
-    step: Step
+    step: LevelShift
     verdict: str
-    altered: tuple[Altered, ...]
+    altered: tuple[ParamChange, ...]
     new: bool
 
 
@@ -48,7 +48,7 @@ class Point:
     date: str
     label: str
     value: float | None
-    parts: tuple[Part, ...]
+    parts: tuple[NightlyRun, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Trend:
     model: str
     kind: FigureKind
     points: tuple[Point, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[FigureChange, ...]
 
     @property
     def known(self) -> tuple[Point, ...]:
@@ -93,10 +93,10 @@ class Trend:
         return max(FEWEST - len(self.known), 0)
 
 
-def trends(nights: Sequence[Night]) -> tuple[Trend, ...]:
+def build_trends(nights: Sequence[NightlyRecord]) -> tuple[Trend, ...]:
     """Return the course of every figure that was ever recorded, by step and model, in the order figures are shown."""
     dates = {night.date: night.label for night in nights}
-    grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[Night, Part]]]]
+    grouped: defaultdict[tuple[str, str], defaultdict[str, list[tuple[NightlyRecord, NightlyRun]]]]
     grouped = defaultdict(lambda: defaultdict(list))
     for night in nights:
         for part in night.measured:
@@ -104,67 +104,69 @@ def trends(nights: Sequence[Night]) -> tuple[Trend, ...]:
     found = []
     for (step, model), held in sorted(grouped.items()):
         for kind in FIGURES:
-            points = tuple(_point(date, label, held.get(date, []), kind.name) for date, label in sorted(dates.items()))
+            points = tuple(
+                _build_point(date, label, held.get(date, []), kind.name) for date, label in sorted(dates.items())
+            )
             if any(point.value is not None for point in points):
-                found.append(_trend(step, model, kind, points))
+                found.append(_build_trend(step, model, kind, points))
     return tuple(found)
 
 
-def _point(date: str, label: str, held: Sequence[tuple[Night, Part]], name: str) -> Point:
+def _build_point(date: str, label: str, held: Sequence[tuple[NightlyRecord, NightlyRun]], name: str) -> Point:
     values = [value for _, part in held if (value := part.value(name)) is not None]
     own = next((night.label for night, _ in reversed(held)), label)
-    parts = tuple(_with_version(night, part) for night, part in held)
+    parts = tuple(_add_version_params(night, part) for night, part in held)
     return Point(date=date, label=own, value=sum(values) / len(values) if values else None, parts=parts)
 
 
-def _with_version(night: Night, part: Part) -> Part:
+def _add_version_params(night: NightlyRecord, part: NightlyRun) -> NightlyRun:
     """Return a run with the version that read it among its params: figures of another version may differ by it."""
     beside = (("driver", part.driver), ("GPUs", str(part.gpus)), ("gpureport", night.version))
     return replace(part, params=(*part.params, *((key, value) for key, value in beside if value)))
 
 
-def _trend(step: str, model: str, kind: FigureKind, points: tuple[Point, ...]) -> Trend:
+def _build_trend(step: str, model: str, kind: FigureKind, points: tuple[Point, ...]) -> Trend:
     known = [point for point in points if point.value is not None]
     values = np.array([point.value for point in known], dtype=np.float64)
-    found, before = _steps(values, kind), _steps(values[:-1], kind)
+    found, before = _detect_shifts(values, kind), _detect_shifts(values[:-1], kind)
     # what was known the night before is no news, and neither is anything on a night without a value
-    newest = {each.place for each in fresh(found, before)} if points[-1].value is not None else set()
+    newest = {each.place for each in select_new_shifts(found, before)} if points[-1].value is not None else set()
     return Trend(
         step=step,
         model=model,
         kind=kind,
         points=points,
-        changes=tuple(_change(known, each, kind, new=each.place in newest) for each in found),
+        changes=tuple(_build_change(known, each, kind, new=each.place in newest) for each in found),
     )
 
 
-def _steps(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", kind: FigureKind) -> tuple[Step, ...]:
-    return changes(values, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
+def _detect_shifts(values: "np.ndarray[tuple[int], np.dtype[np.float64]]", kind: FigureKind) -> tuple[LevelShift, ...]:
+    return detect_changes(values, smallest=kind.smallest, relative=kind.relative, grain=kind.grain)
 
 
-def _change(known: Sequence[Point], step: Step, kind: FigureKind, *, new: bool) -> Change:
+def _build_change(known: Sequence[Point], step: LevelShift, kind: FigureKind, *, new: bool) -> FigureChange:
     after, before = known[step.place], known[step.place - 1]
     rises = step.difference > 0
     verdict = "better" if rises == (kind.better == "higher") else "worse"
-    return Change(
+    return FigureChange(
         date=after.date,
         label=after.label,
         step=step,
         verdict=verdict if kind.better else "changed",
-        altered=tuple(_altered(before.parts, after.parts)),
+        altered=tuple(_compare_params(before.parts, after.parts)),
         new=new,
     )
 
 
-def _altered(before: Iterable[Part], after: Iterable[Part]) -> Iterator[Altered]:
+def _compare_params(before: Iterable[NightlyRun], after: Iterable[NightlyRun]) -> Iterator[ParamChange]:
     """Yield every param that has another value, values of several runs joined."""
-    old, new = _params(before), _params(after)
+    old, new = _collect_params(before), _collect_params(after)
     for key in sorted(old.keys() | new.keys()):
         if old.get(key) != new.get(key):
-            yield Altered(key=key, before=old.get(key), after=new.get(key))
+            yield ParamChange(key=key, before=old.get(key), after=new.get(key))
 
 
-def _params(parts: Iterable[Part]) -> dict[str, str]:
+def _collect_params(parts: Iterable[NightlyRun]) -> dict[str, str]:
     held: defaultdict[str, set[str]] = defaultdict(set)
     for part in parts:
         for key, value in part.params:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from gpureport.errors import SettingsError, StoreError
 from gpureport.recording import Recording, Run
-from gpureport.store import Entry, Store, writing
+from gpureport.store import Entry, Store, atomic_writes
 
 FOLDER = "baselines"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -26,23 +26,23 @@ class Baseline:
     runs: tuple[Run, ...]
 
 
-def store_of(store: Store, name: str) -> Store:
+def open_baseline(store: Store, name: str) -> Store:
     """Return the small store that a baseline is.
 
     Raises:
         SettingsError: when the name could not be that of a folder.
         StoreError: when there is none of that name.
     """
-    folder = _folder(store, name)
+    folder = _baseline_folder(store, name)
     if not folder.is_dir():
-        names = [each.name for each in listed(store)]
+        names = [each.name for each in list_baselines(store)]
         close = get_close_matches(name, names, n=1)
         hint = f"did you mean {close[0]!r}?" if close else f"gpureport baseline set {name} RUN makes it"
         raise StoreError(name, f"no such baseline in {store.folder}", hint)
     return Store(folder)
 
 
-def promote(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
+def set_baseline(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
     """Make runs of a store its baseline of a name; one that is there is replaced whole.
 
     Args:
@@ -54,24 +54,24 @@ def promote(store: Store, name: str, entries: Sequence[Entry]) -> Baseline:
         SettingsError: when the name could not be that of a folder.
         StoreError: when a run is damaged, or the folder cannot be written.
     """
-    place = _folder(store, name)
+    place = _baseline_folder(store, name)
     damaged = next((entry for entry in entries if not store.intact(entry)), None)
     if damaged is not None:
         raise StoreError(damaged.run.name, "its series are damaged or missing", "ingest the run again")
-    with writing.blaming(store.folder):
+    with atomic_writes.raise_store_errors(store.folder):
         place.parent.mkdir(parents=True, exist_ok=True)
-        writing.sweep(place.parent)
-    with writing.folder(place.parent, lambda: name) as part, writing.blaming(store.folder):
+        atomic_writes.remove_stale_files(place.parent)
+    with atomic_writes.write_folder(place.parent, lambda: name) as part, atomic_writes.raise_store_errors(store.folder):
         shutil.copyfile(store.folder / "store.json", part / "store.json")
         for entry in entries:
             copy = part / "runs" / entry.run.id
             shutil.copytree(entry.folder, copy)
             for file in copy.iterdir():
-                writing.sync(file)
+                atomic_writes.flush_to_disk(file)
     return Baseline(name=name, runs=tuple(entry.run for entry in entries))
 
 
-def listed(store: Store) -> tuple[Baseline, ...]:
+def list_baselines(store: Store) -> tuple[Baseline, ...]:
     """Return the baselines of a store by name."""
     folders = sorted((store.folder / FOLDER).glob("[!.]*/")) if (store.folder / FOLDER).is_dir() else []
     return tuple(
@@ -79,33 +79,33 @@ def listed(store: Store) -> tuple[Baseline, ...]:
     )
 
 
-def remove(store: Store, name: str) -> None:
+def remove_baseline(store: Store, name: str) -> None:
     """Remove a baseline: gone from the list at once, its files right after.
 
     Raises:
         StoreError: when there is none of that name.
     """
-    folder = store_of(store, name).folder
-    gone = writing.temporary(folder.parent, name)
-    with writing.blaming(store.folder):
+    folder = open_baseline(store, name).folder
+    gone = atomic_writes.temporary_path(folder.parent, name)
+    with atomic_writes.raise_store_errors(store.folder):
         folder.rename(gone)
         shutil.rmtree(gone)
 
 
-def read(store: Store, name: str) -> list[Recording]:
+def read_baseline(store: Store, name: str) -> list[Recording]:
     """Return the runs of a baseline.
 
     Raises:
         StoreError: when there is none of that name, or one of its runs is damaged.
     """
-    small = store_of(store, name)
+    small = open_baseline(store, name)
     entries = small.entries()
     if small.damaged() or not entries:
         raise StoreError(str(small.folder), "damaged", f"restore it, or gpureport baseline set {name} RUN")
     return [small.read(entry) for entry in entries]
 
 
-def _folder(store: Store, name: str) -> Path:
+def _baseline_folder(store: Store, name: str) -> Path:
     if not _NAME.fullmatch(name):
         hint = "use letters, digits, '.', '_' and '-', and begin with a letter or digit"
         raise SettingsError(name, "no name of a baseline", hint)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.nightly.history.history import History
+from gpureport.nightly.history.night_history import History
 from gpureport.store import Store
 from tests.cli.program import Outcome, Program
 from tests.importers.written_logs import log

@@ -12,8 +12,8 @@ from gpureport.analysis.detectors.idle.idle_gap import IdleGap
 from gpureport.analysis.rules.rule import Context
 from gpureport.comparison.steps.sampled_run import SampledRun
 from gpureport.importers import Reading
-from gpureport.nightly.history.figures import Figure
-from gpureport.nightly.history.history import History
+from gpureport.nightly.history.night_figures import Figure
+from gpureport.nightly.history.night_history import History
 from gpureport.recording import Recording
 from gpureport.store import Entry, Store
 from tests.cli.program import Program
@@ -151,7 +151,7 @@ def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """As where its analysis fails."""
-    tonight = importlib.import_module("gpureport.nightly.history.tonight")
+    tonight = importlib.import_module("gpureport.nightly.history.capture")
     whole = tonight.figures
 
     def failing(run: SampledRun) -> tuple[Figure, ...]:

@@ -15,9 +15,9 @@ from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG, NOT_SELECT
 from gpureport.importers.protocol.tracker import Attachment, Tracked
 from gpureport.importers.reading.attachments import joined
 from gpureport.importers.reading.tracked_reading import TrackedReading
-from gpureport.importers.trackers.tracked_metrics import Metric
-from gpureport.importers.trackers.tracked_metrics import table as training_table
-from gpureport.importers.trackers.tracker_tables import clocks, table, timed
+from gpureport.importers.trackers.device_tables import add_timing, build_device_table, read_clocks
+from gpureport.importers.trackers.training_metrics import TrainingMetric
+from gpureport.importers.trackers.training_metrics import build_training_table as training_table
 from gpureport.quality import Quality, Rejected
 from gpureport.recording import HOST, Device, Work
 from gpureport.store import Store
@@ -53,14 +53,14 @@ def tracked(*, gpus: int = 1, every: int = 10, node: str | None = None) -> Track
     used = _used((times - START) / _SECOND)
     devices = [Device(id=f"{node}/gpu:{n}" if node else f"gpu:{n}", index=n, node=node) for n in range(gpus)]
     devices.append(Device(id=f"{node}/host" if node else HOST, node=node))
-    series = {each.id: table(each.id, times, {_COLUMN[each.index is None]: used}) for each in devices}
-    metric = Metric("loss", times, np.arange(len(times)), used)
+    series = {each.id: build_device_table(each.id, times, {_COLUMN[each.index is None]: used}) for each in devices}
+    metric = TrainingMetric("loss", times, np.arange(len(times)), used)
     return Tracked(
         name="one",
         span=(int(times[0]), int(times[-1])),
         devices=tuple(devices),
         series=series,
-        quality=timed(Quality(lines=_POINTS, rows_kept=_POINTS), clocks(series.values())),
+        quality=add_timing(Quality(lines=_POINTS, rows_kept=_POINTS), read_clocks(series.values())),
         state="10 points",
         training=training_table([metric]),
         interval=float(every),

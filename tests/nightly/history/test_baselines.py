@@ -25,9 +25,9 @@ def test_a_baseline_outlives_its_run(tmp_path: Path) -> None:
     """A copy is read after the run was removed, with its series."""
     store, entry = stored(tmp_path, 100)
     held = store.read(entry)
-    baselines.promote(store, "main", [entry])
+    baselines.set_baseline(store, "main", [entry])
     store.remove(entry)
-    (found,) = baselines.read(store, "main")
+    (found,) = baselines.read_baseline(store, "main")
     assert found.run == entry.run
     assert found.series.equals(held.series)
 
@@ -35,20 +35,20 @@ def test_a_baseline_outlives_its_run(tmp_path: Path) -> None:
 def test_a_baseline_lives_without_the_store(tmp_path: Path) -> None:
     """The folder `baselines` alone, as checked out of git, is enough."""
     store, entry = stored(tmp_path, 100)
-    baselines.promote(store, "main", [entry])
+    baselines.set_baseline(store, "main", [entry])
     elsewhere = tmp_path / "elsewhere" / ".gpureport"
     shutil.copytree(store.folder / "baselines", elsewhere / "baselines")
-    assert [one.run.id for one in baselines.read(Store(elsewhere), "main")] == [entry.run.id]
+    assert [one.run.id for one in baselines.read_baseline(Store(elsewhere), "main")] == [entry.run.id]
 
 
 def test_a_baseline_is_replaced_whole(tmp_path: Path) -> None:
     """Of the former runs none is left, and of what was written nothing half."""
     store, first = stored(tmp_path, 100)
     _, second = stored(tmp_path, 200)
-    baselines.promote(store, "main", [first])
-    baselines.promote(store, "main", [second, first])
-    baselines.promote(store, "main", [second])
-    assert [(each.name, [run.id for run in each.runs]) for each in baselines.listed(store)] == [
+    baselines.set_baseline(store, "main", [first])
+    baselines.set_baseline(store, "main", [second, first])
+    baselines.set_baseline(store, "main", [second])
+    assert [(each.name, [run.id for run in each.runs]) for each in baselines.list_baselines(store)] == [
         ("main", [second.run.id])
     ]
     assert [path.name for path in (store.folder / "baselines").iterdir()] == ["main"]
@@ -57,30 +57,30 @@ def test_a_baseline_is_replaced_whole(tmp_path: Path) -> None:
 def test_a_damaged_run_is_no_baseline(tmp_path: Path) -> None:
     """A run whose series are damaged is not promoted, and the former baseline stays."""
     store, entry = stored(tmp_path, 100)
-    baselines.promote(store, "main", [entry])
+    baselines.set_baseline(store, "main", [entry])
     series = entry.folder / "hardware.parquet"
     series.write_bytes(series.read_bytes()[:-8])
     with pytest.raises(StoreError, match="series are damaged or missing"):
-        baselines.promote(store, "main", [entry])
-    assert len(baselines.read(store, "main")) == 1
+        baselines.set_baseline(store, "main", [entry])
+    assert len(baselines.read_baseline(store, "main")) == 1
 
 
 def test_a_damaged_baseline_says_so(tmp_path: Path) -> None:
     """A baseline without its files is an error, not an empty one."""
     store, entry = stored(tmp_path, 100)
-    baselines.promote(store, "main", [entry])
+    baselines.set_baseline(store, "main", [entry])
     shutil.rmtree(store.folder / "baselines" / "main" / "runs")
     with pytest.raises(StoreError, match="damaged"):
-        baselines.read(store, "main")
-    assert baselines.listed(store) == (baselines.Baseline(name="main", runs=()),)
+        baselines.read_baseline(store, "main")
+    assert baselines.list_baselines(store) == (baselines.Baseline(name="main", runs=()),)
 
 
 def test_a_name_that_is_none_names_what_was_meant(tmp_path: Path) -> None:
     """A mistyped name is completed."""
     store, entry = stored(tmp_path, 100)
-    baselines.promote(store, "main", [entry])
+    baselines.set_baseline(store, "main", [entry])
     with pytest.raises(StoreError, match=r"no such baseline .*did you mean 'main'"):
-        baselines.read(store, "mian")
+        baselines.read_baseline(store, "mian")
 
 
 @pytest.mark.parametrize("name", ["", "..", "../out", "a/b", ".hidden", "a b", "x" * 65])
@@ -88,13 +88,13 @@ def test_a_name_stays_in_the_folder(tmp_path: Path, name: str) -> None:
     """A name is never a path."""
     store, entry = stored(tmp_path, 20)
     with pytest.raises(SettingsError, match="no name of a baseline"):
-        baselines.promote(store, name, [entry])
+        baselines.set_baseline(store, name, [entry])
 
 
 def test_a_baseline_is_removed(tmp_path: Path) -> None:
     """It is gone, the run stays."""
     store, entry = stored(tmp_path, 100)
-    baselines.promote(store, "main", [entry])
-    baselines.remove(store, "main")
-    assert baselines.listed(store) == ()
+    baselines.set_baseline(store, "main", [entry])
+    baselines.remove_baseline(store, "main")
+    assert baselines.list_baselines(store) == ()
     assert [each.run.id for each in store.entries()] == [entry.run.id]

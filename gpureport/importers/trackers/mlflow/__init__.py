@@ -4,10 +4,10 @@ from typing import ClassVar
 
 from gpureport.importers.protocol.tracker import Chosen, Listed, Selection
 from gpureport.importers.trackers.mlflow import locators
-from gpureport.importers.trackers.mlflow.entities import RunInfo
-from gpureport.importers.trackers.mlflow.names import names
-from gpureport.importers.trackers.mlflow.runs import MlflowRun
-from gpureport.importers.trackers.mlflow.selection import listed, selected
+from gpureport.importers.trackers.mlflow.metric_names import parse_names
+from gpureport.importers.trackers.mlflow.mlflow_run import MlflowRun
+from gpureport.importers.trackers.mlflow.run_selection import list_runs, select_runs
+from gpureport.importers.trackers.mlflow.run_store import RunInfo
 
 
 class Mlflow:
@@ -17,24 +17,24 @@ class Mlflow:
 
     def claims(self, source: str) -> bool:
         """Return whether a source is a locator or a store of MLflow."""
-        return locators.claims(source)
+        return locators.is_mlflow_source(source)
 
     def runs(self, source: str, selection: Selection) -> Chosen:
         """Return the runs of a store that are meant, and those left out."""
-        store, named = locators.opened(source)
-        found, left_out = selected(store, named, selection)
+        store, named = locators.open_store(source)
+        found, left_out = select_runs(store, named, selection)
         return Chosen(runs=tuple(MlflowRun(store, info, selection) for info in found), left_out=tuple(left_out))
 
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, without reading series."""
-        store, _ = locators.opened(source)
-        return [_listed(info) for info in listed(store, selection)]
+        store, _ = locators.open_store(source)
+        return [_listed(info) for info in list_runs(store, selection)]
 
 
 def _listed(info: RunInfo) -> Listed:
     if info.fault is not None:
         return Listed(id=info.id, name=info.id, status=info.status, started=info.started, holds=info.fault.what)
-    found = names(info.hardware)
+    found = parse_names(info.hardware)
     gpus = {(name.node, name.index) for name in found if name.index is not None}
     nodes = {name.node for name in found if name.node is not None}
     parts = [f"{len(gpus)} GPU{'' if len(gpus) == 1 else 's'}"] if gpus else []

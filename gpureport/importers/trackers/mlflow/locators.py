@@ -6,10 +6,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.entities import RunStore
-from gpureport.importers.trackers.mlflow.local import experiment_folders, sqlite_files
+from gpureport.importers.trackers.mlflow.local import experiment_folders, mlflow_database
 from gpureport.importers.trackers.mlflow.local.file_store import FileStore
-from gpureport.importers.trackers.mlflow.local.sqlite import SqliteStore
+from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
+from gpureport.importers.trackers.mlflow.run_store import RunStore
 
 PREFIX = "mlflow:"
 _SCHEME = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+):|^(databricks)$")
@@ -17,55 +17,59 @@ _SERVERS = {"postgresql", "postgres", "mysql", "mssql", "oracle"}
 _SHOWN = 3
 
 
-def claims(source: str) -> bool:
+def is_mlflow_source(source: str) -> bool:
     """Return whether a source is a locator of MLflow, or a file or folder that is a store of it."""
     if source.startswith(PREFIX):
         return True
     try:
         path = Path(source)
-        return experiment_folders.is_store(path) if path.is_dir() else path.is_file() and sqlite_files.holds_runs(path)
+        return (
+            experiment_folders.is_file_store(path)
+            if path.is_dir()
+            else path.is_file() and mlflow_database.holds_runs(path)
+        )
     except OSError:
         return False
 
 
-def split(source: str) -> tuple[str, str | None]:
+def split_locator(source: str) -> tuple[str, str | None]:
     """Return the store and the run that a locator names, the run None where it names none."""
     store = source.removeprefix(PREFIX)
-    if "#" not in store or _exists(store):
+    if "#" not in store or _path_exists(store):
         return store, None
     store, _, run = store.rpartition("#")
     return store, run or None
 
 
-def opened(source: str) -> tuple[RunStore, str | None]:
+def open_store(source: str) -> tuple[RunStore, str | None]:
     """Return the store that a locator names, and the run in it if it names one.
 
     Raises:
         SourceError: when there is no such store, or it is of a kind that cannot be read.
     """
-    named, run = split(source)
-    store = named or _default()
+    named, run = split_locator(source)
+    store = named or _default_store()
     match = _SCHEME.match(store)
-    if match is None or _exists(store):
-        return _local(Path(store).expanduser(), store), run
-    return _of_scheme((match[1] or match[2]).lower(), store), run
+    if match is None or _path_exists(store):
+        return _open_path(Path(store).expanduser(), store), run
+    return _open_uri((match[1] or match[2]).lower(), store), run
 
 
-def _exists(store: str) -> bool:
+def _path_exists(store: str) -> bool:
     try:
         return Path(store).exists()
     except OSError:
         return False
 
 
-def _default() -> str:
+def _default_store() -> str:
     """Return the store MLflow itself would take in this folder."""
     if uri := os.environ.get("MLFLOW_TRACKING_URI"):
         return uri
     return next((name for name in ("mlflow.db", "mlruns") if Path(name).exists()), "mlflow.db")
 
 
-def _of_scheme(scheme: str, store: str) -> RunStore:
+def _open_uri(scheme: str, store: str) -> RunStore:
     dialect = scheme.partition("+")[0]
     if dialect in _SERVERS:
         what = "a database server is not read directly: opening it could change its schema"
@@ -75,15 +79,15 @@ def _of_scheme(scheme: str, store: str) -> RunStore:
     if scheme == "sqlite":
         # three slashes before a relative path, four before one from the root
         path = unquote(store.partition(":")[2].removeprefix("///"))
-        return _local(Path(path), store)
+        return _open_path(Path(path), store)
     if scheme == "file":
-        return _local(Path(unquote(urlsplit(store).path)), store)
+        return _open_path(Path(unquote(urlsplit(store).path)), store)
     if scheme in {"http", "https"}:
-        from gpureport.importers.trackers.mlflow.server.rest import server  # noqa: PLC0415 - loads http and ssl
+        from gpureport.importers.trackers.mlflow.server.rest_store import open_server  # noqa: PLC0415 - loads http and ssl
 
-        return server(store)
+        return open_server(store)
     if scheme in {"databricks", "databricks-uc", "uc"}:
-        from gpureport.importers.trackers.mlflow.server.client import ClientStore  # noqa: PLC0415 - only here
+        from gpureport.importers.trackers.mlflow.server.client_store import ClientStore  # noqa: PLC0415 - only here
 
         return ClientStore(store, store)
     raise SourceError(
@@ -96,23 +100,23 @@ def without_password(url: str) -> str:
     return re.sub(r"(?<=://)[^/@]*@", "", url)
 
 
-def _local(path: Path, where: str) -> RunStore:
+def _open_path(path: Path, where: str) -> RunStore:
     if path.is_dir():
-        return _folder(path, where)
+        return _open_folder(path, where)
     if not path.exists():
-        raise SourceError(str(path), "no MLflow database or mlruns folder here", _nearest(path))
-    if not sqlite_files.is_database(path):
+        raise SourceError(str(path), "no MLflow database or mlruns folder here", _suggest_stores(path))
+    if not mlflow_database.is_database(path):
         raise SourceError(str(path), "not an MLflow database", "give mlflow.db, a mlruns folder or an http URL")
     return SqliteStore(path, where)
 
 
-def _folder(path: Path, where: str) -> RunStore:
-    if experiment_folders.is_store(path):
+def _open_folder(path: Path, where: str) -> RunStore:
+    if experiment_folders.is_file_store(path):
         return FileStore(path, where)
-    raise SourceError(str(path), "the folder holds no runs of MLflow", _nearest(path / "mlflow.db"))
+    raise SourceError(str(path), "the folder holds no runs of MLflow", _suggest_stores(path / "mlflow.db"))
 
 
-def _nearest(path: Path) -> str:
+def _suggest_stores(path: Path) -> str:
     """Return which stores lie where one was looked for."""
     folder = next((each for each in path.parents if each.is_dir()), Path())
     try:
@@ -124,4 +128,4 @@ def _nearest(path: Path) -> str:
 
 
 def _is_store(path: Path) -> bool:
-    return experiment_folders.is_store(path) if path.is_dir() else sqlite_files.holds_runs(path)
+    return experiment_folders.is_file_store(path) if path.is_dir() else mlflow_database.holds_runs(path)

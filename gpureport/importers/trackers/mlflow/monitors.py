@@ -7,12 +7,12 @@ from itertools import pairwise
 import numpy as np
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.importers.trackers.mlflow import windows
-from gpureport.importers.trackers.mlflow.entities import Series
-from gpureport.importers.trackers.mlflow.names import Name
+from gpureport.importers.trackers.mlflow import read_times
+from gpureport.importers.trackers.mlflow.metric_names import MetricName
+from gpureport.importers.trackers.mlflow.run_store import MetricSeries
 
 _MEMORY = "system_memory_usage_megabytes"
-_ALIKE = 0.05
+_SAME_MEMORY_SHARE = 0.05
 """Machines whose memory in use differs by more than this share at the same time are two (pragmatic)."""
 
 
@@ -34,7 +34,7 @@ class Monitor:
     logged: IntArray
     read: IntArray
     values: dict[str, FloatArray]
-    names: tuple[Name, ...]
+    names: tuple[MetricName, ...]
     begins: BoolArray
     twice: int = 0
 
@@ -59,7 +59,7 @@ class Node:
     together: int
 
 
-def nodes(names: Sequence[Name], series: Mapping[str, Series], started: int | None) -> list[Node]:
+def find_nodes(names: Sequence[MetricName], series: Mapping[str, MetricSeries], started: int | None) -> list[Node]:
     """Return the nodes of a run with their monitors.
 
     Monitors of different machines that log under the same names are nodes of their own.
@@ -72,49 +72,53 @@ def nodes(names: Sequence[Name], series: Mapping[str, Series], started: int | No
     found = []
     for node in dict.fromkeys(name.node for name in names):
         own = tuple(name for name in names if name.node == node)
-        monitors = tuple(_monitors(node, own, series, started))
+        monitors = tuple(_split_monitors(node, own, series, started))
         if not monitors:
             continue
-        together = _together(monitors)
-        if together > 1 and not _one_machine(monitors):
-            found += [_renamed(monitor, place) for place, monitor in enumerate(monitors)]
+        together = _count_concurrent(monitors)
+        if together > 1 and not _share_machine(monitors):
+            found += [_as_own_node(monitor, place) for place, monitor in enumerate(monitors)]
         else:
             found.append(Node(node=node, monitors=monitors, together=together))
     return found
 
 
-def _monitors(
-    node: str | None, names: tuple[Name, ...], series: Mapping[str, Series], started: int | None
+def _split_monitors(
+    node: str | None, names: tuple[MetricName, ...], series: Mapping[str, MetricSeries], started: int | None
 ) -> Iterator[Monitor]:
     points = [series[name.key] for name in names if len(series[name.key])]
     if not points:
         return
     ticks, first = np.unique(np.concatenate([each.times for each in points]), return_index=True)
-    writers = windows.writers(ticks, np.concatenate([each.steps for each in points])[first])
+    writers = read_times.assign_monitors(ticks, np.concatenate([each.steps for each in points])[first])
     for writer in range(int(writers.max()) + 1):
         # only the first monitor began with the run
-        yield _monitor(node, ticks[writers == writer], names, series, None if writer else started)
+        yield _build_monitor(node, ticks[writers == writer], names, series, None if writer else started)
 
 
-def _monitor(
-    node: str | None, ticks: IntArray, names: tuple[Name, ...], series: Mapping[str, Series], started: int | None
+def _build_monitor(
+    node: str | None,
+    ticks: IntArray,
+    names: tuple[MetricName, ...],
+    series: Mapping[str, MetricSeries],
+    started: int | None,
 ) -> Monitor:
     values, twice = {}, 0
     for name in names:
-        values[name.key], again = _at(ticks, series[name.key])
+        values[name.key], again = _values_at(ticks, series[name.key])
         twice += again
     return Monitor(
         node=node,
         logged=ticks,
-        read=windows.read_at(ticks, started),
+        read=read_times.estimate_read_times(ticks, started),
         values=values,
         names=names,
-        begins=_begins(names, values, len(ticks)),
+        begins=_process_starts(names, values, len(ticks)),
         twice=twice,
     )
 
 
-def _at(ticks: IntArray, points: Series) -> tuple[FloatArray, int]:
+def _values_at(ticks: IntArray, points: MetricSeries) -> tuple[FloatArray, int]:
     """Return the value of a series at each tick, and how many of its points share a tick with a later one."""
     values = np.full(len(ticks), np.nan)
     places = np.searchsorted(ticks, points.times)
@@ -123,7 +127,7 @@ def _at(ticks: IntArray, points: Series) -> tuple[FloatArray, int]:
     return values, int(own.sum()) - len(np.unique(places[own]))
 
 
-def _begins(names: Sequence[Name], values: Mapping[str, FloatArray], length: int) -> BoolArray:
+def _process_starts(names: Sequence[MetricName], values: Mapping[str, FloatArray], length: int) -> BoolArray:
     """Return the ticks with which a process began: the first, and those at which a counter is lower than before."""
     begins = np.zeros(length, dtype=np.bool_)
     begins[0] = True
@@ -133,33 +137,33 @@ def _begins(names: Sequence[Name], values: Mapping[str, FloatArray], length: int
     return begins
 
 
-def _together(monitors: Sequence[Monitor]) -> int:
+def _count_concurrent(monitors: Sequence[Monitor]) -> int:
     """Return how many monitors wrote at the same time; one that went on after another did not."""
     spans = sorted((int(monitor.logged[0]), int(monitor.logged[-1])) for monitor in monitors)
     overlapping = sum(later[0] < earlier[1] for earlier, later in pairwise(spans))
     return overlapping + 1
 
 
-def _one_machine(monitors: Sequence[Monitor]) -> bool:
+def _share_machine(monitors: Sequence[Monitor]) -> bool:
     """Return whether monitors saw the same memory in use at the same time; where nothing tells, they did."""
-    used = [(monitor.read, values) for monitor in monitors if (values := _used(monitor)) is not None]
+    used = [(monitor.read, values) for monitor in monitors if (values := _memory_used(monitor)) is not None]
     if len(used) < len(monitors):
         return True
     (times, first), *others = used
     return all(
-        bool(np.median(np.abs(np.interp(times, other, values) - first) / np.maximum(first, 1.0)) < _ALIKE)
+        bool(np.median(np.abs(np.interp(times, other, values) - first) / np.maximum(first, 1.0)) < _SAME_MEMORY_SHARE)
         for other, values in others
     )
 
 
-def _used(monitor: Monitor) -> FloatArray | None:
+def _memory_used(monitor: Monitor) -> FloatArray | None:
     """Return the memory of the machine in use, None where it was not recorded at every tick."""
     key = next((name.key for name in monitor.names if name.what == _MEMORY), None)
     values = None if key is None else monitor.values[key]
     return None if values is None or np.isnan(values).any() else values
 
 
-def _renamed(monitor: Monitor, place: int) -> Node:
+def _as_own_node(monitor: Monitor, place: int) -> Node:
     """Return a monitor as a node named by its place."""
     node = "/".join(part for part in (monitor.node, f"writer_{place + 1}") if part)
     return Node(node=node, monitors=(replace(monitor, node=node),), together=1)

@@ -8,9 +8,9 @@ import numpy as np
 
 from gpureport.importers.count_text import first
 from gpureport.importers.protocol.tracker import Selection
-from gpureport.importers.trackers.mlflow.entities import RunInfo, RunStore
-from gpureport.importers.trackers.mlflow.hardware import Hardware, unused
+from gpureport.importers.trackers.mlflow.device_reading import ReadDevices, find_unused_gpus
 from gpureport.importers.trackers.mlflow.monitors import Node
+from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.recording import Work
 from gpureport.training_names import Role, recognised
 
@@ -18,19 +18,19 @@ HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
     "sampling interval of 10 s has none"
 )
-_NAMED = 3
-_MISSING = 3.0
+_MOST_NAMED = 3
+_UNSAMPLED_INTERVALS = 3.0
 """Times without samples at either end of a run above this many intervals are said."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class RunNotes:
     """All that is said of one run."""
 
     store: RunStore
     info: RunInfo
     nodes: Sequence[Node]
-    found: Hardware
+    found: ReadDevices
     done: tuple[Work, str] | None
     selection: Selection
     metrics: Sequence[str]
@@ -58,20 +58,20 @@ class Said:
             yield "Host metrics only: nvidia-ml-py was missing where the run was made."
         yield from self._of_gauges()
         if self.found.derived:
-            yield f"Derived from a value and its share, not recorded: {first(self.found.derived, _NAMED)}."
+            yield f"Derived from a value and its share, not recorded: {first(self.found.derived, _MOST_NAMED)}."
         if any("gpu_memory_used_bytes" in self.found.tables[gpu.id].column_names for gpu in gpus):
             yield (
                 "GPU memory in use holds what the driver reserves (NVML's first interface), "
                 "a few hundred MiB that nvidia-smi leaves out."
             )
-        if idle := list(unused(self.found)):
+        if idle := list(find_unused_gpus(self.found)):
             yield (
-                f"{first(idle, _NAMED)} never was above 1 %: MLflow records every GPU of the machine; "
+                f"{first(idle, _MOST_NAMED)} never was above 1 %: MLflow records every GPU of the machine; "
                 "--gpus keeps those of the job."
             )
         extra = [name for each in self.found.tables.values() for name in each.column_names if name.startswith("extra_")]
         if extra:
-            yield f"System metrics without a place of their own are kept as {first(sorted(set(extra)), _NAMED)}."
+            yield f"System metrics without a place of their own are kept as {first(sorted(set(extra)), _MOST_NAMED)}."
 
     def _of_gauges(self) -> Iterator[str]:
         gauges = self.found.gauges
@@ -81,7 +81,7 @@ class Said:
         if gauges.zeros:
             yield f"{gauges.zeros} values of 0 that Neptune's client drops were put back."
         if gauges.never:
-            never = first(gauges.never, _NAMED)
+            never = first(gauges.never, _MOST_NAMED)
             yield f"Utilization was never reported and is unknown, always 0 or not supported: {never}."
         yield "Its times may be local time of the machine that exported it, several hours off."
 
@@ -97,8 +97,9 @@ class Said:
             )
         for node in self.nodes:
             if node.together > 1:
+                where = _format_node(node)
                 yield (
-                    f"{node.together} processes recorded the same names at the same time{_on(node)}, each with a clock "
+                    f"{node.together} processes recorded the same names at the same time{where}, each with a clock "
                     "of its own: their samples were told apart by their steps and are all kept. Give each a node id."
                 )
             elif (node.node or "").rpartition("/")[2].startswith("writer_"):
@@ -113,11 +114,11 @@ class Said:
             return
         if self.info.started is not None:
             head = (min(int(one.read[0]) for one in ticks) - self.info.started) / 1e3
-            if head > _MISSING * usual:
+            if head > _UNSAMPLED_INTERVALS * usual:
                 yield f"No hardware samples in the first {head:.0f} s of the run."
         if self.info.ended is not None:
             tail = (self.info.ended - max(int(one.logged[-1]) for one in ticks)) / 1e3
-            if tail > _MISSING * usual:
+            if tail > _UNSAMPLED_INTERVALS * usual:
                 yield f"No hardware samples in the last {tail:.0f} s of the run."
 
     def _of_training(self) -> Iterator[str]:
@@ -126,16 +127,16 @@ class Said:
             work, name = self.done
             yield f"Work done, by {name}: {work.amount:.0f} {work.unit}."
         elif wanted is not None:
-            names = first(self.metrics, _NAMED) or "none"
+            names = first(self.metrics, _MOST_NAMED) or "none"
             yield f"No training metric {wanted!r} counts work in this run; it has {names}."
         roles: dict[Role, list[str]] = {}
         for name in self.metrics:
             if said := recognised(name):
                 roles.setdefault(said.role, []).append(name)
         if roles:
-            named = "; ".join(f"{role}: {first(found, _NAMED)}" for role, found in roles.items())
+            named = "; ".join(f"{role}: {first(found, _MOST_NAMED)}" for role, found in roles.items())
             yield f"Training metrics by their names: {named}."
 
 
-def _on(node: Node) -> str:
+def _format_node(node: Node) -> str:
     return "" if node.node is None else f" on {node.node}"

@@ -4,21 +4,24 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpureport.importers.count_text import first
 from gpureport.importers.timebase.device_clock import Clock
-from gpureport.importers.trackers.neptune.hardware.devices import Arranged, Place
-from gpureport.importers.trackers.neptune.hardware.inventory import Inventory
-from gpureport.importers.trackers.neptune.hardware.namespaces import Namespace
-from gpureport.importers.trackers.neptune.hardware.process import Process
-from gpureport.importers.trackers.neptune.hardware.samples import Sampled
-from gpureport.importers.trackers.neptune.hardware.tables import interval
+from gpureport.importers.trackers.neptune.device_inventory import DeviceInventory
+from gpureport.importers.trackers.neptune.process_content import ProcessContent
+from gpureport.importers.trackers.neptune.row_tables import usual_interval
+from gpureport.importers.trackers.neptune_hardware.device_rows import DeviceKey, RowsByDevice
+from gpureport.importers.trackers.neptune_hardware.namespaces import Namespace
+from gpureport.importers.trackers.neptune_hardware.process_samples import ProcessSamples
 
 _MS = 1000
-_LATE = 3
+_UNSAMPLED_INTERVALS = 3
 """Intervals a run may go on after its last hardware sample before that is worth a word (pragmatic)."""
-_NAMED = 4
+_MOST_NAMED = 4
 
 
-def all_of(
-    processes: Sequence[Process], arranged: Arranged, clocks: Mapping[Place, Clock], span: tuple[int, int]
+def collect_notes(
+    processes: Sequence[ProcessContent],
+    arranged: RowsByDevice,
+    clocks: Mapping[DeviceKey, Clock],
+    span: tuple[int, int],
 ) -> Iterator[str]:
     """Yield what a reader of a run must know, but for its memory.
 
@@ -31,38 +34,41 @@ def all_of(
     for each in processes:
         yield from each.content.notes
         yield from each.said
-    yield from of_samples([sample for each in processes for sample in each.samples])
-    yield from of_devices(arranged, [space for each in processes for space in each.spaces])
-    yield from of_others([path for each in processes for path in each.others], sum(p.other_points for p in processes))
-    yield from of_end(processes, span[1], interval(clocks))
+    yield from note_values([sample for each in processes for sample in each.samples])
+    yield from note_devices(arranged, [space for each in processes for space in each.spaces])
+    yield from note_unknown_series(
+        [path for each in processes for path in each.others], sum(p.other_points for p in processes)
+    )
+    yield from note_early_end(processes, span[1], usual_interval(clocks))
 
 
-def of_samples(sampled: Sequence[Sampled]) -> Iterator[str]:
+def note_values(sampled: Sequence[ProcessSamples]) -> Iterator[str]:
     """Yield what is known of the values."""
     zeros, of = sum(each.zeros for each in sampled), sum(each.of for each in sampled)
     if zeros:
         yield f"Neptune's client drops zeros: {zeros} of {of} values of utilization were 0 and are put back"
     never = sorted({gpu for each in sampled for gpu in each.never})
     if never:
-        yield f"utilization of {_gpus(never)} was never reported: it is unknown, always 0 or not supported"
+        yield f"utilization of {_format_gpus(never)} was never reported: it is unknown, always 0 or not supported"
     unrestored = sorted({gpu for each in sampled for gpu in each.unrestored})
     if unrestored:
-        yield f"memory of {_gpus(unrestored)} was not recorded, so zeros cannot be put back and idle time is missing"
+        gpus = _format_gpus(unrestored)
+        yield f"memory of {gpus} was not recorded, so zeros cannot be put back and idle time is missing"
     spread = max((each.spread for each in sampled), default=0)
     if spread:
         yield f"points of one sample lie up to {spread / _MS:.0f} ms apart and were joined"
 
 
-def _gpus(numbers: Sequence[int]) -> str:
+def _format_gpus(numbers: Sequence[int]) -> str:
     return ", ".join(f"gpu:{number}" for number in numbers)
 
 
-def of_devices(arranged: Arranged, spaces: Sequence[Namespace]) -> Iterator[str]:
+def note_devices(arranged: RowsByDevice, spaces: Sequence[Namespace]) -> Iterator[str]:
     """Yield what is known of the GPUs and processes."""
     if arranged.copied:
         yield (
             f"{len(arranged.copied)} processes recorded the same devices at the same time as others and were left out: "
-            f"{first(arranged.copied, _NAMED)}"
+            f"{first(arranged.copied, _MOST_NAMED)}"
         )
     bare = [space for space in spaces if space.bare]
     if arranged.numbered > 1:
@@ -79,7 +85,7 @@ def of_devices(arranged: Arranged, spaces: Sequence[Namespace]) -> Iterator[str]
         )
 
 
-def of_memory(stock: Inventory) -> Iterator[str]:
+def note_memory(stock: DeviceInventory) -> Iterator[str]:
     """Yield what is known of the memory installed."""
     if stock.given:
         yield "memory of each GPU is what --gpu-memory-total says"
@@ -89,13 +95,13 @@ def of_memory(stock: Inventory) -> Iterator[str]:
         yield "memory of the GPUs is not recorded: --gpu-memory-total GIB says it"
 
 
-def of_others(others: Sequence[str], points: int) -> Iterator[str]:
+def note_unknown_series(others: Sequence[str], points: int) -> Iterator[str]:
     """Yield which hardware series have no place here."""
     if others:
-        yield f"{points} points of {len(others)} series have no metric here: {first(others, _NAMED)}"
+        yield f"{points} points of {len(others)} series have no metric here: {first(others, _MOST_NAMED)}"
 
 
-def of_end(processes: Sequence[Process], end: int, step: float | None) -> Iterator[str]:
+def note_early_end(processes: Sequence[ProcessContent], end: int, step: float | None) -> Iterator[str]:
     """Yield that the run went on after its last hardware sample.
 
     Args:
@@ -113,7 +119,7 @@ def of_end(processes: Sequence[Process], end: int, step: float | None) -> Iterat
         + [each.content.last for each in processes if each.content.last is not None],
         default=end,
     )
-    if last > end + _LATE * (step or 0.0) * 1e6:
+    if last > end + _UNSAMPLED_INTERVALS * (step or 0.0) * 1e6:
         yield (
             f"hardware monitoring ended {(last - end) / 1e6:.0f} s before the run did: nothing is known of that time, "
             "its stderr may say why"

@@ -3,24 +3,24 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.importers.count_text import first
-from gpureport.importers.trackers.neptune.content import NO_STEP
-from gpureport.importers.trackers.neptune.hardware.process import Process
-from gpureport.importers.trackers.tracked_metrics import Metric, work
+from gpureport.importers.trackers.neptune.process_content import ProcessContent
+from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED
+from gpureport.importers.trackers.training_metrics import TrainingMetric, measure_work
 from gpureport.recording import Work
 from gpureport.training_names import recognised
 
 _NAMED = 4
 
 
-def done(processes: Sequence[Process], wanted: str | None) -> tuple[Work | None, list[str]]:
+def measure_progress(processes: Sequence[ProcessContent], wanted: str | None) -> tuple[Work | None, list[str]]:
     """Return what a run accomplished, None where nothing it logged counts it; and what to know of that.
 
     Args:
         processes: what its processes wrote.
         wanted: name of the metric that counts work, where a person gives it.
     """
-    metrics = list(_metrics(processes))
-    found = work(metrics, wanted)
+    metrics = list(_training_metrics(processes))
+    found = measure_work(metrics, wanted)
     notes = []
     if found is not None:
         notes.append(f"work done, by {found[1]}: {found[0].amount:.0f} {found[0].unit}")
@@ -37,8 +37,8 @@ def done(processes: Sequence[Process], wanted: str | None) -> tuple[Work | None,
     return None if found is None else found[0], notes
 
 
-def _metrics(processes: Sequence[Process]) -> Iterator[Metric]:
+def _training_metrics(processes: Sequence[ProcessContent]) -> Iterator[TrainingMetric]:
     for each in processes:
         for path, series in sorted(each.content.series.items()):
             if not each.hardware(path):
-                yield Metric(path, series.times, series.steps, series.values, series.steps != NO_STEP)
+                yield TrainingMetric(path, series.times, series.steps, series.values, series.steps != STEP_NOT_RECORDED)

@@ -8,15 +8,15 @@ from typing import ClassVar
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import ReadOptions
 from gpureport.importers.protocol.tracker import Chosen, Listed, Selection, Tracked
-from gpureport.importers.trackers.neptune import assembly, selecting
-from gpureport.importers.trackers.neptune.content import Content, Held, Outline, joined
+from gpureport.importers.trackers.neptune import run_assembly, run_selection
 from gpureport.importers.trackers.neptune.exports import export_files
-from gpureport.importers.trackers.neptune.hardware import mapping, namespaces
-from gpureport.importers.trackers.neptune.hardware.mapping import Map
-from gpureport.importers.trackers.neptune.local import local, scale
-from gpureport.importers.trackers.neptune.selecting import PREFIX
+from gpureport.importers.trackers.neptune.local import client_folders, scale_databases
+from gpureport.importers.trackers.neptune.run_content import NeptuneRun, RunContent, RunOutline, merge_outlines
+from gpureport.importers.trackers.neptune.run_selection import PREFIX
+from gpureport.importers.trackers.neptune_hardware import name_map, namespaces
+from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
 
-_FORMS = (export_files.claims, local.claims, scale.claims)
+_FORMS = (export_files.is_export_file, client_folders.is_operation_log, scale_databases.is_scale_database)
 
 
 class Neptune:
@@ -29,7 +29,7 @@ class Neptune:
         if source.startswith(PREFIX):
             return True
         try:
-            return any(form(path) for path in selecting.files(Path(source)) for form in _FORMS)
+            return any(form(path) for path in run_selection.list_files(Path(source)) for form in _FORMS)
         except OSError:
             return False
 
@@ -39,27 +39,27 @@ class Neptune:
         Raises:
             SourceError: when there is no such store or run.
         """
-        chosen = mapping.read(selection.map)
-        store, held, named = selecting.held_in(source, selection)
-        wanted = selecting.wanted(held, source, selection, chosen, named=named)
+        chosen = name_map.read_name_map(selection.map)
+        store, held, named = run_selection.open_store(source, selection)
+        wanted = run_selection.select_runs(held, source, selection, chosen, named=named)
         groups = [[each] for each in wanted] if selection.group is None else [wanted]
-        left_out = () if named or selection.runs else selecting.left_out(held, wanted, selection, chosen)
+        left_out = () if named or selection.runs else run_selection.list_left_out(held, wanted, selection, chosen)
         return Chosen(runs=tuple(_Run(store, group, selection, chosen) for group in groups), left_out=tuple(left_out))
 
     def listed(self, source: str, selection: Selection) -> list[Listed]:
         """Return what a store holds, with the reason of what cannot be read."""
-        chosen = mapping.read(selection.map)
-        return [_listed(each, chosen) for each in selecting.held_in(source, selection)[1]]
+        chosen = name_map.read_name_map(selection.map)
+        return [_list_run(each, chosen) for each in run_selection.open_store(source, selection)[1]]
 
 
-def _listed(held: Held, chosen: Map) -> Listed:
+def _list_run(held: NeptuneRun, chosen: NameMap) -> Listed:
     if held.fault is not None:
         return Listed(id=held.id, name=held.id, status="cannot be read", started=None, holds=held.fault.what)
     outline = held.outline()
-    spaces = selecting.spaces(outline, chosen)
+    spaces = run_selection.hardware_namespaces(outline, chosen)
     points = sum(outline.points.get(path, 0) for space in spaces for path in space.leaves)
     nothing = "no hardware series" if outline.surveyed else "series not looked at"
-    holds = "; ".join(_space(space, outline) for space in spaces) or nothing
+    holds = "; ".join(_format_namespace(space, outline) for space in spaces) or nothing
     project = f"{outline.project}  " if outline.project else ""
     return Listed(
         id=held.id,
@@ -71,7 +71,7 @@ def _listed(held: Held, chosen: Map) -> Listed:
     )
 
 
-def _space(space: namespaces.Namespace, outline: Outline) -> str:
+def _format_namespace(space: namespaces.Namespace, outline: RunOutline) -> str:
     ticks = max(outline.points.get(path, 0) for path in space.leaves)
     gpus = f"{space.gpus} GPU{'' if space.gpus == 1 else 's'}"
     return f"{space.stage or space.path}: {ticks} ticks, {gpus}"
@@ -82,9 +82,9 @@ class _Run:
     """A run that is meant, or several local recordings that are one."""
 
     store: str
-    held: Sequence[Held]
+    held: Sequence[NeptuneRun]
     selection: Selection
-    chosen: Map
+    chosen: NameMap
 
     @property
     def key(self) -> str:
@@ -114,10 +114,10 @@ class _Run:
         for each in self.held:
             if each.fault is not None:
                 raise each.fault
-        contents: list[Content] = [content for each in self.held for content in each.contents()]
-        return assembly.tracked(
+        contents: list[RunContent] = [content for each in self.held for content in each.contents()]
+        return run_assembly.assemble_run(
             contents,
-            name=self.selection.group or joined([each.outline() for each in self.held]).name,
+            name=self.selection.group or merge_outlines([each.outline() for each in self.held]).name,
             locator=self.locator,
             selection=self.selection,
             chosen=self.chosen,

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gpureport.importers.trackers.mlflow.entities import RunStore, Series
+from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunStore
 from tests.importers.trackers.mlflow.servers import free_port
 
 _HERE = Path(__file__).parent
@@ -103,7 +103,7 @@ def contents(store: RunStore) -> dict[str, Any]:
     return found
 
 
-def _points(series: Series) -> list[list[Any]]:
+def _points(series: MetricSeries) -> list[list[Any]]:
     """Return points as MLflow's client does: a database keeps infinities as the largest number."""
     points = zip(series.times.tolist(), series.steps.tolist(), series.values.tolist(), strict=True)
     return sorted([time, step, repr(value)] for time, step, value in points)

@@ -15,9 +15,9 @@ from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.reading.attachments import joined
 from gpureport.importers.reading.tracked_reading import TrackedReading
 from gpureport.importers.trackers.mlflow import Mlflow
-from gpureport.importers.trackers.mlflow.derived import whole
-from gpureport.importers.trackers.mlflow.names import names
-from gpureport.importers.trackers.mlflow.windows import read_at, writers
+from gpureport.importers.trackers.mlflow.derived_totals import derive_total
+from gpureport.importers.trackers.mlflow.metric_names import parse_names
+from gpureport.importers.trackers.mlflow.read_times import assign_monitors, estimate_read_times
 from gpureport.recording import Recording
 from tests.importers.trackers.mlflow.stores import START, Made, database, folder, monitored, run_id
 
@@ -118,32 +118,32 @@ def test_totals_and_limits_are_derived_and_said_to_be(store: Callable[..., Path]
 def test_a_derived_whole_is_as_good_as_its_largest_share_is_rounded(total: float, shares: list[float]) -> None:
     """MLflow rounds per cent to one decimal: the error is at most half of it, of the largest share."""
     used = np.array(shares) * total
-    found = whole(used, np.round(np.array(shares) * 100, 1) / 100)
+    found = derive_total(used, np.round(np.array(shares) * 100, 1) / 100)
     assert found == pytest.approx(total, rel=0.00055 / (0.9 * max(shares)))
 
 
 def test_a_whole_is_not_derived_from_shares_that_rounding_made_of() -> None:
     """A GPU that is 0.4 % full may have 60 or 100 GB."""
-    assert whole(np.array([4e8]), np.array([0.004])) is None
-    assert whole(np.array([0.0, np.nan]), np.array([0.0, 0.5])) is None
-    assert whole(None, np.array([0.5])) is None
+    assert derive_total(np.array([4e8]), np.array([0.004])) is None
+    assert derive_total(np.array([0.0, np.nan]), np.array([0.0, 0.5])) is None
+    assert derive_total(None, np.array([0.5])) is None
 
 
 def test_a_long_time_before_a_value_was_a_time_without_a_monitor() -> None:
     """After a pause the usual distance is taken, as it is where the run began long before its monitor."""
     times = np.array([100_000, 110_000, 120_000, 180_000, 190_000])
-    assert read_at(times, 0).tolist() == [90_000, 100_000, 110_000, 170_000, 180_000]
-    assert read_at(times, 91_000).tolist()[0] == 91_000
-    assert read_at(times, None).tolist()[0] == 90_000
-    assert read_at(times[:1], 91_000).tolist() == [91_000]
-    assert read_at(times[:1], None).tolist() == [100_000]
+    assert estimate_read_times(times, 0).tolist() == [90_000, 100_000, 110_000, 170_000, 180_000]
+    assert estimate_read_times(times, 91_000).tolist()[0] == 91_000
+    assert estimate_read_times(times, None).tolist()[0] == 90_000
+    assert estimate_read_times(times[:1], 91_000).tolist() == [91_000]
+    assert estimate_read_times(times[:1], None).tolist() == [100_000]
 
 
 @given(st.lists(st.integers(1, 100_000), min_size=1, max_size=40), st.one_of(st.none(), st.integers(-100_000, 200_000)))
 def test_values_are_read_in_order_and_before_they_are_logged(steps: list[int], started: int | None) -> None:
     """Whatever the distances, no value is read after it was logged, nor before one that was logged earlier."""
     times = np.cumsum(np.array(steps)) + 100_000
-    found = read_at(times, started)
+    found = estimate_read_times(times, started)
     assert (found <= times).all()
     assert (np.diff(found) >= 0).all()
 
@@ -154,7 +154,7 @@ def test_ticks_of_several_monitors_are_told_apart(ticks: int, monitors: int, lat
     offsets = [place * 170 + late * (place > 0) for place in range(monitors)]
     points = sorted((500 * step + offset, step, place) for place, offset in enumerate(offsets) for step in range(ticks))
     times, steps, owners = (np.array(each) for each in zip(*points, strict=True))
-    found = writers(times, steps)
+    found = assign_monitors(times, steps)
     assert len(set(zip(found.tolist(), owners.tolist(), strict=True))) == monitors
 
 
@@ -223,7 +223,7 @@ def test_what_has_no_place_of_its_own_is_kept_and_said(store: Callable[..., Path
 
 def test_a_slash_in_an_unknown_name_is_no_node() -> None:
     """Only a name that is known tells a node."""
-    found = names(["system/node_1/cpu_utilization_percentage", "system/node_1/fan", "system/net/eth0", "loss"])
+    found = parse_names(["system/node_1/cpu_utilization_percentage", "system/node_1/fan", "system/net/eth0", "loss"])
     assert [(name.node, name.what) for name in found] == [
         ("node_1", "cpu_utilization_percentage"),
         ("node_1", "fan"),

@@ -10,8 +10,8 @@ import pytest
 
 from gpureport import columns
 from gpureport.errors import SettingsError, SourceError
-from gpureport.importers.trackers.mlflow.locators import opened
-from gpureport.importers.trackers.mlflow.server.client import ClientStore
+from gpureport.importers.trackers.mlflow.locators import open_store
+from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
 from gpureport.publishing import publish
 from tests.importers.trackers.mlflow import real
 from tests.importers.trackers.mlflow.conftest import Recorded
@@ -26,7 +26,7 @@ _CYCLE = 80_000_000_000
 def test_a_database_is_read_as_its_own_client_reads_it(recorded: Recorded, tmp_path: Path) -> None:
     """Every run, every point, every param and tag; the database is not touched."""
     before = state(recorded.database.parent)
-    store, _ = opened(str(recorded.database))
+    store, _ = open_store(str(recorded.database))
     found = real.contents(store)
     assert state(recorded.database.parent) == before
     known = real.with_infinities(real.oracle(f"sqlite:///{real.copied(recorded.database, tmp_path)}"))
@@ -36,21 +36,21 @@ def test_a_database_is_read_as_its_own_client_reads_it(recorded: Recorded, tmp_p
 
 def test_a_folder_is_read_as_its_own_client_reads_it(recorded: Recorded) -> None:
     """The client refuses such a folder unless it is told to; here it needs no telling."""
-    store, _ = opened(str(recorded.folder))
+    store, _ = open_store(str(recorded.folder))
     assert real.contents(store) == real.oracle(f"file://{recorded.folder}")
 
 
 def test_a_server_is_read_as_its_own_client_reads_it(server: str, recorded: Recorded) -> None:
     """Through pages of 25 000 points, to the same rows as from the database."""
-    remote, _ = opened(f"mlflow:{server}")
-    local, _ = opened(str(recorded.database))
+    remote, _ = open_store(f"mlflow:{server}")
+    local, _ = open_store(str(recorded.database))
     assert real.contents(remote) == real.contents(local)
     assert remote.version.startswith("MLflow 3.")
 
 
 def test_a_server_finds_runs_by_its_own_filters(server: str) -> None:
     """The filter goes to the server as it is; deleted and nested runs as from a file."""
-    store, _ = opened(f"mlflow:{server}")
+    store, _ = open_store(f"mlflow:{server}")
     assert sorted(run.name for run in store.runs(wanted="params.interval = '1'")) == ["every second", "mean of four"]
     assert [run.name for run in store.runs() if run.deleted] == ["odd"]
     parents = {run.name: run.parent for run in store.runs()}
@@ -64,7 +64,7 @@ def test_its_own_client_reads_a_server_to_the_same_rows(server: str, monkeypatch
     for name, value in real.environment().items():
         monkeypatch.setenv(name, value)
     client = ClientStore(server, server)
-    remote, _ = opened(f"mlflow:{server}")
+    remote, _ = open_store(f"mlflow:{server}")
     assert real.contents(client) == real.contents(remote)
     assert [run.name for run in client.runs(wanted="params.interval = '5'")] == ["every five seconds"]
     assert client.run("0" * 32) is None
@@ -83,7 +83,7 @@ def test_a_report_comes_back_from_a_server(server: str, tmp_path: Path, monkeypa
     report.write_bytes(os.urandom(50_000))
     publish(report, f"mlflow:{server}#long")
     client = ClientStore(server, server)
-    store, _ = opened(f"mlflow:{server}")
+    store, _ = open_store(f"mlflow:{server}")
     (run,) = (run for run in store.runs() if run.name == "long")
     for each in (store, client):
         assert each.artifacts(run, "gpureport") == ["gpureport/report.html"]
@@ -155,7 +155,7 @@ def test_genuine_runs_are_read_as_their_own_client_reads_them(trackers: Path, tm
     """Two nodes, two writers, resumed, killed, deleted: every point of each."""
     source = trackers / "sqlite" / "mlflow.db"
     before = state(source.parent)
-    store, _ = opened(str(source))
+    store, _ = open_store(str(source))
     assert real.contents(store) == real.with_infinities(real.oracle(f"sqlite:///{real.copied(source, tmp_path)}"))
     assert state(source.parent) == before
 
@@ -164,7 +164,7 @@ def test_genuine_folders_are_read_as_their_own_client_reads_them(trackers: Path,
     """The same kinds of runs in a file store."""
     source = trackers / "filestore" / "mlruns"
     before = state(source)
-    store, _ = opened(str(source))
+    store, _ = open_store(str(source))
     found = real.contents(store)
     assert state(source) == before
     # the client makes folders of its own even to read
@@ -182,7 +182,7 @@ def test_a_database_of_an_older_version_stays_one(trackers: Path) -> None:
     """MLflow 2.9.2 made it, and can still open it after it was read."""
     source = trackers / "mlflow-2.9.2-schema.db"
     before = state(source.parent)
-    store, _ = opened(str(source))
+    store, _ = open_store(str(source))
     assert store.version == "schema acf3f17fdcc7"
     assert all(store.series(run) for run in store.runs())
     assert state(source.parent) == before

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.local.sqlite_files import holds_runs, opened
+from gpureport.importers.trackers.mlflow.local.mlflow_database import holds_runs, open_database
 from tests.importers.trackers.mlflow.stores import Made, database, folder, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS, read
 
@@ -113,7 +113,7 @@ def test_a_database_can_be_read_while_it_is_written(tmp_path: Path) -> None:
 
 def test_a_locked_database_is_said_to_be_locked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a time of waiting the person is told what it waits for."""
-    monkeypatch.setattr("gpureport.importers.trackers.mlflow.local.sqlite_files._PATIENCE", 0.2)
+    monkeypatch.setattr("gpureport.importers.trackers.mlflow.local.mlflow_database._PATIENCE", 0.2)
     source = database(tmp_path / "mlflow.db", [RUN])
     writer = sqlite3.connect(source)
     writer.execute("begin exclusive")
@@ -148,9 +148,9 @@ def test_a_revision_stays_what_it_is(tmp_path: Path) -> None:
     """A database of an older MLflow can still be opened with it."""
     source = database(tmp_path / "mlflow.db", [RUN])
     read(source)
-    with opened(source) as connection:
+    with open_database(source) as connection:
         assert connection.execute("select version_num from alembic_version").fetchall() == [("acf3f17fdcc7",)]
-        with pytest.raises(SourceError, match="readonly"), opened(source) as other:
+        with pytest.raises(SourceError, match="readonly"), open_database(source) as other:
             other.execute("update alembic_version set version_num = 'x'")
 
 

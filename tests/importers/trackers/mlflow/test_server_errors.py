@@ -15,7 +15,7 @@ import pytest
 from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.tracker import Selection
 from gpureport.importers.trackers.mlflow import Mlflow
-from gpureport.importers.trackers.mlflow.locators import opened
+from gpureport.importers.trackers.mlflow.locators import open_store
 from gpureport.importers.trackers.mlflow.server import server_settings
 from gpureport.importers.trackers.mlflow.server.transport import Transport
 from tests.importers.trackers.mlflow.servers import Answering, Reply, answering, free_port, listening
@@ -193,11 +193,11 @@ def test_credentials_go_out_as_mlflow_sends_them(monkeypatch: pytest.MonkeyPatch
     with answering(answer) as url:
         monkeypatch.setenv("MLFLOW_TRACKING_TOKEN", "abc")
         monkeypatch.setenv("MLFLOW_WORKSPACE", "lab")
-        assert Transport(url, server_settings.read()).get("/x") == {"workspace": "lab"}
+        assert Transport(url, server_settings.read_server_settings()).get("/x") == {"workspace": "lab"}
         (tmp_path / ".mlflow").mkdir()
         content = "[mlflow]\nmlflow_tracking_username = me\nmlflow_tracking_password = p%%w\n"
         (tmp_path / ".mlflow" / "credentials").write_text(content, encoding="utf-8")
-        settings = server_settings.read(home=tmp_path)
+        settings = server_settings.read_server_settings(home=tmp_path)
         assert settings.given == ("MLFLOW_TRACKING_TOKEN", "~/.mlflow/credentials")
         Transport(url, settings).get("/x")
         named = Transport(url.replace("://", "://a:b%40c@"), settings)
@@ -212,7 +212,7 @@ def test_a_time_limit_that_is_no_number_is_a_setting_that_is_wrong(value: str, m
     """It is named, with what stands in it."""
     monkeypatch.setenv("MLFLOW_HTTP_REQUEST_TIMEOUT", value)
     with pytest.raises(SettingsError, match=r"MLFLOW_HTTP_REQUEST_TIMEOUT: .* is not a number"):
-        opened("mlflow:http://127.0.0.1:1")
+        open_store("mlflow:http://127.0.0.1:1")
 
 
 def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
@@ -230,7 +230,7 @@ def test_a_connection_that_was_kept_may_be_closed_by_the_server() -> None:
                 connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
 
     with listening(speak) as url:
-        transport = Transport(url, server_settings.read())
+        transport = Transport(url, server_settings.read_server_settings())
         assert [transport.get("/x"), transport.get("/x")] == [{}, {}]
         transport.close()
     assert len(requests) == 3

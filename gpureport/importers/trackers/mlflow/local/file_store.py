@@ -5,13 +5,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow import filters
-from gpureport.importers.trackers.mlflow.entities import HARDWARE, Labelled, RunInfo, Series
+from gpureport.importers.trackers.mlflow import run_filters
 from gpureport.importers.trackers.mlflow.local import local_artifacts, metric_file
-from gpureport.importers.trackers.mlflow.local.experiment_folders import META, RUN_ID, experiments, stated
-from gpureport.importers.trackers.mlflow.local.stored_text import folders, names, text, unreadable
+from gpureport.importers.trackers.mlflow.local.experiment_folders import META, RUN_ID, find_experiments, read_meta
+from gpureport.importers.trackers.mlflow.local.text_files import list_folder, list_names, raise_unreadable, read_text
+from gpureport.importers.trackers.mlflow.run_store import HARDWARE_PREFIXES, MetricSeries, RunInfo, RunLabels
 
-_BROKEN = "cannot be read"
+_UNREADABLE = "cannot be read"
 _STATUS = {"1": "RUNNING", "2": "SCHEDULED", "3": "FINISHED", "4": "FAILED", "5": "KILLED"}
 _PARENT, _NAME = "mlflow.parentRunId", "mlflow.runName"
 
@@ -44,15 +44,17 @@ class FileStore:
         for its runs.
         """
         known, found = {}, []
-        for folder, meta in experiments(self.root):
+        for folder, meta in find_experiments(self.root):
             if isinstance(meta, SourceError):
                 known[folder.name] = folder.name
-                found.append(_broken(folder.name, folder, {}, meta))
+                found.append(_unreadable_run(folder.name, folder, {}, meta))
                 continue
             known[folder.name] = meta.get("name") or folder.name
             found += list(self._runs(folder, meta))
         found.sort(key=lambda run: (run.fault is not None, -(run.started or 0), run.id))
-        return filters.narrowed(self, filters.of_experiment(self.where, found, known, experiment), wanted)
+        return run_filters.filter_runs(
+            self, run_filters.select_experiment(self.where, found, known, experiment), wanted
+        )
 
     def run(self, run_id: str) -> RunInfo | None:
         """Return the run of an id.
@@ -60,7 +62,7 @@ class FileStore:
         Raises:
             SourceError: when it cannot be read.
         """
-        for folder, meta in experiments(self.root):
+        for folder, meta in find_experiments(self.root):
             if isinstance(meta, SourceError):
                 if (folder / run_id).is_dir():
                     raise meta
@@ -71,34 +73,34 @@ class FileStore:
         return None
 
     def _runs(self, folder: Path, experiment: dict[str, str | None]) -> Iterator[RunInfo]:
-        for path in folders(folder):
+        for path in list_folder(folder):
             try:
                 found = self._run(path, folder, experiment)
             except SourceError as error:
-                found = _broken(path.name, folder, experiment, error)
+                found = _unreadable_run(path.name, folder, experiment, error)
             if found is not None:
                 yield found
 
     def _run(self, path: Path, folder: Path, experiment: dict[str, str | None]) -> RunInfo | None:
-        meta = stated(path)
+        meta = read_meta(path)
         if meta is None or meta.get("run_id", meta.get("run_uuid")) != path.name:
             if RUN_ID.fullmatch(path.name) and path.is_dir():
-                raise _damaged(path, missing=meta is None)
+                raise _damaged_run_error(path, missing=meta is None)
             return None
         self._folders[path.name] = path
         status = meta.get("status") or ""
         return RunInfo(
             id=path.name,
-            name=meta.get("run_name") or text(path / "tags" / _NAME) or "",
+            name=meta.get("run_name") or read_text(path / "tags" / _NAME) or "",
             status=_STATUS.get(status, status),
-            started=_moment(meta.get("start_time")),
-            ended=_moment(meta.get("end_time")),
+            started=_parse_time(meta.get("start_time")),
+            ended=_parse_time(meta.get("end_time")),
             experiment_id=folder.name,
             experiment=experiment.get("name") or folder.name,
             artifact_uri=meta.get("artifact_uri") or "",
             deleted="deleted" in {meta.get("lifecycle_stage"), experiment.get("lifecycle_stage")},
-            parent=text(path / "tags" / _PARENT),
-            hardware=tuple(names(path / "metrics", HARDWARE)),
+            parent=read_text(path / "tags" / _PARENT),
+            hardware=tuple(list_names(path / "metrics", HARDWARE_PREFIXES)),
         )
 
     def home(self, run: RunInfo) -> Path:
@@ -111,13 +113,14 @@ class FileStore:
             raise run.fault
         return self._folders[run.id]
 
-    def labelled(self, run: RunInfo) -> Labelled:
+    def labelled(self, run: RunInfo) -> RunLabels:
         """Return params, tags and last values of a run."""
         folder = self.home(run)
         params, tags = (
-            tuple((key, text(folder / part / key) or "") for key in names(folder / part)) for part in ("params", "tags")
+            tuple((key, read_text(folder / part / key) or "") for key in list_names(folder / part))
+            for part in ("params", "tags")
         )
-        return Labelled(params=params, tags=tags, latest=tuple(self._latest(run)))
+        return RunLabels(params=params, tags=tags, latest=tuple(self._latest(run)))
 
     def _latest(self, run: RunInfo) -> Iterator[tuple[str, float]]:
         for each in self.series(run):
@@ -126,7 +129,7 @@ class FileStore:
                 place = max(range(len(each)), key=lambda row, at=each: (at.steps[row], at.times[row]))  # type: ignore[misc]
                 yield each.key, float(each.values[place])
 
-    def series(self, run: RunInfo) -> list[Series]:
+    def series(self, run: RunInfo) -> list[MetricSeries]:
         """Return all metrics of a run, by name.
 
         Raises:
@@ -134,25 +137,25 @@ class FileStore:
         """
         folder = self.home(run) / "metrics"
         try:
-            return [metric_file.read(folder / key, key) for key in names(folder)]
+            return [metric_file.read_metric(folder / key, key) for key in list_names(folder)]
         except OSError as error:
-            unreadable(error, folder)
+            raise_unreadable(error, folder)
 
     def artifact_folder(self, run: RunInfo) -> Path | None:
         """Return the folder in which the artifacts of a run lie; None where they are not on this machine."""
         own = self.home(run) / "artifacts"
-        return own if own.is_dir() else local_artifacts.folder(run.artifact_uri, [])
+        return own if own.is_dir() else local_artifacts.find_artifact_folder(run.artifact_uri, [])
 
     def artifacts(self, run: RunInfo, folder: str) -> list[str]:
         """Return the names of the files in a folder of a run's artifacts."""
-        return local_artifacts.names(self.artifact_folder(run), folder)
+        return local_artifacts.list_artifacts(self.artifact_folder(run), folder)
 
     def fetched(self, run: RunInfo, name: str) -> Path:
         """Return the file of an artifact."""
         return (self.artifact_folder(run) or self.home(run)) / name
 
 
-def _damaged(path: Path, *, missing: bool) -> SourceError:
+def _damaged_run_error(path: Path, *, missing: bool) -> SourceError:
     """Return that a folder with the name of a run holds nothing that says so."""
     what = f"does not say that it is of run {path.name}: damaged, or of another one"
     if missing:
@@ -160,12 +163,12 @@ def _damaged(path: Path, *, missing: bool) -> SourceError:
     return SourceError(str(path / META), what, "restore it, or move its folder out of the store")
 
 
-def _broken(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:
+def _unreadable_run(run_id: str, folder: Path, experiment: dict[str, str | None], fault: SourceError) -> RunInfo:
     """Return a run of which nothing but its id and its experiment is known."""
     return RunInfo(
         id=run_id,
         name="",
-        status=_BROKEN,
+        status=_UNREADABLE,
         started=None,
         ended=None,
         experiment_id=folder.name,
@@ -176,5 +179,5 @@ def _broken(run_id: str, folder: Path, experiment: dict[str, str | None], fault:
     )
 
 
-def _moment(text: str | None) -> int | None:
+def _parse_time(text: str | None) -> int | None:
     return int(text) if text is not None and text.lstrip("-").isdigit() else None

@@ -6,26 +6,26 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 
-def folder(uri: str, beside: Iterable[Path]) -> Path | None:
+def find_artifact_folder(uri: str, beside: Iterable[Path]) -> Path | None:
     """Return the folder in which artifacts lie; None where they are not on this machine.
 
     Args:
         uri: where MLflow says they lie; a store that was moved keeps where it was.
         beside: where they lie in a store that was moved.
     """
-    said = said_folder(uri)
+    said = parse_folder_uri(uri)
     places = [*([] if said is None else [said]), *beside]
     return next((path for path in places if path.is_dir()), None)
 
 
-def said_folder(uri: str) -> Path | None:
+def parse_folder_uri(uri: str) -> Path | None:
     """Return the folder that a URI of artifacts names, there or not; None where it is of another kind, or relative."""
     parts = urlsplit(uri)
     said = {"file": unquote(parts.path), "": uri}.get(parts.scheme)
     return Path(said) if said and Path(said).is_absolute() else None
 
 
-def relative(uri: str, store: Path) -> list[Path]:
+def resolve_relative_uri(uri: str, store: Path) -> list[Path]:
     """Return the folder that a relative URI names beside a store; none where it is not relative.
 
     MLflow takes such a URI as seen from wherever it was started, which is the folder of its store as a rule.
@@ -33,7 +33,7 @@ def relative(uri: str, store: Path) -> list[Path]:
     return [store.parent / uri] if uri and not urlsplit(uri).scheme and not Path(uri).is_absolute() else []
 
 
-def names(root: Path | None, below: str) -> list[str]:
+def list_artifacts(root: Path | None, below: str) -> list[str]:
     """Return the names of the files in a folder of artifacts, sorted; none where there is no such folder."""
     if root is None or not (root / below).is_dir():
         return []

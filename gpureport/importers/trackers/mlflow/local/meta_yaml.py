@@ -12,7 +12,7 @@ _BLANKS = " \t\n"
 _NULLS = {"", "~", "null", "Null", "NULL"}
 
 
-def parsed(text: str) -> dict[str, str | None]:
+def parse_meta(text: str) -> dict[str, str | None]:
     """Return the values of a file by name; what is more than text, such as a list, as it is written.
 
     A long text goes on in lines that are indented; each break between two of them stands for a blank, an empty line
@@ -29,21 +29,21 @@ def parsed(text: str) -> dict[str, str | None]:
             key = ""
         elif key:
             entries[key].append(line.strip(" \t"))
-    return {key: _value(lines) for key, lines in entries.items()}
+    return {key: _parse_value(lines) for key, lines in entries.items()}
 
 
-def _value(lines: list[str]) -> str | None:
+def _parse_value(lines: list[str]) -> str | None:
     while len(lines) > 1 and not lines[-1]:
         lines = lines[:-1]
     if lines[0][:1] == '"':
-        return _unescaped("\n".join(lines).strip(_BLANKS)[1:-1])
-    text = _folded(lines).strip(_BLANKS)
+        return _unescape("\n".join(lines).strip(_BLANKS)[1:-1])
+    text = _fold_lines(lines).strip(_BLANKS)
     if text[:1] == "'":
         return text[1:-1].replace("''", "'")
     return None if text in _NULLS else text
 
 
-def _folded(lines: list[str]) -> str:
+def _fold_lines(lines: list[str]) -> str:
     """Return the lines of one text joined."""
     text, breaks = lines[0], 0
     for line in lines[1:]:
@@ -55,7 +55,7 @@ def _folded(lines: list[str]) -> str:
     return text
 
 
-def _unescaped(text: str) -> str:
+def _unescape(text: str) -> str:
     """Return a text that stood in double quotes."""
 
     def character(match: re.Match[str]) -> str:
@@ -66,5 +66,5 @@ def _unescaped(text: str) -> str:
 
     # a break that is escaped joins two lines as they are, any other one stands for a blank
     parts = re.split(r"(\\\n *)", text)
-    folded = "".join("" if part.startswith("\\\n") else _folded(part.split("\n")) for part in parts)
+    folded = "".join("" if part.startswith("\\\n") else _fold_lines(part.split("\n")) for part in parts)
     return _ESCAPE.sub(character, folded)

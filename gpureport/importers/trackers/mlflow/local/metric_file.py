@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from gpureport import columns
-from gpureport.importers.trackers.mlflow.entities import Series, series
+from gpureport.importers.trackers.mlflow.run_store import MetricSeries, order_points
 
 _FORMS = (
     ("time", "value", "step"),
@@ -19,7 +19,7 @@ _FORMS = (
 _TYPES: dict[str, Any] = {"time": pa.int64(), "value": pa.float64(), "step": pa.int64()}
 
 
-def read(path: Path, key: str) -> Series:
+def read_metric(path: Path, key: str) -> MetricSeries:
     """Return the points of a metric; lines that are none are counted.
 
     Args:
@@ -32,32 +32,32 @@ def read(path: Path, key: str) -> Series:
     if names is not None and content.endswith(b"\n"):
         try:
             table = csv.read_csv(
-                _opened(content),
+                _open_buffer(content),
                 read_options=csv.ReadOptions(column_names=list(names), use_threads=False),
                 parse_options=csv.ParseOptions(delimiter=" ", quote_char=False),
                 # text that stands for nothing is no value here: nan is a number that was logged
                 convert_options=csv.ConvertOptions(column_types=_TYPES, null_values=[]),
             )
         except pa.ArrowInvalid:
-            return _line_by_line(content, key)
+            return _read_lines(content, key)
         times = columns.integers(table.column("time"))
         steps = columns.integers(table.column("step")) if "step" in names else np.zeros(len(times), dtype=np.int64)
-        return series(key, times, columns.floats(table.column("value")), steps)
-    return _line_by_line(content, key)
+        return order_points(key, times, columns.floats(table.column("value")), steps)
+    return _read_lines(content, key)
 
 
-def _opened(content: bytes) -> Any:  # noqa: ANN401 - the stubs know no buffers as files
+def _open_buffer(content: bytes) -> Any:  # noqa: ANN401 - the stubs know no buffers as files
     return pa.BufferReader(content)
 
 
-def _line_by_line(content: bytes, key: str) -> Series:
+def _read_lines(content: bytes, key: str) -> MetricSeries:
     """Return the points of lines that have not all the same fields, or are not all whole."""
     lines = [line for line in content.split(b"\n") if line.strip()]
     # the last line of a process that was killed may have been cut anywhere
     whole = lines if content.endswith(b"\n") else lines[:-1]
-    points = [point for line in whole if (point := _point(line)) is not None]
+    points = [point for line in whole if (point := _parse_point(line)) is not None]
     times, values, steps = zip(*points, strict=True) if points else ((), (), ())
-    return series(
+    return order_points(
         key,
         np.array(times, dtype=np.int64),
         np.array(values, dtype=np.float64),
@@ -66,7 +66,7 @@ def _line_by_line(content: bytes, key: str) -> Series:
     )
 
 
-def _point(line: bytes) -> tuple[int, float, int] | None:
+def _parse_point(line: bytes) -> tuple[int, float, int] | None:
     fields = line.split(b" ")
     if len(fields) not in {len(form) for form in _FORMS}:
         return None

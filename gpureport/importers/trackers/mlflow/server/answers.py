@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.server.faults import no_server
+from gpureport.importers.trackers.mlflow.server.connection_errors import not_mlflow_error
 from gpureport.importers.trackers.mlflow.server.server_settings import ServerSettings
 
 OVERLOADED = {429, 502, 503, 504}
@@ -19,7 +19,7 @@ class MissingError(SourceError):
     """A server answered that there is no such thing."""
 
 
-class RefusedError(SourceError):
+class InvalidRequestError(SourceError):
     """A server answered that a request is not valid."""
 
 
@@ -51,7 +51,7 @@ class Answer:
         return " ".join(f"{found['error_code']}: {found.get('message', '')}".split())[:_SHOWN]
 
 
-def checked(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:
+def check_answer(answer: Answer, where: str, path: str, settings: ServerSettings) -> Answer:
     """Return an answer that is one.
 
     Raises:
@@ -66,8 +66,8 @@ def checked(answer: Answer, where: str, path: str, settings: ServerSettings) -> 
     if answer.status >= _FAILS and answer.status != _NO_SUCH_METHOD:
         raise SourceError(where, f"the server fails ({answer.status}{f', {said}' if said else ''})", "try again later")
     if said is not None:
-        raise (MissingError if answer.status == _MISSING else RefusedError)(where, said, "--list shows the runs")
+        raise (MissingError if answer.status == _MISSING else InvalidRequestError)(where, said, "--list shows the runs")
     if answer.status in _REDIRECTS and answer.headers.get("Location"):
         target = answer.headers["Location"].partition("/api/")[0]
         raise SourceError(where, f"it sends to another address ({answer.status})", f"give {target}")
-    raise no_server(where, f"{answer.status} on {path.partition('?')[0]}")
+    raise not_mlflow_error(where, f"{answer.status} on {path.partition('?')[0]}")

@@ -53,7 +53,7 @@ class ServerSettings:
         )
 
 
-def read(environment: Mapping[str, str] | None = None, home: Path | None = None) -> ServerSettings:
+def read_server_settings(environment: Mapping[str, str] | None = None, home: Path | None = None) -> ServerSettings:
     """Return what the environment and MLflow's file of credentials say.
 
     Args:
@@ -64,10 +64,10 @@ def read(environment: Mapping[str, str] | None = None, home: Path | None = None)
         SettingsError: when a number is none.
     """
     known = os.environ if environment is None else environment
-    filed = _filed((Path.home() if home is None else home) / ".mlflow" / "credentials")
+    filed = _read_credentials((Path.home() if home is None else home) / ".mlflow" / "credentials")
     own = {name: known.get(name) or filed.get(name.lower()) for name in _CREDENTIALS[:2]}
-    waits = _number(known, "MLFLOW_HTTP_REQUEST_TIMEOUT")
-    retries = _number(known, "MLFLOW_HTTP_REQUEST_MAX_RETRIES")
+    waits = _read_number(known, "MLFLOW_HTTP_REQUEST_TIMEOUT")
+    retries = _read_number(known, "MLFLOW_HTTP_REQUEST_MAX_RETRIES")
     given = [name for name in _CREDENTIALS if known.get(name)]
     given += ["~/.mlflow/credentials"] if any(not known.get(name) and filed.get(name.lower()) for name in own) else []
     return ServerSettings(
@@ -85,7 +85,7 @@ def read(environment: Mapping[str, str] | None = None, home: Path | None = None)
     )
 
 
-def _filed(path: Path) -> dict[str, str]:
+def _read_credentials(path: Path) -> dict[str, str]:
     """Return what MLflow's file of credentials holds; nothing where there is none, or it cannot be read."""
     parser = configparser.ConfigParser(interpolation=None)
     try:
@@ -95,7 +95,7 @@ def _filed(path: Path) -> dict[str, str]:
     return dict(parser["mlflow"]) if parser.has_section("mlflow") else {}
 
 
-def _number(known: Mapping[str, str], name: str) -> float | None:
+def _read_number(known: Mapping[str, str], name: str) -> float | None:
     text = known.get(name)
     if not text:
         return None

@@ -15,9 +15,14 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlencode, urlsplit
 
 from gpureport.errors import SourceError
-from gpureport.importers.trackers.mlflow.server.answers import OVERLOADED, Answer, checked
+from gpureport.importers.trackers.mlflow.server.answers import OVERLOADED, Answer, check_answer
 from gpureport.importers.trackers.mlflow.server.connecting import connected
-from gpureport.importers.trackers.mlflow.server.faults import CLOSED, blamed, no_server, unreachable
+from gpureport.importers.trackers.mlflow.server.connection_errors import (
+    CLOSED,
+    explain_connection_errors,
+    not_mlflow_error,
+    unreachable_error,
+)
 from gpureport.importers.trackers.mlflow.server.server_settings import ServerSettings
 
 _HTTPS, _HTTP = 443, 80
@@ -81,12 +86,12 @@ class Transport:
         except ValueError:
             found = None
         if not isinstance(found, dict):
-            raise no_server(self.where, f"no JSON on {path.partition('?')[0]}")
+            raise not_mlflow_error(self.where, f"no JSON on {path.partition('?')[0]}")
         self._answered = True
         return found
 
     def _answered_by(self, method: str, path: str, content: bytes | None) -> Answer:
-        return checked(self._answer(method, path, content), self.where, path, self._settings)
+        return check_answer(self._answer(method, path, content), self.where, path, self._settings)
 
     def _answer(self, method: str, path: str, content: bytes | None) -> Answer:
         """Return an answer; one that says the server is overloaded is asked for once more."""
@@ -105,11 +110,11 @@ class Transport:
                 return self._sent(method, path, content)
             except CLOSED:
                 if attempt > 1:
-                    raise unreachable(self.where, "it closes the connection without an answer") from None
+                    raise unreachable_error(self.where, "it closes the connection without an answer") from None
         raise AssertionError
 
     def _sent(self, method: str, path: str, content: bytes | None) -> Answer:
-        with blamed(self.where):
+        with explain_connection_errors(self.where):
             connection = self._connection()
             limit = self._settings.later if self._answered else self._settings.first
             late = threading.Event()

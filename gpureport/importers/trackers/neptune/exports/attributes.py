@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from gpureport.importers.trackers.neptune.content import Scalar
+from gpureport.importers.trackers.neptune.run_content import Scalar
 
 _VALUES = {"float": "float_value", "int": "int_value", "string": "string_value", "bool": "bool_value"}
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -34,26 +34,26 @@ class Attributes:
     @property
     def name(self) -> str:
         """What a person called the run, empty where nobody did."""
-        return named(self.scalars)
+        return run_name(self.scalars)
 
     @property
     def status(self) -> str:
         """What became of the run, in Neptune's word."""
-        return status(self.scalars)
+        return run_status(self.scalars)
 
 
-def named(scalars: Mapping[str, Scalar]) -> str:
+def run_name(scalars: Mapping[str, Scalar]) -> str:
     """Return what a person called a run, empty where nobody did."""
     name = str(scalars.get("sys/name", ""))
     return "" if name in _UNNAMED else name
 
 
-def status(scalars: Mapping[str, Scalar]) -> str:
+def run_status(scalars: Mapping[str, Scalar]) -> str:
     """Return what became of a run, in Neptune's word."""
     return "failed" if scalars.get("sys/failed") is True else str(scalars.get("sys/state", "")).lower()
 
 
-def attributes(rows: Iterable[Mapping[str, Any]]) -> Attributes:
+def read_attributes(rows: Iterable[Mapping[str, Any]]) -> Attributes:
     """Return the single values that rows of an export hold."""
     scalars: dict[str, Scalar] = {}
     moments: dict[str, int] = {}

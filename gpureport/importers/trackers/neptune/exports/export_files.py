@@ -11,9 +11,9 @@ from pyarrow import parquet
 
 from gpureport.errors import SourceError
 
-SIGNS = {"project_id", "run_id", "attribute_path"}
+SIGNATURE_COLUMNS = {"project_id", "run_id", "attribute_path"}
 """Columns by which a file is known as one of the exporter's."""
-NEEDED = (*sorted(SIGNS), "attribute_type", "step", "timestamp", "float_value")
+REQUIRED_COLUMNS = (*sorted(SIGNATURE_COLUMNS), "attribute_type", "step", "timestamp", "float_value")
 """Columns without which nothing can be read."""
 _PART = re.compile(r"(?P<run>.*?)_?part_(?P<number>\d+)\.parquet(?P<tmp>\.tmp)?")
 _REGISTRY = {"models", "model_versions"}
@@ -38,10 +38,10 @@ class Part:
     written: bool
 
 
-def parts(source: Path) -> list[Part]:
+def list_parts(source: Path) -> list[Part]:
     """Return the files of an export in a folder and below, or the one that is given, by name and number."""
     files = [source] if source.is_file() else list(_files(source))
-    found = [_part(path) for path in files]
+    found = [_parse_part(path) for path in files]
     return sorted(found, key=lambda part: (part.run, part.number or 0, str(part.path)))
 
 
@@ -51,7 +51,7 @@ def _files(folder: Path) -> Iterator[Path]:
         yield from (Path(place, name) for name in sorted(names) if name.endswith((".parquet", ".parquet.tmp")))
 
 
-def _part(path: Path) -> Part:
+def _parse_part(path: Path) -> Part:
     match = _PART.fullmatch(path.name)
     if match is None:
         return Part(path=path, run="", number=None, written=not path.name.endswith(".tmp"))
@@ -61,18 +61,18 @@ def _part(path: Path) -> Part:
     )
 
 
-def claims(path: Path) -> bool:
+def is_export_file(path: Path) -> bool:
     """Return whether a file is one of an export: by its columns, by its name where it is damaged."""
     if not path.name.endswith((".parquet", ".parquet.tmp")):
         return False
     try:
         schema = parquet.read_schema(path)
     except (OSError, pa.ArrowException):
-        return _PART.fullmatch(path.name) is not None and _begins(path)
-    return set(schema.names) >= SIGNS
+        return _PART.fullmatch(path.name) is not None and _begins_like_parquet(path)
+    return set(schema.names) >= SIGNATURE_COLUMNS
 
 
-def _begins(path: Path) -> bool:
+def _begins_like_parquet(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return file.read(len(_MAGIC)) in {_MAGIC, b""}
@@ -80,7 +80,7 @@ def _begins(path: Path) -> bool:
         return True
 
 
-def opened(path: Path) -> parquet.ParquetFile:
+def open_export(path: Path) -> parquet.ParquetFile:
     """Return a file of an export, texts that repeat as codes.
 
     Raises:
@@ -91,20 +91,20 @@ def opened(path: Path) -> parquet.ParquetFile:
     except PermissionError as error:
         raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
     except (OSError, pa.ArrowException) as error:
-        raise damaged(path, error) from error
-    missing = [name for name in NEEDED if name not in file.schema_arrow.names]
+        raise damaged_error(path, error) from error
+    missing = [name for name in REQUIRED_COLUMNS if name not in file.schema_arrow.names]
     if missing:
         raise SourceError(str(path), f"it lacks the column {missing[0]}", "export the run again, or leave the file out")
     return file
 
 
-def damaged(path: Path, error: Exception) -> SourceError:
+def damaged_error(path: Path, error: Exception) -> SourceError:
     """Return that a file cannot be read."""
     reason = str(error).splitlines()[0][:120] if str(error) else type(error).__name__
     return SourceError(str(path), f"the Parquet file is damaged ({reason})", "copy or export it again")
 
 
-def incomplete(found: list[Part]) -> SourceError | None:
+def missing_part_error(found: list[Part]) -> SourceError | None:
     """Return what is missing of a run's parts, None when they are complete.
 
     The exporter gives parts their names when a run is done, the first part last.

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from gpureport import columns
-from gpureport.importers.trackers.neptune.content import NO_STEP, Series
+from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, Series
 
 IDENTITY = ["project_id", "run_id"]
 KINDS = [*IDENTITY, "attribute_path", "attribute_type"]
@@ -20,7 +20,7 @@ _MS = 1000
 Key = tuple[str, str]
 
 
-def codes(table: "pa.Table", name: str) -> tuple[list[str], columns.IntArray]:
+def encode_texts(table: "pa.Table", name: str) -> tuple[list[str], columns.IntArray]:
     """Return the texts of a column, each once, and the place of that of each row; null is empty text."""
     texts: dict[str, int] = {}
     parts = [np.zeros(0, dtype=np.int64)]
@@ -34,9 +34,9 @@ def codes(table: "pa.Table", name: str) -> tuple[list[str], columns.IntArray]:
     return list(texts) or [""], np.concatenate(parts)
 
 
-def single(table: "pa.Table") -> Iterator[dict[str, Any]]:
+def iterate_single_values(table: "pa.Table") -> Iterator[dict[str, Any]]:
     """Yield the rows that are single values, stretch by stretch: pyarrow's own filter takes long to be loaded."""
-    kinds, kind = codes(table, "attribute_type")
+    kinds, kind = encode_texts(table, "attribute_type")
     wanted = np.array([each not in NO_SCALARS for each in kinds])
     rows = np.flatnonzero(wanted[kind])
     for stretch in np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1):
@@ -44,7 +44,7 @@ def single(table: "pa.Table") -> Iterator[dict[str, Any]]:
             yield from table.slice(int(stretch[0]), len(stretch)).to_pylist()
 
 
-class Points:
+class PointCollector:
     """Points of series of numbers, gathered from row groups in their order."""
 
     def __init__(self) -> None:
@@ -54,8 +54,8 @@ class Points:
 
     def add(self, table: "pa.Table", key: Key | None) -> None:
         """Take the points of a row group, those of one run where others have rows in it too."""
-        own, (paths, place) = _own(table, key), codes(table, "attribute_path")
-        rows, held = self._timed(table, own), _points(table)
+        own, (paths, place) = _rows_of_run(table, key), encode_texts(table, "attribute_path")
+        rows, held = self._timed(table, own), _read_points(table)
         rows = np.arange(len(place)) if rows is None else rows
         place = place[rows]
         order = np.argsort(place, kind="stable")
@@ -63,11 +63,11 @@ class Points:
         for code, name in enumerate(paths):
             some = rows[order[starts[code] : starts[code + 1]]]
             if len(some):
-                self._parts.setdefault(name, []).append(_taken(held, some))
+                self._parts.setdefault(name, []).append(_select_points(held, some))
 
     def add_to(self, name: str, table: "pa.Table") -> None:
         """Take the points of a row group that holds one series alone."""
-        self._parts.setdefault(name, []).append(_taken(_points(table), self._timed(table, None)))
+        self._parts.setdefault(name, []).append(_select_points(_read_points(table), self._timed(table, None)))
 
     def _timed(self, table: "pa.Table", own: columns.BoolArray | None) -> columns.IntArray | None:
         """Return those of the rows that have a time, None for every row, and count the others; of all when None."""
@@ -89,22 +89,22 @@ class Points:
         return found
 
 
-def _own(table: "pa.Table", key: Key | None) -> columns.BoolArray:
+def _rows_of_run(table: "pa.Table", key: Key | None) -> columns.BoolArray:
     """Return the rows that are points, of one run where a key is given."""
-    kinds, kind = codes(table, "attribute_type")
+    kinds, kind = encode_texts(table, "attribute_type")
     own: columns.BoolArray = kind == (kinds.index(SERIES) if SERIES in kinds else -1)
     for name, wanted in zip(IDENTITY, key or (), strict=False):
-        texts, code = codes(table, name)
+        texts, code = encode_texts(table, name)
         own &= code == (texts.index(wanted) if wanted in texts else -1)
     return own
 
 
-def _points(table: "pa.Table") -> Series:
+def _read_points(table: "pa.Table") -> Series:
     """Return what a row group holds as points, row by row."""
     return Series(_microseconds(table), columns.floats(table.column("float_value")), _steps(table))
 
 
-def _taken(held: Series, rows: columns.IntArray | None) -> Series:
+def _select_points(held: Series, rows: columns.IntArray | None) -> Series:
     """Return some of the points; all of them as they are."""
     if rows is None or len(rows) == len(held.times):
         return held
@@ -123,9 +123,9 @@ def _steps(table: "pa.Table") -> columns.IntArray:
     parts = []
     for chunk in table.column("step").chunks:
         if not pa.types.is_decimal128(chunk.type):
-            return np.full(len(table), NO_STEP, dtype=np.int64)
+            return np.full(len(table), STEP_NOT_RECORDED, dtype=np.int64)
         held: Any = chunk.buffers()[1]
         # 16 bytes a decimal, the lower half first
         data = np.frombuffer(held, dtype=np.int64)[2 * chunk.offset : 2 * (chunk.offset + len(chunk)) : 2]
-        parts.append(np.where(columns.valid(chunk), data, NO_STEP) if chunk.null_count else data.copy())
+        parts.append(np.where(columns.valid(chunk), data, STEP_NOT_RECORDED) if chunk.null_count else data.copy())
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)

@@ -12,11 +12,11 @@ from pyarrow import parquet
 from gpureport.errors import SourceError
 from gpureport.importers.trackers.neptune.exports import export_files
 from gpureport.importers.trackers.neptune.exports.export_files import Part
-from gpureport.importers.trackers.neptune.exports.export_rows import KINDS, NO_SCALARS, SERIES, Key, codes
+from gpureport.importers.trackers.neptune.exports.export_rows import KINDS, NO_SCALARS, SERIES, Key, encode_texts
 
 
 @dataclass(slots=True)
-class Group:
+class RowGroup:
     """A row group of a file that holds something of a run.
 
     Attributes:
@@ -35,7 +35,7 @@ class Group:
 
 
 @dataclass(slots=True)
-class Rows:
+class RunRows:
     """Where rows of a run lie.
 
     Attributes:
@@ -44,34 +44,34 @@ class Rows:
         faults: what keeps parts of the run from being read.
     """
 
-    groups: dict[Path, list[Group]] = field(default_factory=lambda: defaultdict(list))
+    groups: dict[Path, list[RowGroup]] = field(default_factory=lambda: defaultdict(list))
     points: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     faults: list[SourceError] = field(default_factory=list)
 
 
-def survey(parts: Iterable[Part], rows: dict[Key, Rows], faults: list[SourceError]) -> dict[Key, None]:
+def survey_parts(parts: Iterable[Part], rows: dict[Key, RunRows], faults: list[SourceError]) -> dict[Key, None]:
     """Note where rows of each run lie, and what is damaged; return the runs met."""
     keys: dict[Key, None] = {}
     for part in parts:
         try:
-            file = export_files.opened(part.path)
+            file = export_files.open_export(part.path)
             for number in range(file.num_row_groups):
-                keys |= dict.fromkeys(_surveyed(file, number, part.path, rows))
+                keys |= dict.fromkeys(_survey_row_group(file, number, part.path, rows))
         except SourceError as error:
             faults.append(error)
         except (OSError, pa.ArrowException) as error:
-            faults.append(export_files.damaged(part.path, error))
+            faults.append(export_files.damaged_error(part.path, error))
     return keys
 
 
-def _surveyed(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key, Rows]) -> Iterator[Key]:
+def _survey_row_group(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key, RunRows]) -> Iterator[Key]:
     """Note what one row group holds of each run, and yield the runs."""
-    uniform = _uniform(file, number)
+    uniform = _single_series(file, number)
     if uniform is not None:
         project, run, name, kind = uniform
         found = rows[project, run]
         points = kind == SERIES
-        group = Group(
+        group = RowGroup(
             number, alone=True, numbers=points, scalars=kind not in NO_SCALARS, series=name if points else None
         )
         found.groups[path].append(group)
@@ -80,7 +80,9 @@ def _surveyed(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key
         yield project, run
         return
     table = file.read_row_group(number, columns=KINDS)
-    (projects, project_of), (ids, run_of), (paths, place), (kinds, kind_of) = (codes(table, name) for name in KINDS)
+    (projects, project_of), (ids, run_of), (paths, place), (kinds, kind_of) = (
+        encode_texts(table, name) for name in KINDS
+    )
     both = project_of * len(ids) + run_of
     present = np.flatnonzero(np.bincount(both)).tolist()
     for code in present:
@@ -88,7 +90,7 @@ def _surveyed(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key
         found = rows[projects[code // len(ids)], ids[code % len(ids)]]
         held = {kinds[each] for each in np.flatnonzero(np.bincount(kind_of[own])).tolist()}
         found.groups[path].append(
-            Group(number, alone=len(present) == 1, numbers=SERIES in held, scalars=bool(held - NO_SCALARS))
+            RowGroup(number, alone=len(present) == 1, numbers=SERIES in held, scalars=bool(held - NO_SCALARS))
         )
         if SERIES in held:
             counted = np.bincount(place[own][kind_of[own] == kinds.index(SERIES)], minlength=len(paths))
@@ -97,7 +99,7 @@ def _surveyed(file: parquet.ParquetFile, number: int, path: Path, rows: dict[Key
         yield projects[code // len(ids)], ids[code % len(ids)]
 
 
-def _uniform(file: parquet.ParquetFile, number: int) -> list[str] | None:
+def _single_series(file: parquet.ParquetFile, number: int) -> list[str] | None:
     """Return project, run, path and type of a row group that holds one of each, as its statistics say."""
     group = file.metadata.row_group(number)
     places = {group.column(place).path_in_schema: place for place in range(group.num_columns)}

@@ -12,7 +12,8 @@ import numpy as np
 
 from gpureport.columns import BoolArray, IntArray
 from gpureport.importers.timebase import zones
-from gpureport.importers.trackers.neptune.content import Content, Series
+from gpureport.importers.trackers.neptune.run_content import RunContent
+from gpureport.importers.trackers.neptune_hardware.point_series import Series
 
 _QUARTER = 900_000_000
 _NEAR = 120_000_000
@@ -25,7 +26,7 @@ _CREATED = "sys/creation_time"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clocked:
+class TimedContent:
     """A run with its times put right as far as that can be done.
 
     Attributes:
@@ -34,7 +35,7 @@ class Clocked:
         back: when clocks were set back within it, on its new times, in microseconds.
     """
 
-    content: Content
+    content: RunContent
     notes: tuple[str, ...] = ()
     back: tuple[int, ...] = ()
 
@@ -48,7 +49,7 @@ class _Ticks:
     back: IntArray
 
 
-def clocked(content: Content, processes: Sequence[Sequence[str]], tz: str | None) -> Clocked:
+def correct_local_times(content: RunContent, processes: Sequence[Sequence[str]], tz: str | None) -> TimedContent:
     """Return a run with its local times as UTC where a zone is given, and what its times look like where none is.
 
     Args:
@@ -57,27 +58,27 @@ def clocked(content: Content, processes: Sequence[Sequence[str]], tz: str | None
         tz: zone of the machine that exported.
     """
     if not content.maybe_local or not processes:
-        return Clocked(content=content)
+        return TimedContent(content=content)
     zone, made = zones.zone(tz) if tz else None, content.moments.get(_CREATED)
     ticks = [_ticks([content.series[path] for path in paths], zone, made) for paths in processes]
     back = tuple(int(each.right[row]) for each in ticks for row in each.back)
     if zone is not None or back:
         ordered = {path: each.by_step() for path, each in content.series.items()}
-        moved = {path: each.at(_looked_up(each.times, ticks, zone)) for path, each in ordered.items()}
+        moved = {path: each.at(_correct_times(each.times, ticks, zone)) for path, each in ordered.items()}
         content = replace(content, series=moved)
     first = min(int(each.right.min()) for each in ticks)
-    return Clocked(content=content, notes=tuple(_notes(made, first, tz, back)), back=back)
+    return TimedContent(content=content, notes=tuple(_notes(made, first, tz, back)), back=back)
 
 
 def _ticks(series: Sequence[Series], zone: ZoneInfo | None, made: int | None) -> _Ticks:
     """Return the times of the series with the most points, in the order they were logged."""
     longest = max(series, key=lambda each: len(each.times))
     walls = longest.by_step().times
-    back = _set_back(walls)
-    return _Ticks(walls, _placed(walls, back, zone, made), back)
+    back = _find_set_backs(walls)
+    return _Ticks(walls, _correct_ticks(walls, back, zone, made), back)
 
 
-def _set_back(ticks: IntArray) -> IntArray:
+def _find_set_backs(ticks: IntArray) -> IntArray:
     """Return the ticks before which the clock was set back by an hour."""
     steps = np.diff(ticks)
     pace = int(np.median(steps[steps > 0])) if (steps > 0).any() else 0
@@ -85,7 +86,7 @@ def _set_back(ticks: IntArray) -> IntArray:
     return np.flatnonzero(near & (steps < 0)) + 1
 
 
-def _placed(ticks: IntArray, back: IntArray, zone: ZoneInfo | None, made: int | None) -> IntArray:
+def _correct_ticks(ticks: IntArray, back: IntArray, zone: ZoneInfo | None, made: int | None) -> IntArray:
     """Return the times of ticks: UTC where the zone is known, else with the hours put back that were taken."""
     if zone is None:
         return ticks + _HOUR * np.searchsorted(back, np.arange(len(ticks)), side="right")
@@ -105,7 +106,7 @@ def _second_halves(ticks: IntArray, back: IntArray, zone: ZoneInfo) -> BoolArray
     return result
 
 
-def _looked_up(times: IntArray, ticks: Sequence[_Ticks], zone: ZoneInfo | None) -> IntArray:
+def _correct_times(times: IntArray, ticks: Sequence[_Ticks], zone: ZoneInfo | None) -> IntArray:
     """Return where times belong: as the tick at the same time, else by the zone, else as ticks nearby."""
     walls = np.concatenate([each.walls for each in ticks])
     right = np.concatenate([each.right for each in ticks])
@@ -113,23 +114,27 @@ def _looked_up(times: IntArray, ticks: Sequence[_Ticks], zone: ZoneInfo | None) 
     known = walls[order]
     # of two ticks at one local time the later one is meant once the series itself has run back
     later = np.searchsorted(known, times, side="right") - 1
-    rows = np.where(_stepped(times), later, np.minimum(np.searchsorted(known, times), len(known) - 1))
-    alone = times + _moved(times, ticks) if zone is None else zones.to_utc(times, zone, _own_halves(times, zone))
+    rows = np.where(_after_backward_step(times), later, np.minimum(np.searchsorted(known, times), len(known) - 1))
+    alone = (
+        times + _added_hour(times, ticks)
+        if zone is None
+        else zones.to_utc(times, zone, _second_halves_of_series(times, zone))
+    )
     return np.where(known[rows] == times, right[order][rows], alone)
 
 
-def _own_halves(times: IntArray, zone: ZoneInfo) -> BoolArray:
+def _second_halves_of_series(times: IntArray, zone: ZoneInfo) -> BoolArray:
     """Return which points of a series were logged in the second of two equal hours, by its own steps back."""
     return _second_halves(times, np.flatnonzero(np.diff(times) < 0) + 1, zone)
 
 
-def _moved(times: IntArray, ticks: Sequence[_Ticks]) -> IntArray:
+def _added_hour(times: IntArray, ticks: Sequence[_Ticks]) -> IntArray:
     """Return by how much other points are moved: as the ticks once the clock was surely set back."""
     sure = min(int(each.walls[: each.back[0]].max()) for each in ticks if len(each.back))
-    return np.where(_stepped(times) | (times > sure), _HOUR, 0)
+    return np.where(_after_backward_step(times) | (times > sure), _HOUR, 0)
 
 
-def _stepped(times: IntArray) -> BoolArray:
+def _after_backward_step(times: IntArray) -> BoolArray:
     """Return the points of a series before which its times ran back."""
     result: BoolArray = np.cumsum(np.diff(times, prepend=times[:1]) < 0) > 0
     return result
@@ -146,11 +151,11 @@ def _notes(made: int | None, first: int, tz: str | None, back: Sequence[int]) ->
     if whole and abs(off - whole) < _NEAR and abs(whole) <= _MOST:
         hours = f"{abs(whole) / _HOUR:g} h {'before' if whole < 0 else 'after'}"
         what = f"the first sample lies {hours} the time at which the run was made"
-        notes.append(f"{what}, {_why(tz)}")
+        notes.append(f"{what}, {_explain_offset(tz)}")
     return notes
 
 
-def _why(tz: str | None) -> str:
+def _explain_offset(tz: str | None) -> str:
     if tz:
         return f"with --tz {tz} as well: the export was made in another zone, or monitoring began that late"
     return "so times are local time of the machine that exported, taken for UTC: give its zone with --tz"

@@ -3,14 +3,15 @@
 import sqlite3
 from dataclasses import dataclass, field
 
-from gpureport.importers.trackers.neptune.content import NO_STEP, STEP, Scalar
-from gpureport.importers.trackers.neptune.local import wire
+from gpureport.importers.trackers.neptune.local import protobuf_wire
+from gpureport.importers.trackers.neptune.run_content import Scalar
+from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
 
 _SNAPSHOT, _CREATE = 0, 1
 
 
 @dataclass(slots=True)
-class Gathered:
+class ScaleRunData:
     """What the operations of a run come to."""
 
     id: str = ""
@@ -24,7 +25,7 @@ class Gathered:
     points: dict[str, list[tuple[int, float, int]]] = field(default_factory=dict)
 
 
-def gathered(connection: sqlite3.Connection) -> Gathered:
+def read_operations(connection: sqlite3.Connection) -> ScaleRunData:
     """Return what the operations of a database come to.
 
     Raises:
@@ -33,7 +34,7 @@ def gathered(connection: sqlite3.Connection) -> Gathered:
     about = connection.execute("select version, project, run_id from metadata").fetchone()
     if about is None:
         raise ValueError("it names no run")
-    done = Gathered(version=str(about[0]), project=str(about[1]), id=str(about[2]))
+    done = ScaleRunData(version=str(about[0]), project=str(about[1]), id=str(about[2]))
     query = "select operation_type, operation from run_operations order by sequence_id"
     for kind, message in connection.execute(query):
         done.operations += 1
@@ -44,19 +45,19 @@ def gathered(connection: sqlite3.Connection) -> Gathered:
     return done
 
 
-def _create(done: Gathered, message: bytes) -> None:
+def _create(done: ScaleRunData, message: bytes) -> None:
     """Apply the message that made the run: 3 is its time, 5 its experiment."""
-    for number, value in wire.fields(message):
+    for number, value in protobuf_wire.fields(message):
         if number == 3 and isinstance(value, bytes):  # noqa: PLR2004 - number of a field
             done.created = _moment(value)
         elif number == 5 and isinstance(value, bytes):  # noqa: PLR2004 - as above
             done.experiment = value.decode(errors="replace")
 
 
-def _snapshot(done: Gathered, message: bytes) -> None:
+def _snapshot(done: ScaleRunData, message: bytes) -> None:
     """Apply a message of values: 1 is its step, 2 its time, 4 what is assigned, 8 what is appended."""
-    step, moment, appended = NO_STEP, 0, []
-    for number, value in wire.fields(message):
+    step, moment, appended = STEP_NOT_RECORDED, 0, []
+    for number, value in protobuf_wire.fields(message):
         if not isinstance(value, bytes):
             continue
         if number == 1:
@@ -77,20 +78,20 @@ def _snapshot(done: Gathered, message: bytes) -> None:
 
 def _step(message: bytes) -> int:
     """Return a step in millionths: 1 its whole part, 2 the millionths."""
-    parts = {number: wire.signed(value) for number, value in wire.fields(message)}
-    return parts.get(1, 0) * STEP + parts.get(2, 0)
+    parts = {number: protobuf_wire.signed(value) for number, value in protobuf_wire.fields(message)}
+    return parts.get(1, 0) * STEP_UNITS + parts.get(2, 0)
 
 
 def _moment(message: bytes) -> int:
     """Return a time in microseconds: 1 its seconds, 2 nanoseconds."""
-    parts = {number: wire.signed(value) for number, value in wire.fields(message)}
+    parts = {number: protobuf_wire.signed(value) for number, value in protobuf_wire.fields(message)}
     return parts.get(1, 0) * 1_000_000 + parts.get(2, 0) // 1000
 
 
 def _entry(message: bytes) -> tuple[str, Scalar | None]:
     """Return path and value of an entry; no value where it is of another kind, such as a file or a histogram."""
     path, scalar = "", None
-    for number, value in wire.fields(message):
+    for number, value in protobuf_wire.fields(message):
         if number == 1 and isinstance(value, bytes):
             path = value.decode(errors="replace")
         elif number == 2 and isinstance(value, bytes):  # noqa: PLR2004 - number of a field
@@ -100,11 +101,11 @@ def _entry(message: bytes) -> tuple[str, Scalar | None]:
 
 def _value(message: bytes) -> Scalar | None:
     """Return a value: 1 a double, 3 a whole number, 5 whether, 6 a text."""
-    for number, value in wire.fields(message):
+    for number, value in protobuf_wire.fields(message):
         if number == 1 and isinstance(value, float):
             return value
         if number == 3 and isinstance(value, int):  # noqa: PLR2004 - number of a field
-            return wire.signed(value)
+            return protobuf_wire.signed(value)
         if number == 5:  # noqa: PLR2004 - as above
             return bool(value)
         if number == 6 and isinstance(value, bytes):  # noqa: PLR2004 - as above

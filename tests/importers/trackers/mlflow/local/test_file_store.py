@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from gpureport.errors import SourceError
 from gpureport.importers import Selection, readable
 from gpureport.importers.trackers.mlflow import Mlflow
-from gpureport.importers.trackers.mlflow.entities import Labelled, Series
 from gpureport.importers.trackers.mlflow.local import meta_yaml, metric_file
-from gpureport.importers.trackers.mlflow.local.experiment_folders import is_store
+from gpureport.importers.trackers.mlflow.local.experiment_folders import is_file_store
 from gpureport.importers.trackers.mlflow.local.file_store import FileStore
+from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunLabels
 from tests.importers.trackers.mlflow.stores import START, Made, folder, monitored, run_id
 from tests.importers.trackers.mlflow.test_mapping import TICKS, read
 
@@ -26,18 +26,18 @@ def test_what_mlflow_writes_is_read(values: dict[str, str | None]) -> None:
     """Any name of a run or an experiment comes back, quoted, folded or escaped."""
     yaml = pytest.importorskip("yaml")
     text = yaml.dump(values, default_flow_style=False, allow_unicode=True, encoding="utf-8").decode()
-    assert meta_yaml.parsed(text) == values or values == {}
+    assert meta_yaml.parse_meta(text) == values or values == {}
 
 
 def test_more_than_flat_is_no_error() -> None:
     """Lists, numbers and lines that are none stay as they are written."""
     text = "status: 3\ntags: []\nodd\n  more\ninputs:\n- one\nend_time: null\n"
-    assert meta_yaml.parsed(text) == {"status": "3", "tags": "[]", "inputs": None, "end_time": None}
+    assert meta_yaml.parse_meta(text) == {"status": "3", "tags": "[]", "inputs": None, "end_time": None}
 
 
-def _read(path: Path, text: str) -> Series:
+def _read(path: Path, text: str) -> MetricSeries:
     path.write_bytes(text.encode())
-    return metric_file.read(path, "loss")
+    return metric_file.read_metric(path, "loss")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def _denied(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(Path, "read_bytes", read_bytes)
 
 
-def _labelled(store: FileStore) -> Labelled:
+def _labelled(store: FileStore) -> RunLabels:
     return store.labelled(store.runs()[0])
 
 
@@ -95,7 +95,7 @@ def test_what_one_may_not_read_is_no_gap(tmp_path: Path, monkeypatch: pytest.Mon
     made = Made(id=run_id(1), name="", params={"batch_size": "8"}, tags={"mlflow.runName": "r"})
     store = folder(tmp_path / "mlruns", [made])
     _denied(monkeypatch, name)
-    assert is_store(store)
+    assert is_file_store(store)
     with pytest.raises(SourceError, match=rf"{name}: Permission denied; check its permissions, or copy it"):
         _labelled(FileStore(store, ""))
 
@@ -164,7 +164,7 @@ def test_a_store_whose_only_experiment_is_damaged_is_still_one(tmp_path: Path) -
     """Its runs tell that it is a store, and what is wrong with it is said."""
     source = folder(tmp_path / "mlruns", [Made(id=run_id(1), series=monitored(TICKS))])
     (next(source.rglob(run_id(1))).parent / "meta.yaml").unlink()
-    assert is_store(source)
+    assert is_file_store(source)
     with pytest.raises(SourceError, match="which seems to hold 1 run"):
         readable(Mlflow().runs(str(source), Selection()).runs)
 
@@ -219,7 +219,7 @@ def test_deleted_experiments_lie_in_the_trash(tmp_path: Path) -> None:
 def test_a_folder_without_experiments_is_no_store(tmp_path: Path) -> None:
     """Folders named by a number alone are none, nor is a run's own folder."""
     (tmp_path / "0").mkdir()
-    assert not is_store(tmp_path)
+    assert not is_file_store(tmp_path)
     source = folder(tmp_path / "mlruns", [Made(id=run_id(1), series=monitored(TICKS), start=START)])
-    assert is_store(source)
-    assert not is_store(next(source.iterdir()))
+    assert is_file_store(source)
+    assert not is_file_store(next(source.iterdir()))

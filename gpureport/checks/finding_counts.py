@@ -1,0 +1,131 @@
+"""Findings as limits see them: how many there are, and what they lost."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from gpureport.analysis.results import Analysis
+from gpureport.checks import limit_targets, quantities
+from gpureport.checks.limit import Limit
+from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.quantities import FINDINGS, MONEY, SHARE
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, observed_seconds
+from gpureport.findings import Confidence, Finding, NotJudged, Severity
+from gpureport.report.wording import display
+
+_LISTED = 6
+_CONFIDENCE_ORDER = list(reversed(Confidence))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingFilter:
+    """Which findings count.
+
+    Attributes:
+        confidence: those less sure do not.
+        asked: kinds that were looked for; those of a limit that were not cannot be judged.
+        only: fingerprints that count; None where all do.
+        without: findings that do not count, as they are acknowledged.
+    """
+
+    confidence: Confidence
+    asked: Collection[str]
+    only: Collection[str] | None = None
+    without: Collection[Finding] = ()
+
+
+def select_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> tuple[Finding, ...]:
+    """Return the findings a limit is on."""
+    kinds, severities = limit_targets.finding_kinds(limit.name), limit_targets.finding_severities(limit.name)
+    return tuple(
+        finding
+        for finding in analysis.findings
+        if finding.kind in kinds
+        and finding.severity in severities
+        and _CONFIDENCE_ORDER.index(finding.confidence) >= _CONFIDENCE_ORDER.index(sought.confidence)
+        and (sought.only is None or finding.fingerprint in sought.only)
+        and finding not in sought.without
+    )
+
+
+def observe_findings(limit: Limit, analysis: Analysis, sought: FindingFilter) -> ObservedValue:
+    """Return what findings come to in the unit of the limit: their number, GPU time, its share, or money."""
+    kinds = limit_targets.finding_kinds(limit.name)
+    asked = kinds & set(sought.asked)
+    if not asked:
+        return not_observed(f"{limit.name} was not looked for (--select, --ignore)")
+    found = select_findings(limit, analysis, sought)
+    one_kind = limit.name not in tuple(Severity)
+    lacking = [entry for entry in analysis.not_judged if entry.kind in asked]
+    made = _count_findings(found) if limit.amount.unit == FINDINGS else _sum_losses(limit, analysis, found)
+    return ObservedValue(
+        value=made.value,
+        unit=made.unit,
+        text=made.text,
+        missing=made.missing,
+        doubt=made.doubt or _explain_doubt(analysis, lacking, kinds - asked, one_kind=one_kind),
+        note=_list_uncounted(limit, analysis, sought, () if one_kind else lacking),
+    )
+
+
+def _count_findings(found: Sequence[Finding]) -> ObservedValue:
+    text = display.plural(len(found), "finding")
+    return ObservedValue(
+        value=float(len(found)), unit=FINDINGS, text=f"{text}: {_list_kinds(found)}" if found else text
+    )
+
+
+def _list_kinds(found: Sequence[Finding]) -> str:
+    kinds = [finding.kind for finding in found]
+    names = [f"{kind} ({kinds.count(kind)} times)" if kinds.count(kind) > 1 else kind for kind in dict.fromkeys(kinds)]
+    more = f" and {len(names) - _LISTED} more kinds" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _sum_losses(limit: Limit, analysis: Analysis, found: Sequence[Finding]) -> ObservedValue:
+    """Return what findings lost; one that follows from another of them is part of that one's."""
+    unit, prints = limit.amount.unit, {finding.fingerprint for finding in found}
+    roots = [finding for finding in found if finding.root not in prints]
+    if unit == MONEY and (analysis.cost is None or analysis.cost.currency != limit.amount.currency):
+        return not_observed(
+            f"no price is stated in {limit.amount.currency or 'this currency'}: --gpu-hour-price or [prices]"
+        )
+    cost = analysis.cost.of if analysis.cost and unit == MONEY else lambda finding: finding.lost_gpu_seconds
+    amounts_lost = [cost(finding) for finding in roots]
+    untold = [finding for finding, lost in zip(roots, amounts_lost, strict=True) if lost is None]
+    held = analysis.job_gpu_seconds
+    total = fsum(lost for lost in amounts_lost if lost is not None)
+    if unit == SHARE and held <= 0:
+        return not_observed("GPU time could not be divided")
+    value = total / held if unit == SHARE else total
+    shown = quantities.format_against_limit(value, limit.amount, display.gpu_hours if unit == quantities.TIME else None)
+    doubt = f"what {_list_kinds(untold)} lost is not known in GPU time" if untold else ""
+    return ObservedValue(value=value, unit=unit, text=f"{shown}: {_list_kinds(found)}" if found else shown, doubt=doubt)
+
+
+def _explain_doubt(
+    analysis: Analysis, lacking: Sequence[NotJudged], unasked: Collection[str], *, one_kind: bool
+) -> str:
+    """Return why nothing may pass for what was found."""
+    seconds = observed_seconds([analysis])
+    if seconds < SHORTEST_SECONDS:
+        return f"only {display.duration(seconds)} of the GPUs were recorded, and a minute is the least"
+    if not any(gpu.metric("gpu_utilization_ratio") for gpu in analysis.statistics):
+        return "the utilisation of no GPU was recorded"
+    if one_kind and lacking:
+        entry = lacking[0]
+        return f"{entry.kind} could not be judged: {entry.reason}" + (
+            f"; record {entry.recording}" if entry.recording else ""
+        )
+    return f"{', '.join(sorted(unasked))} not looked for (--select, --ignore)" if unasked and one_kind else ""
+
+
+def _list_uncounted(limit: Limit, analysis: Analysis, sought: FindingFilter, lacking: Sequence[NotJudged]) -> str:
+    """Return what does not count and what could not be judged."""
+    kinds = list(dict.fromkeys(entry.kind for entry in lacking))
+    parts = [f"not judged: {', '.join(kinds)}"] if kinds else []
+    every = FindingFilter(confidence=Confidence.LOW, asked=sought.asked, only=sought.only, without=sought.without)
+    unsure = len(select_findings(limit, analysis, every)) - len(select_findings(limit, analysis, sought))
+    if unsure:
+        parts.append(f"{display.plural(unsure, 'finding')} with less than {sought.confidence} confidence not counted")
+    return "; ".join(parts)

@@ -1,0 +1,116 @@
+"""What a limit may be on: statistics of metrics, figures of a run, GPU time, findings."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+
+from gpureport.analysis import RULES, results
+from gpureport.analysis.engine.selection import families
+from gpureport.checks.quantities import COUNT, FINDINGS, MONEY, SHARE, TIME
+from gpureport.comparison.steps.compared_figures import BY_METRIC
+from gpureport.findings import Severity
+from gpureport.metrics import METRICS, MetricKind
+
+STATISTICS = ("mean", "sample_mean", "p5", "p50", "p95", "min", "max")
+"""Statistics of a metric; without one a limit is on the mean."""
+
+BELOW = {"below_25": 0.25, "below_50": 0.5, "below_70": 0.7}
+"""Shares of time below a utilisation, as statistics of it."""
+
+LOST = "lost"
+"""GPU time of all classes that are lost."""
+
+_FAMILIES = families(RULES)
+_PER_GPU = {
+    "idle_seconds": (TIME,),
+    "gpu_memory_peak_bytes": ("By",),
+    "gpu_memory_headroom_ratio": (SHARE,),
+    "observed_seconds": (TIME,),
+}
+_PER_RUN = {
+    "cost": (MONEY,),
+    "idle_cost": (MONEY,),
+    "carbon": ("g",),
+    "duration": (TIME,),
+    "coverage": (SHARE,),
+    "rejected": (COUNT,),
+    "not_judged": (COUNT,),
+}
+
+
+class TargetKind(StrEnum):
+    """What kind of thing a limit is on."""
+
+    STATISTIC = "statistic"
+    DEVICE = "figure of each GPU"
+    FIGURE = "figure of all GPUs"
+    RUN = "figure of the run"
+    GPU_TIME = "GPU time"
+    FINDING = "findings"
+    CHANGE = "change"
+    NEW = "new findings"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitTarget:
+    """A name a limit may use: what it is on, and the units its amount may have, the usual one first."""
+
+    subject: TargetKind
+    units: tuple[str, ...]
+
+
+def _list_targets() -> Iterator[tuple[str, LimitTarget]]:
+    """Yield every name a limit may use, those of more detail last."""
+    for figure in BY_METRIC.values():
+        yield figure.metric, LimitTarget(subject=TargetKind.FIGURE, units=(figure.unit,))
+    for name, units in _PER_GPU.items():
+        yield name, LimitTarget(subject=TargetKind.DEVICE, units=units)
+    for name, units in _PER_RUN.items():
+        yield name, LimitTarget(subject=TargetKind.RUN, units=units)
+    for name in (*results.GPU_TIME_CLASSES, LOST):
+        yield name, LimitTarget(subject=TargetKind.GPU_TIME, units=(SHARE, TIME))
+    for name in (*_FAMILIES, *Severity):
+        yield name, LimitTarget(subject=TargetKind.FINDING, units=(FINDINGS, SHARE, TIME, MONEY))
+    for metric in METRICS:
+        if metric.kind is not MetricKind.COUNTER:
+            # of a state, the share of time it was on
+            unit = SHARE if metric.kind is MetricKind.STATE else metric.unit
+            yield metric.name, LimitTarget(subject=TargetKind.STATISTIC, units=(unit,))
+
+
+_TARGETS = dict(_list_targets())
+
+
+def find_target(word: str) -> LimitTarget | None:
+    """Return what a name stands for, None when for nothing."""
+    return _TARGETS.get(word)
+
+
+def find_change_target(word: str) -> LimitTarget | None:
+    """Return what a name stands for whose change is limited, None where steps are not compared by it."""
+    figure = BY_METRIC.get(word)
+    if figure is None:
+        return None
+    return LimitTarget(subject=TargetKind.CHANGE, units=("points",) if figure.unit == SHARE else (SHARE, figure.unit))
+
+
+def finding_kinds(word: str) -> frozenset[str]:
+    """Return the kinds a kind, a family or a severity stands for: all of them for a severity."""
+    return frozenset(_FAMILIES[word]) if word in _FAMILIES else frozenset(k for rule in RULES for k in rule.kinds)
+
+
+def finding_severities(word: str) -> Sequence[Severity]:
+    """Return the severities meant: those from the one named on, all for a kind."""
+    every = list(Severity)
+    return every[every.index(Severity(word)) :] if word in tuple(Severity) else every
+
+
+def suggest_name(word: str, *, change: bool = False) -> str:
+    """Return what was perhaps meant by a name that is none, as a hint."""
+    found = get_close_matches(word, BY_METRIC if change else _TARGETS, n=1)
+    if found:
+        return f"did you mean {found[0]!r}?"
+    if change:
+        return f"changes are known of {', '.join(BY_METRIC)}"
+    return "name a metric, a kind of finding, a severity, a class of GPU time, or a figure (see docs/how-to/gates.md)"

@@ -1,0 +1,221 @@
+"""Every limit of a policy held against every run it applies to."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date
+from fnmatch import fnmatchcase
+from math import isfinite
+from pathlib import PurePath
+
+from gpureport.analysis.results import Analysis
+from gpureport.checks import acknowledgements, baseline_changes, finding_counts, run_figures
+from gpureport.checks.baseline_changes import BaselineComparison
+from gpureport.checks.finding_counts import FindingFilter
+from gpureport.checks.limit import Limit
+from gpureport.checks.limit_targets import TargetKind
+from gpureport.checks.observed_value import ObservedValue, not_observed
+from gpureport.checks.policy import Exemption, LimitScope, Policy, PolicyEntry
+from gpureport.findings import Check, CheckOutcome, Confidence, Finding
+from gpureport.report.wording import display
+
+NO_BASELINE_NAMED = "no baseline was named (--baseline)"
+
+_OBSERVERS: dict[TargetKind, Callable[[Limit, Analysis], ObservedValue]] = {
+    TargetKind.STATISTIC: run_figures.observe_statistic,
+    TargetKind.DEVICE: run_figures.observe_device_figure,
+    TargetKind.FIGURE: run_figures.observe_figure,
+    TargetKind.RUN: run_figures.observe_run,
+    TargetKind.GPU_TIME: run_figures.observe_gpu_time,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckInput:
+    """What is checked.
+
+    Attributes:
+        analyses: one a run.
+        asked: kinds that were looked for.
+        today: the day by which acknowledgements hold.
+        against: what each step label is set against the baseline; runs without a label stand under their id.
+        no_baseline: why there is nothing to set them against.
+    """
+
+    analyses: tuple[Analysis, ...]
+    asked: Collection[str]
+    today: date
+    against: Mapping[str, BaselineComparison] = field(default_factory=dict)
+    no_baseline: str = NO_BASELINE_NAMED
+
+
+def step_name(analysis: Analysis) -> str:
+    """Return under which name a run is set against the baseline: its step label, else its id."""
+    return analysis.run.step or analysis.run.id
+
+
+def evaluate_policy(policy: Policy, given: CheckInput) -> tuple[Check, ...]:
+    """Return one check a limit and run, in the order of the limits; of a change one a limit and step."""
+    return tuple(check for entry in policy.entries for check in _evaluate_entry(entry, policy, given))
+
+
+def _evaluate_entry(entry: PolicyEntry, policy: Policy, given: CheckInput) -> Iterator[Check]:
+    chosen = [analysis for analysis in given.analyses if _applies(entry.where, analysis)]
+    if entry.limit.subject is TargetKind.CHANGE:
+        # the runs of one step are repetitions, judged as one
+        chosen = list({step_name(analysis): analysis for analysis in chosen}.values())
+    if not chosen and given.analyses:
+        reason = f"no run is {entry.where.words}"
+        yield _make_check(entry, "", CheckOutcome.CANNOT_JUDGE, ObservedValue(), reason)
+    for analysis in chosen:
+        yield _check_run(entry, analysis, policy, given)
+
+
+def _applies(where: LimitScope, analysis: Analysis) -> bool:
+    run = analysis.run
+    if where.step is not None and not (run.step and fnmatchcase(run.step, where.step)):
+        return False
+    if where.source is None:
+        return True
+    files = [source.locator for source in run.sources]
+    names = [run.name, run.id, *files, *(PurePath(file).name for file in files)]
+    return any(fnmatchcase(name, where.source) for name in names)
+
+
+def _check_run(entry: PolicyEntry, analysis: Analysis, policy: Policy, given: CheckInput) -> Check:
+    narrow = _select_gpus(analysis, entry.where)
+    run = analysis.run.step or analysis.run.name if entry.limit.subject is TargetKind.CHANGE else analysis.run.name
+    if narrow is None:
+        return _check_without_gpus(entry, run, analysis, given)
+    excused, doubt = _evaluate_exemption(entry.unless, narrow, entry.confidence, given)
+    if excused:
+        return _make_check(entry, run, CheckOutcome.NOT_APPLIED, ObservedValue(), excused)
+    lacking = _name_missing_gpus(entry.where, analysis)
+    known = acknowledgements.find_acknowledged(entry, narrow, policy, given.today)
+    every = _observe(entry, narrow, given, ())
+    outcome, reason = _decide_outcome(entry.limit, every)
+    if outcome is CheckOutcome.BROKEN and known.holding:
+        without = _observe(entry, narrow, given, tuple(known.holding))
+        others, other_reason = _decide_outcome(entry.limit, without)
+        if others is CheckOutcome.PASSED or known.whole:
+            outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
+        elif others is CheckOutcome.CANNOT_JUDGE:
+            outcome, reason = others, f"{other_reason}; {known.words}"
+        else:
+            every = without
+    elif outcome is CheckOutcome.BROKEN and known.whole:
+        outcome, reason = CheckOutcome.ACKNOWLEDGED, known.words
+    if outcome is CheckOutcome.BROKEN and known.expired:
+        reason = "; ".join(filter(None, (reason, known.expired)))
+    return _make_check(entry, run, outcome, every, "; ".join(filter(None, (reason, doubt, lacking))))
+
+
+def _check_without_gpus(entry: PolicyEntry, run: str, analysis: Analysis, given: CheckInput) -> Check:
+    """Return the check of a run that has none of the GPUs meant: what holds of the run as a whole still excuses it."""
+    unless = entry.unless
+    whole = unless is not None and (unless.limit is None or unless.limit.subject is TargetKind.RUN)
+    excused, _ = _evaluate_exemption(unless, analysis, entry.confidence, given) if whole else ("", "")
+    outcome = CheckOutcome.NOT_APPLIED if excused else CheckOutcome.CANNOT_JUDGE
+    return _make_check(entry, run, outcome, ObservedValue(), excused or _name_missing_gpus(entry.where, analysis))
+
+
+def _name_missing_gpus(where: LimitScope, analysis: Analysis) -> str:
+    """Return which of the GPUs meant the run does not have; empty where it has all."""
+    there = {gpu.index for gpu in analysis.run.gpus}
+    absent_gpus = [str(index) for index in where.gpus or () if index not in there]
+    return f"the run has no GPU {display.join_words(absent_gpus)}" if absent_gpus else ""
+
+
+def _select_gpus(analysis: Analysis, where: LimitScope) -> Analysis | None:
+    """Return the analysis of the GPUs meant that are there, with all hosts; None where the run has none of them."""
+    if where.gpus is None:
+        return analysis
+    run = analysis.run
+    kept = {gpu.id for gpu in run.gpus if gpu.index in where.gpus}
+    if not kept:
+        return None
+    devices = tuple(device for device in run.devices if device.id in kept or device not in run.gpus)
+    held = kept | {device.id for device in devices}
+    return replace(
+        analysis,
+        run=replace(run, devices=devices),
+        statistics=tuple(each for each in analysis.statistics if each.device in held),
+        gpu_time=tuple(each for each in analysis.gpu_time if each.device in kept),
+        findings=tuple(each for each in analysis.findings if not each.devices or kept & {*each.devices}),
+        not_judged=tuple(each for each in analysis.not_judged if each.device is None or each.device in held),
+    )
+
+
+def _evaluate_exemption(
+    unless: Exemption | None, analysis: Analysis, confidence: Confidence, given: CheckInput
+) -> tuple[str, str]:
+    """Return why a limit does not apply, and else what is not known about that."""
+    if unless is None:
+        return "", ""
+    if unless.label is not None:
+        kind, key, value = unless.label
+        labels = dict(analysis.run.params if kind == "param" else analysis.run.tags)
+        return (f"{kind} {key} is {value}" if labels.get(key) == value else ""), ""
+    if unless.limit is None:
+        return "", ""
+    seen = _observe_run_value(unless.limit, analysis, FindingFilter(confidence=confidence, asked=given.asked))
+    # a kind without an amount stands for its being found, which as a limit it must not be
+    bare = unless.limit.subject is TargetKind.FINDING and not unless.limit.amount.text
+    if seen.broken(unless.limit) if bare else seen.kept(unless.limit):
+        return f"{unless.words}: {seen.text}", ""
+    unknown = seen.missing or seen.doubt
+    return "", f"whether {unless.words} could not be told" if unknown else ""
+
+
+def _observe_run_value(limit: Limit, analysis: Analysis, sought: FindingFilter) -> ObservedValue:
+    if limit.subject is TargetKind.FINDING:
+        return finding_counts.observe_findings(limit, analysis, sought)
+    return _OBSERVERS[limit.subject](limit, analysis)
+
+
+def _observe(entry: PolicyEntry, analysis: Analysis, given: CheckInput, without: Sequence[Finding]) -> ObservedValue:
+    limit = entry.limit
+    sought = FindingFilter(confidence=entry.confidence, asked=given.asked, without=without)
+    if limit.subject not in {TargetKind.CHANGE, TargetKind.NEW}:
+        return _observe_run_value(limit, analysis, sought)
+    found = given.against.get(step_name(analysis))
+    if found is None:
+        return not_observed(given.no_baseline)
+    if limit.subject is TargetKind.CHANGE:
+        if entry.where.gpus is not None:
+            return not_observed("changes are of all GPUs together: leave gpu out of for")
+        return baseline_changes.observe_change(limit, found)
+    meant = frozenset(finding.fingerprint for finding in finding_counts.select_findings(limit, analysis, sought))
+    seen = finding_counts.observe_findings(
+        limit, analysis, replace(sought, only=baseline_changes.find_new_fingerprints(found))
+    )
+    return replace(seen, doubt=seen.doubt or baseline_changes.explain_unknown_novelty(found, meant))
+
+
+def _decide_outcome(limit: Limit, seen: ObservedValue) -> tuple[CheckOutcome, str]:
+    if seen.value is None:
+        return CheckOutcome.CANNOT_JUDGE, seen.missing
+    if seen.broken(limit):
+        return CheckOutcome.BROKEN, seen.note
+    if limit.subject is TargetKind.CHANGE and baseline_changes.keeps_change_limit(limit, seen):
+        beyond = "" if limit.holds(seen.value) else "beyond the limit, but chance alone may change as much"
+        return CheckOutcome.PASSED, "; ".join(filter(None, (beyond, seen.note)))
+    if limit.subject is not TargetKind.CHANGE and seen.kept(limit):
+        return CheckOutcome.PASSED, seen.note
+    reason = seen.doubt or "time without samples decides whether it is kept"
+    return CheckOutcome.CANNOT_JUDGE, reason
+
+
+def _make_check(entry: PolicyEntry, run: str, outcome: CheckOutcome, seen: ObservedValue, reason: str) -> Check:
+    limit = entry.limit
+    return Check(
+        limit=entry.words,
+        run=run,
+        outcome=outcome,
+        observed=seen.text,
+        reason=reason,
+        origin=entry.origin,
+        metric=" ".join(filter(None, (limit.name, limit.statistic))),
+        value=seen.value,
+        unit=seen.unit,
+        bounds=seen.bounds if seen.bounds and all(map(isfinite, seen.bounds)) else None,
+    )

@@ -1,0 +1,139 @@
+"""Amounts as a person writes them, `5 %`, `10 min`, `80 GiB`, `3 EUR`, in base units and back."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isclose, isfinite
+
+from gpureport.report.wording import display
+from gpureport.units import UNITS, Unit
+
+SHARE, POINTS, TIME, MONEY, FINDINGS, COUNT = "1", "points", "s", "currency", "findings", ""
+"""Units of amounts beside the base units of metrics."""
+
+_DECIMALS = 13
+"""Decimals that tell apart whatever is not equal up to the rounding of a computation."""
+
+_QUANTITY = re.compile(r"([+-]?\d+(?:[.,]\d+)?)\s*(\S+)?")
+_CURRENCY = re.compile(r"[A-Z]{3}|[€$£¥]")
+_EXTRA_UNITS: dict[str, Unit] = {
+    "points": Unit(POINTS, 1, 100),
+    "point": Unit(POINTS, 1, 100),
+    "min": Unit("s", 60),
+    "h": Unit("s", 3600),
+    "d": Unit("s", 86_400),
+    "GPU-s": Unit("s", 1),
+    "GPU-min": Unit("s", 60),
+    "GPU-h": Unit("s", 3600),
+    "TiB": Unit("By", 2**40),
+    "GB": Unit("By", 10**9),
+    "GB/s": Unit("By/s", 10**9),
+    "Wh": Unit("J", 3600),
+    "kWh": Unit("J", 3_600_000),
+    "kJ": Unit("J", 1000),
+    "MJ": Unit("J", 10**6),
+    "g": Unit("g", 1),
+    "kg": Unit("g", 1000),
+    "findings": Unit(FINDINGS, 1),
+    "finding": Unit(FINDINGS, 1),
+    "/s": Unit("1/s", 1),
+}
+_UNIT_EXAMPLES = {
+    SHARE: "a share such as 5 %",
+    POINTS: "points such as 2 points",
+    TIME: "a time such as 10 min",
+    MONEY: "money such as 3 EUR",
+    FINDINGS: "a number of findings such as 3",
+    COUNT: "a number such as 3",
+    "By": "a size such as 80 GiB",
+    "By/s": "a rate such as 12 GB/s",
+    "W": "a power such as 300 W",
+    "J": "an energy such as 2 kWh",
+    "Cel": "a temperature such as 85 °C",
+    "Hz": "a clock such as 1500 MHz",
+    "g": "a mass such as 2 kg",
+    "1/s": "a rate such as 40 /s",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantity:
+    """A number with its unit.
+
+    Attributes:
+        value: in the base unit.
+        unit: base unit, or one of the units above.
+        currency: of money.
+        text: as it was written, spaces put in order.
+    """
+
+    value: float
+    unit: str
+    currency: str = ""
+    text: str = ""
+
+
+def parse_quantity(text: str) -> Quantity | None:
+    """Return the amount a text states, None when it states none."""
+    match = _QUANTITY.fullmatch(text.strip())
+    if match is None:
+        return None
+    number, word = float(match[1].replace(",", ".")), match[2] or ""
+    written = " ".join(filter(None, match.groups()))
+    if _CURRENCY.fullmatch(word) and isfinite(number):
+        return Quantity(value=number, unit=MONEY, currency=word, text=written)
+    # nvidia-smi says MB where it means MiB, a person does not
+    unit = None if word == "MB" else _EXTRA_UNITS.get(word) or UNITS.get(word)
+    known = unit is not None and isfinite(unit.to_base(number))
+    return Quantity(value=unit.to_base(number), unit=unit.base, text=written) if unit and known else None
+
+
+def describe_unit(unit: str) -> str:
+    """Return what an amount of a unit is, with an example."""
+    return _UNIT_EXAMPLES.get(unit, f"a number of {unit}")
+
+
+def format_quantity(value: float, unit: str, currency: str = "") -> str:
+    """Return an amount in words."""
+    if unit == POINTS:
+        return display.percentage_points(value)
+    if unit == MONEY:
+        return display.money(value, currency)
+    if unit == FINDINGS:
+        return display.plural(round(value), "finding")
+    if unit == "g":
+        return display.quantity(value / 1000, "kg") if abs(value) >= 1000 else display.quantity(value, "g")  # noqa: PLR2004 - kilo
+    return display.integer(value) if unit == COUNT else display.quantity(value, unit)
+
+
+def format_against_limit(value: float, limit: Quantity, words: Callable[[float], str] | None = None) -> str:
+    """Return an amount in words that never reads as the limit it is held against where it is another.
+
+    Args:
+        value: in the unit of the limit.
+        limit: what it is held against. Where both read the same, its unit is taken, with the digits that differ.
+        words: how such amounts read; as `shown` puts them when None.
+    """
+    read = words or (lambda each: format_quantity(each, limit.unit, limit.currency))
+    text = read(value)
+    if text != read(limit.value) or isclose(value, limit.value):
+        return text
+    _, _, word = limit.text.partition(" ")
+    scale = (_EXTRA_UNITS.get(word) or UNITS.get(word) or Unit(limit.unit, 1)).to_base(1)
+    return f"{_format_distinct(value / scale, limit.value / scale)}{display.GAP}{word}".rstrip()
+
+
+def _format_distinct(value: float, other: float) -> str:
+    """Return a number with the fewest decimals that keep it on its side of another."""
+    texts = (f"{value:.{decimals}f}" for decimals in range(_DECIMALS))
+    return next((text for text in texts if _is_on_same_side(float(text), other, value)), str(value))
+
+
+def _is_on_same_side(printed: float, other: float, value: float) -> bool:
+    return (printed > other) == (value > other) and not isclose(printed, other)
+
+
+def format_relative_change(share: float) -> str:
+    """Return a relative change with its sign."""
+    text = display.percent(share)
+    return text if text.startswith(("-", "<")) else f"+{text}"

@@ -1,0 +1,245 @@
+"""Statistics, figures, GPU time and the run itself, as limits see them."""
+
+from collections.abc import Callable, Iterator
+from math import fsum
+
+from gpureport.analysis.results import Analysis, DeviceStatistics
+from gpureport.checks import quantities
+from gpureport.checks.limit import Limit
+from gpureport.checks.limit_targets import BELOW, LOST
+from gpureport.checks.observed_value import ObservedValue, not_observed, select_worst_device
+from gpureport.checks.quantities import COUNT, MONEY, SHARE, TIME
+from gpureport.comparison.steps.remaining_loss import USED
+from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, observed_seconds
+from gpureport.comparison.verdicts.comparability import COVERAGE
+from gpureport.metrics import BY_NAME, Scope
+from gpureport.recording import Device
+from gpureport.report.runs.inputs import device_name
+from gpureport.report.wording import display
+
+_KINDS_BEHIND_CLASS = {
+    "throttled": ("thermal_throttle", "hw_throttle"),
+    "waiting_for_input": ("cpu_bound",),
+    "hollow": ("hollow_util",),
+}
+"""Kinds without whose judgement a class of GPU time stays empty, whatever there was."""
+
+
+def observe_statistic(limit: Limit, analysis: Analysis) -> ObservedValue:
+    """Return a statistic of a metric, of the device that is furthest on the wrong side."""
+    scope = BY_NAME[limit.name].scope
+    devices = [device for device in analysis.run.devices if device.scope is scope]
+    if not devices:
+        return not_observed(f"no {'host' if scope is Scope.HOST else 'GPU'} was recorded")
+    return select_worst_device(limit, [_observe_device(limit, analysis, device, _read_statistic) for device in devices])
+
+
+def observe_device_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
+    """Return a figure of each GPU, of the one that is furthest on the wrong side."""
+    if not analysis.run.gpus:
+        return not_observed("no GPU was recorded")
+    return select_worst_device(
+        limit, [_observe_device(limit, analysis, device, _read_figure) for device in analysis.run.gpus]
+    )
+
+
+def _observe_device(
+    limit: Limit,
+    analysis: Analysis,
+    device: Device,
+    read: Callable[[Limit, DeviceStatistics], tuple[float | None, float]],
+) -> ObservedValue:
+    name = device_name(device)
+    held = next((each for each in analysis.statistics if each.device == device.id), None)
+    value, seconds = (None, 0.0) if held is None else read(limit, held)
+    if value is None:
+        recorder = BY_NAME[limit.name].recorded_by if limit.name in BY_NAME else ""
+        hint = f"; record {recorder}" if recorder else ""
+        return not_observed(f"{limit.name} of {name} was not recorded{hint}")
+    several = len(analysis.run.devices) > 1
+    shown = quantities.format_against_limit(value, limit.amount)
+    return ObservedValue(
+        value=value,
+        unit=limit.amount.unit,
+        text=f"{shown} on {name}" if several else shown,
+        doubt=_explain_low_coverage(seconds, _job_seconds(analysis, device), name),
+    )
+
+
+def _job_seconds(analysis: Analysis, device: Device) -> float:
+    """Return the time of a run in which jobs held a device, all of it for a host."""
+    length = (analysis.run.ended - analysis.run.started) / 1e6
+    return next((gpu.job_seconds for gpu in analysis.gpu_time if gpu.device == device.id), length)
+
+
+def _read_statistic(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
+    """Return the statistic of a device and the time it rests on."""
+    summary = held.metric(limit.name)
+    if summary is None:
+        return None, 0.0
+    if limit.statistic in BELOW:
+        return dict(summary.below).get(BELOW[limit.statistic]), summary.seconds
+    value: float = getattr(summary, limit.statistic)
+    return value, summary.seconds
+
+
+def _read_figure(limit: Limit, held: DeviceStatistics) -> tuple[float | None, float]:
+    """Return a figure of a device and the time it rests on."""
+    field = {"gpu_memory_peak_bytes": "memory_peak_bytes", "gpu_memory_headroom_ratio": "memory_headroom_ratio"}
+    value = getattr(held, field.get(limit.name, limit.name))
+    return None if value is None else float(value), held.observed_seconds
+
+
+def _explain_low_coverage(seconds: float, whole: float, name: str) -> str:
+    """Return why what a device recorded is too little to pass for the run; empty where it is enough."""
+    if seconds < SHORTEST_SECONDS:
+        return f"only {display.duration(seconds)} of {name} were recorded, and a minute is the least"
+    share = min(seconds / whole, 1.0) if whole else 0.0
+    return "" if share >= COVERAGE else f"only {display.percent(share)} of the time of {name} was recorded"
+
+
+def observe_figure(limit: Limit, analysis: Analysis) -> ObservedValue:
+    """Return a figure over all GPUs of the run."""
+    prices = [gpu.amount for gpu in analysis.cost.gpus] if analysis.cost else []
+    known = [amount for amount in prices if amount is not None]
+    price = fsum(known) / len(known) if known and len(known) == len(prices) else None
+    found = next((each for each in measures([analysis], [price]) if each.metric == limit.name), None)
+    if found is None or found.value is None:
+        return not_observed(f"{limit.name} cannot be told: {_explain_missing_figure(limit.name)}")
+    currency = analysis.cost.currency if analysis.cost and limit.amount.unit == MONEY else ""
+    if limit.amount.unit == MONEY and currency != limit.amount.currency:
+        return not_observed(_explain_currency(currency, limit))
+    return ObservedValue(
+        value=found.value,
+        unit=limit.amount.unit,
+        text=quantities.format_against_limit(found.value, limit.amount),
+        doubt=_explain_unsampled_time(analysis, limit.name),
+    )
+
+
+def _explain_currency(currency: str, limit: Limit) -> str:
+    """Return why money in one currency says nothing of a limit in another, and what to do where it has none."""
+    asked = limit.amount.currency
+    if currency:
+        return f"prices are stated in {currency}, not in {asked}"
+    return f'the price names no currency, and the limit is in {asked}: write currency = "{asked}" under [prices]'
+
+
+def _explain_missing_figure(name: str) -> str:
+    if "cost" in name:
+        return "say the work done with --work and the price under [prices]"
+    return "say the work done with --work N:UNIT" if "work" in name else "not every GPU recorded what it rests on"
+
+
+def _explain_unsampled_time(analysis: Analysis, name: str = "") -> str:
+    """Return why what was recorded of all GPUs is too little to pass for the run; empty where it is enough.
+
+    Args:
+        analysis: the run.
+        name: the figure: energy rests on the time its integral covers, others on that with a utilisation.
+    """
+    if observed_seconds([analysis]) < SHORTEST_SECONDS:
+        return _explain_short_run(analysis)
+    whole = analysis.job_gpu_seconds
+    seen = whole - fsum(_class_seconds(analysis, "no_samples", "gpu_lost"))
+    if name.startswith("energy"):
+        seen = fsum(each.energy_seconds or 0.0 for each in analysis.statistics)
+    count = max(len(analysis.gpu_time), 1)
+    return _explain_low_coverage(max(seen / count, SHORTEST_SECONDS), whole / count, "all GPUs") if whole else ""
+
+
+def _explain_short_run(analysis: Analysis) -> str:
+    """Return that a run of which samples tell less than a minute is too short, or was recorded too little."""
+    length = (analysis.run.ended - analysis.run.started) / 1e6
+    if length < SHORTEST_SECONDS:
+        return f"the run is {display.duration(length)} long, and a minute is the least"
+    return _explain_low_coverage(observed_seconds([analysis]), 0.0, "the run")
+
+
+def _class_seconds(analysis: Analysis, *names: str) -> Iterator[float]:
+    """Yield the seconds of classes, GPU by GPU."""
+    return (seconds for gpu in analysis.gpu_time for name, seconds in gpu.seconds if name in names)
+
+
+def observe_gpu_time(limit: Limit, analysis: Analysis) -> ObservedValue:
+    """Return GPU time of a class, as a share or in hours; time without samples may be any of it.
+
+    Shares are of the time in which a job held a GPU, that of no job is one of all time.
+    """
+    whole = analysis.job_gpu_seconds
+    if limit.name == "no_job":
+        whole += analysis.no_job_gpu_seconds
+    if not analysis.gpu_time or whole <= 0 or len(analysis.gpu_time) < len(analysis.run.gpus):
+        return not_observed("GPU time could not be divided: the utilisation of every GPU is needed over some time")
+    classes = [name for name, _ in analysis.gpu_time[0].seconds if name not in USED]
+    seconds = fsum(_class_seconds(analysis, *(classes if limit.name == LOST else [limit.name])))
+    unknown = 0.0 if limit.name == "no_samples" else fsum(_class_seconds(analysis, "no_samples"))
+    share = limit.amount.unit == SHARE
+    scale = whole if share else 1.0
+    shown = quantities.format_against_limit(
+        seconds / scale, limit.amount, display.percent if share else display.gpu_hours
+    )
+    return ObservedValue(
+        value=seconds / scale,
+        unit=limit.amount.unit,
+        text=f"{shown}, {display.percent(unknown / whole)} of the time without samples" if unknown else shown,
+        low=seconds / scale,
+        high=(seconds + unknown) / scale,
+        doubt=_explain_class_doubt(limit.name, analysis),
+        note=_name_hidden_losses(analysis) if limit.name == LOST else "",
+    )
+
+
+def _explain_class_doubt(name: str, analysis: Analysis) -> str:
+    if observed_seconds([analysis]) < SHORTEST_SECONDS:
+        return _explain_short_run(analysis)
+    entry = next((each for each in analysis.not_judged if each.kind in _KINDS_BEHIND_CLASS.get(name, ())), None)
+    return "" if entry is None else f"{entry.kind} could not be judged ({entry.reason})"
+
+
+def _name_hidden_losses(analysis: Analysis) -> str:
+    hidden = {name for name, kinds in _KINDS_BEHIND_CLASS.items() for each in analysis.not_judged if each.kind in kinds}
+    names = display.join_words(sorted(name.replace("_", " ") for name in hidden))
+    return f"what was lost to {names} could not be told in full" if hidden else ""
+
+
+def observe_run(limit: Limit, analysis: Analysis) -> ObservedValue:
+    """Return a figure of the run as a whole: cost, length, what was read and judged."""
+    if limit.name in {"cost", "idle_cost", "carbon"}:
+        return _observe_cost(limit, analysis)
+    quality, run = analysis.run.quality, analysis.run
+    values: dict[str, float | None] = {
+        "duration": (run.ended - run.started) / 1e6,
+        "coverage": analysis.coverage_ratio,
+        "rejected": float(sum(entry.rows for entry in quality.rejected)),
+        "not_judged": float(len({entry.kind for entry in analysis.not_judged})),
+    }
+    value = values[limit.name]
+    if value is None:
+        return not_observed(f"the {limit.name} of a log without time stamps, or of one sample, is not known")
+    unit = {"duration": TIME, "coverage": SHARE}.get(limit.name, COUNT)
+    noun = {"rejected": "line", "not_judged": "kind"}.get(limit.name)
+    text = display.plural(round(value), noun) if noun else quantities.format_against_limit(value, limit.amount)
+    return ObservedValue(value=value, unit=unit, text=text)
+
+
+def _observe_cost(limit: Limit, analysis: Analysis) -> ObservedValue:
+    cost = analysis.cost
+    if limit.name == "carbon":
+        grams = None if cost is None else cost.carbon_grams
+        if grams is None:
+            return not_observed("carbon needs the power of every GPU and an intensity: --carbon-intensity or [carbon]")
+        text = quantities.format_against_limit(grams, limit.amount)
+        return ObservedValue(value=grams, unit="g", text=text, doubt=_explain_unsampled_time(analysis, "energy"))
+    amount = None if cost is None else cost.idle if limit.name == "idle_cost" else cost.total
+    if cost is not None and cost.total is not None and amount is None:
+        return not_observed("the utilisation of a GPU was not recorded, so what was idle is not known")
+    if cost is None or amount is None:
+        return not_observed("the price of a GPU-hour is not known: --gpu-hour-price or [prices]")
+    if cost.currency != limit.amount.currency:
+        return not_observed(_explain_currency(cost.currency, limit))
+    # what nobody watched is paid for all the same, but may have been idle
+    doubt = _explain_unsampled_time(analysis) if limit.name == "idle_cost" else ""
+    return ObservedValue(
+        value=amount, unit=MONEY, text=quantities.format_against_limit(amount, limit.amount), doubt=doubt
+    )

@@ -1,0 +1,191 @@
+"""One run of an MLflow store, read into what a tracker holds of a run."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpureport.columns import integers
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.reject_reasons import NOT_SELECTED, TORN, TWICE_AT_ONCE
+from gpureport.importers.protocol.tracker import Attachment, Selection, Tracked
+from gpureport.importers.trackers import training_metrics
+from gpureport.importers.trackers.device_tables import add_timing, read_clocks
+from gpureport.importers.trackers.mlflow import notes
+from gpureport.importers.trackers.mlflow.device_reading import FIRST_VALUE, NOT_A_NUMBER, ReadDevices, read_devices
+from gpureport.importers.trackers.mlflow.metric_names import PREFIX, parse_names
+from gpureport.importers.trackers.mlflow.monitors import Node, find_nodes
+from gpureport.importers.trackers.mlflow.neptune_runs import read_neptune_devices
+from gpureport.importers.trackers.mlflow.run_store import MetricSeries, RunInfo, RunLabels, RunStore
+from gpureport.importers.trackers.training_metrics import TrainingMetric
+from gpureport.quality import AbsentCells, Quality, Rejected
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+OWN_TAGS = "mlflow."
+"""What tags that MLflow itself sets begin with."""
+_KEPT_TAGS = {"mlflow.source.git.commit", "mlflow.note.content"}
+"""Of them, those that say what a run was."""
+ARTIFACT_FOLDER = "gpureport"
+"""Folder of a run's artifacts in which logs are looked for and reports are put."""
+_LOG_SUFFIXES = (".csv", ".log", ".txt", ".out", ".gz", ".zst", ".bz2", ".xz")
+_NEPTUNE_PREFIXES = ("sys/", "source_code/", "monitoring/")
+PUBLISHED_TAGS = "gpureport."
+"""What tags that publishing a report sets begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class MlflowRun:
+    """A run of a store, not read yet."""
+
+    store: RunStore
+    info: RunInfo
+    selection: Selection
+
+    @property
+    def key(self) -> str:
+        """Its id."""
+        return self.info.id
+
+    @property
+    def locator(self) -> str:
+        """Its store and its id."""
+        return f"mlflow:{self.store.where}#{self.info.id}"
+
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it cannot be read."""
+        return self.info.fault
+
+    def read(self, placement: ReadOptions) -> Tracked:
+        """Read the run.
+
+        Raises:
+            SourceError: when it cannot be read, holds nothing, or holds no hardware series where they are required.
+        """
+        series, labelled = self.store.series(self.info), self.store.labelled(self.info)
+        if not any(len(each) for each in series):
+            raise SourceError(self.locator, "the run has no metrics", "name another one; --list shows the runs")
+        by_key = {each.key: each for each in series}
+        content = RunContent(
+            self.info, tuple(series), labelled, tuple(find_nodes(parse_names(by_key), by_key, self.info.started))
+        )
+        found = read_devices(content.nodes, placement.gpus, as_logged=placement.as_logged)
+        found.take(read_neptune_devices(by_key, labelled.params, placement.gpus))
+        if self.selection.require_hardware and not found.tables:
+            raise SourceError(self.locator, "no hardware series in this run", notes.HOW_TO_RECORD)
+        return self._with_logs(content.tracked(found, self))
+
+    def _with_logs(self, tracked: Tracked) -> Tracked:
+        """Return the run with the logs that are kept with it; where they cannot be had, that is said."""
+        try:
+            logs = [
+                name
+                for name in self.store.artifacts(self.info, ARTIFACT_FOLDER)
+                if name.lower().endswith(_LOG_SUFFIXES)
+            ]
+            attached = [Attachment(name=name, path=self.store.fetched(self.info, name)) for name in logs]
+        except SourceError as error:
+            said = f"Artifacts of the run could not be looked through: {error.what}."
+            return replace(tracked, quality=replace(tracked.quality, notes=(*tracked.quality.notes, said)))
+        return replace(tracked, attachments=tuple(attached))
+
+
+@dataclass(frozen=True, slots=True)
+class RunContent:
+    """All that a store holds of a run."""
+
+    info: RunInfo
+    series: tuple[MetricSeries, ...]
+    labelled: RunLabels
+    nodes: tuple[Node, ...]
+
+    def training(self, found: ReadDevices) -> list[TrainingMetric]:
+        """Return its training metrics."""
+        moved = found.gauges.keys if found.gauges else frozenset()
+        own = (each for each in self.series if not each.key.startswith(PREFIX) and each.key not in moved)
+        return [TrainingMetric(each.key, each.times * 1000, each.steps, each.values) for each in own]
+
+    def tracked(self, found: ReadDevices, run: MlflowRun) -> Tracked:
+        """Return the run with its devices."""
+        tables = [found.tables[device.id] for device in found.devices]
+        seen = read_clocks(tables)
+        metrics = self.training(found)
+        done = training_metrics.measure_work(metrics, run.selection.throughput)
+        said = notes.RunNotes(
+            run.store, self.info, self.nodes, found, done, run.selection, [each.name for each in metrics]
+        )
+        quality = add_timing(self._quality(found, tuple(said)), seen)
+        rates = sorted(clock.interval for clock in seen if clock.interval is not None)
+        return Tracked(
+            name=self.info.name or self.info.id,
+            span=self._span(tables),
+            devices=tuple(found.devices),
+            series=found.tables,
+            quality=quality,
+            state=self.state(),
+            training=training_metrics.build_training_table(metrics),
+            work=None if done is None else done[0],
+            interval=rates[len(rates) // 2] if rates else None,
+            stages=found.gauges.stages if found.gauges else (),
+            params=tuple(self._params(found)),
+            tags=tuple(self._tags()),
+            # a run that was moved here was made when it was moved
+            lasted=None if found.gauges else self._lasted(),
+        )
+
+    def _lasted(self) -> tuple[int, int] | None:
+        """Return when MLflow says it started and ended; its last point where it has no end."""
+        if self.info.started is None:
+            return None
+        last = max(int(each.times[-1]) for each in self.series if len(each))
+        return self.info.started * 1000, (self.info.ended or last) * 1000
+
+    def _span(self, tables: Sequence["pa.Table"]) -> tuple[int, int]:
+        """Return the first and last sample, of the training where there is no hardware."""
+        times = [integers(each.column("timestamp")) for each in tables] or [
+            each.times * 1000 for each in self.series if len(each)
+        ]
+        return int(min(each[0] for each in times)), int(max(each[-1] for each in times))
+
+    def _params(self, found: ReadDevices) -> Iterator[tuple[str, str]]:
+        """Yield what the run was configured with; what Neptune kept of itself and its processes is left out."""
+        for key, value in self.labelled.params:
+            if found.gauges is None or not key.startswith(_NEPTUNE_PREFIXES):
+                yield key, value
+
+    def _tags(self) -> Iterator[tuple[str, str]]:
+        for key, value in self.labelled.tags:
+            if key in _KEPT_TAGS or not key.startswith((OWN_TAGS, PUBLISHED_TAGS)):
+                yield key, value
+
+    def state(self) -> str:
+        """Return what changes whenever the store holds more of the run, or says something else of it."""
+        ends = [(each.key, len(each), int(each.times[-1]) if len(each) else 0) for each in self.series]
+        labels = (self.labelled.params, tuple(self._tags()))
+        return repr((self.info.status, self.info.ended, self.info.name, ends, labels))
+
+    def _quality(self, found: ReadDevices, said: tuple[str, ...]) -> Quality:
+        """Return what became of every point."""
+        torn = sum(each.torn for each in self.series)
+        points = sum(map(len, self.series)) + torn
+        first = sum(count for (_, reason), count in found.absent.items() if reason == FIRST_VALUE)
+        rejected = {NOT_SELECTED: found.left_out, TORN: torn, TWICE_AT_ONCE: found.twice}
+        absent = Counter(found.absent)
+        for each in self.series:
+            absent[each.key, NOT_A_NUMBER] += int(np.isnan(each.values).sum())
+        return Quality(
+            lines=points,
+            rows_kept=points - first - sum(rejected.values()),
+            noise=first,
+            rejected=tuple(Rejected(reason=r, rows=n, first_line=None) for r, n in rejected.items() if n),
+            absent_cells=tuple(
+                AbsentCells(column=key, reason=reason, cells=n) for (key, reason), n in sorted(absent.items()) if n
+            ),
+            imputed_points=found.gauges.zeros if found.gauges else 0,
+            notes=said,
+        )

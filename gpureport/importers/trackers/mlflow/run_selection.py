@@ -1,0 +1,138 @@
+"""Which runs of a store are meant: by id, its beginning, name, experiment, filter, or the newest."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from difflib import get_close_matches
+
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.tracker import LeftOut, Selection
+from gpureport.importers.trackers.mlflow.run_filters import matches_wildcard
+from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
+
+_SHORTEST = 6
+_SHOWN = 5
+_HINT = "--list shows the runs"
+
+
+def select_runs(store: RunStore, named: str | None, selection: Selection) -> tuple[list[RunInfo], list[LeftOut]]:
+    """Return the runs that are meant, the earliest first, and those left out though nobody said so.
+
+    Runs named one by one come in the order they are named, and leave out none.
+
+    Where none is named, or many at once, those that cannot be read come last, however few are wanted.
+
+    Args:
+        store: the store.
+        named: run in the locator, None where it names none.
+        selection: what the options say.
+
+    Raises:
+        SourceError: when no run, or more than the one named, is meant, or one that is named cannot be read.
+    """
+    wanted = (*(() if named is None else (named,)), *selection.runs)
+    if wanted and not selection.children and (direct := _find_by_ids(store, wanted)):
+        return direct[: selection.latest], []
+    runs = store.runs(selection.experiment, selection.filter)
+    groups = (
+        [_find_by_name(store, runs, name) for name in wanted] if wanted else [_select_finished(store, runs, selection)]
+    )
+    found = _merge_groups(groups, runs, selection)
+    kept = {run.id for run in [run for run in found if run.fault is None][: selection.latest]}
+    in_time = _merge_groups([_sort_by_start(group) for group in groups], _sort_by_start(runs), selection)
+    whole = [run for run in in_time if run.id in kept]
+    faulty = [run for run in found if run.fault is not None]
+    return whole + faulty, [] if wanted else list(_list_left_out(runs, found))
+
+
+def list_runs(store: RunStore, selection: Selection) -> list[RunInfo]:
+    """Return the runs a listing shows: all that are not deleted, the newest first."""
+    runs = [run for run in store.runs(selection.experiment, selection.filter) if not run.deleted]
+    return runs[: selection.latest]
+
+
+def _sort_by_start(runs: Iterable[RunInfo]) -> list[RunInfo]:
+    """Return runs in the order in which they started; last those of which that is not known."""
+    return sorted(runs, key=lambda run: (run.started is None, run.started or 0))
+
+
+def _merge_groups(groups: Sequence[Sequence[RunInfo]], runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs of all groups, each once, with those nested in them where they are wanted."""
+    found = list({run.id: run for group in groups for run in group}.values())
+    return _add_children(found, runs) if selection.children else found
+
+
+def _find_by_ids(store: RunStore, wanted: Sequence[str]) -> list[RunInfo]:
+    """Return runs by their whole ids, without asking for all runs of the store; none unless all are such."""
+    if not all(len(name) == 32 and set(name) <= set("0123456789abcdef") for name in wanted):  # noqa: PLR2004 - hex digits of an id
+        return []
+    found = [store.run(name) for name in dict.fromkeys(wanted)]
+    return [run for run in found if run is not None] if all(found) else []
+
+
+def _find_by_name(store: RunStore, runs: Sequence[RunInfo], name: str) -> list[RunInfo]:
+    """Return the run of an id, of the beginning of one, or of a name; all runs whose name fits one with `*`."""
+    active = [run for run in runs if not run.deleted]
+    if exact := [run for run in runs if run.id == name] or [run for run in active if run.name == name]:
+        return _require_one(store, name, exact)
+    if "*" in name and (
+        fitting := [run for run in active if matches_wildcard(name, run.name) or matches_wildcard(name, run.id)]
+    ):
+        return fitting
+    begun = [run for run in runs if run.id.startswith(name)] if len(name) >= _SHORTEST else []
+    if begun:
+        return _require_one(store, name, begun)
+    raise SourceError(store.where, f"no run {name!r}", _suggest_runs(name, active))
+
+
+def _require_one(store: RunStore, name: str, found: Sequence[RunInfo]) -> list[RunInfo]:
+    if len(found) == 1:
+        if (fault := found[0].fault) is not None:
+            raise fault
+        return list(found)
+    said = ", ".join(run.said for run in found[:_SHOWN]) + (", …" if len(found) > _SHOWN else "")
+    raise SourceError(store.where, f"{len(found)} runs are called {name!r}", f"name one by its id: {said}")
+
+
+def _suggest_runs(name: str, runs: Iterable[RunInfo]) -> str:
+    """Return which runs have a similar name or id."""
+    known = {each: run for run in runs for each in (run.id, run.name)}
+    close = list(
+        {known[each].id: known[each] for each in get_close_matches(name, known, n=_SHOWN, cutoff=0.5)}.values()
+    )
+    said = ", ".join(f"{run.name} ({run.id})" for run in close)
+    return f"did you mean {said}?" if said else _HINT
+
+
+def _select_finished(store: RunStore, runs: Sequence[RunInfo], selection: Selection) -> list[RunInfo]:
+    """Return the runs that have ended and hold hardware series, those nested in others left out, and the faulty.
+
+    Monitoring that is switched on everywhere records the same hardware for a run and for each nested in it.
+    """
+    ended = [run for run in runs if not run.deleted and (run.finished or "status" in (selection.filter or ""))]
+    found = [run for run in ended if run.hardware or run.fault is not None]
+    if not found:
+        what = f"none of {len(runs)} runs has ended and holds hardware series" if runs else "no run"
+        raise SourceError(store.where, what, f"{_HINT}; --run reads one whatever it holds")
+    ids = {run.id for run in found}
+    return [run for run in found if run.parent not in ids]
+
+
+def _list_left_out(runs: Iterable[RunInfo], found: Sequence[RunInfo]) -> Iterator[LeftOut]:
+    """Yield the runs that are neither read nor deleted, each with its first reason."""
+    read = {run.id for run in found}
+    for run in runs:
+        if run.id in read or run.deleted:
+            continue
+        reason = "nested in another" if run.parent in read else "without hardware series"
+        yield LeftOut(name=run.name or run.id, reason=reason if run.finished else f"still {run.status}")
+
+
+def _add_children(found: Sequence[RunInfo], runs: Sequence[RunInfo]) -> list[RunInfo]:
+    """Return runs, each followed by those nested in it."""
+    kept: dict[str, RunInfo] = {}
+    waiting = list(found)
+    while waiting:
+        run = waiting.pop(0)
+        if run.id not in kept:
+            kept[run.id] = run
+            waiting = [each for each in runs if each.parent == run.id and not each.deleted] + waiting
+    return list(kept.values())

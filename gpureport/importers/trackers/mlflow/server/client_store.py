@@ -1,0 +1,171 @@
+"""Reads stores that need MLflow's own client: Databricks, and servers that sign or check requests their own way."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gpureport.errors import SettingsError, SourceError
+from gpureport.importers.trackers.mlflow.run_filters import no_such_experiment
+from gpureport.importers.trackers.mlflow.run_store import (
+    MetricSeries,
+    RunInfo,
+    RunLabels,
+    is_hardware_name,
+    order_points,
+)
+
+_THREADS = 8
+_PAGE = 1_000
+_QUIET = {"MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+
+
+class ClientStore:
+    """A store behind MLflow's client."""
+
+    kind: ClassVar[str] = "server"
+
+    def __init__(self, uri: str, where: str) -> None:
+        """Take a store.
+
+        Args:
+            uri: its URI.
+            where: what a person can call it.
+        """
+        self._uri = uri
+        self.where = where
+
+    @cached_property
+    def _client(self) -> Any:  # noqa: ANN401 - the package need not be there
+        """MLflow's client, imported here alone: it is an extra, and takes seconds.
+
+        Raises:
+            SourceError: when it is not installed.
+        """
+        for name, value in _QUIET.items():
+            os.environ.setdefault(name, value)
+        try:
+            from mlflow import MlflowClient  # noqa: PLC0415 - an extra
+        except ImportError as error:
+            raise SourceError(self.where, "it needs MLflow's own client", "pip install 'gpureport[mlflow]'") from error
+        return MlflowClient(self._uri)
+
+    def _asked(self, name: str, *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever is asked
+        """Return what a method of the client returns.
+
+        Raises:
+            SourceError: when it fails.
+        """
+        call = getattr(self._client, name)
+        from mlflow.exceptions import MlflowException  # noqa: PLC0415 - an extra, installed where there is a client
+
+        try:
+            return call(*arguments, **options)
+        except MlflowException as error:
+            if error.error_code == "INVALID_PARAMETER_VALUE" and options.get("filter_string"):
+                raise SettingsError("--filter", str(error), "see MLflow's page on searching runs") from error
+            raise SourceError(self.where, str(error), "check the address and the credentials") from error
+
+    @property
+    def version(self) -> str:
+        """Nothing: the client does not say what it talks to."""
+        return ""
+
+    @cached_property
+    def _experiments(self) -> dict[str, Any]:
+        return {each.experiment_id: each for each in self._paged("search_experiments", view_type=3)}
+
+    def _paged(self, name: str, **options: object) -> list[Any]:
+        """Return everything that a method returns page by page."""
+        found: list[Any] = []
+        token: str | None = None
+        while True:
+            page = self._asked(name, max_results=_PAGE, page_token=token, **options)
+            found += page
+            token = page.token
+            if not token:
+                return found
+
+    def runs(self, experiment: str | None = None, wanted: str | None = None) -> list[RunInfo]:
+        """Return runs, the newest first; deleted ones too, unless a filter is given."""
+        known = self._experiments
+        ids = [key for key, each in known.items() if experiment in {None, key, each.name}]
+        if experiment is not None and not ids:
+            raise no_such_experiment(self.where, experiment, (each.name for each in known.values()))
+        options = {"filter_string": wanted or "", "run_view_type": 1 if wanted else 3}
+        found = self._paged("search_runs", experiment_ids=ids, order_by=["attributes.start_time DESC"], **options)
+        return [self._info(each) for each in found]
+
+    def run(self, run_id: str) -> RunInfo | None:
+        """Return the run of an id."""
+        try:
+            return self._info(self._asked("get_run", run_id))
+        except SourceError as error:
+            if "RESOURCE_DOES_NOT_EXIST" in error.what or "not found" in error.what:
+                return None
+            raise
+
+    def _info(self, run: Any) -> RunInfo:  # noqa: ANN401 - an entity of MLflow
+        info, data = run.info, run.data
+        experiment = self._experiments.get(info.experiment_id)
+        return RunInfo(
+            id=info.run_id,
+            name=info.run_name or data.tags.get("mlflow.runName", ""),
+            status=info.status,
+            started=info.start_time,
+            ended=info.end_time,
+            experiment_id=info.experiment_id,
+            experiment="" if experiment is None else experiment.name,
+            artifact_uri=info.artifact_uri or "",
+            deleted=info.lifecycle_stage == "deleted",
+            parent=data.tags.get("mlflow.parentRunId"),
+            hardware=tuple(sorted(key for key in data.metrics if is_hardware_name(key))),
+        )
+
+    def labelled(self, run: RunInfo) -> RunLabels:
+        """Return params, tags and last values of a run."""
+        data = self._asked("get_run", run.id).data
+        return RunLabels(
+            params=tuple(sorted(data.params.items())),
+            tags=tuple(sorted(data.tags.items())),
+            latest=tuple(sorted(data.metrics.items())),
+        )
+
+    def series(self, run: RunInfo) -> list[MetricSeries]:
+        """Return all metrics of a run, by name."""
+        keys = [key for key, _ in self.labelled(run).latest]
+        with ThreadPoolExecutor(_THREADS, thread_name_prefix="mlflow") as pool:
+            return list(pool.map(lambda key: self._history(run.id, key), keys))
+
+    def _history(self, run_id: str, key: str) -> MetricSeries:
+        points = self._asked("get_metric_history", run_id, key)
+        return order_points(
+            key,
+            np.array([each.timestamp for each in points], dtype=np.int64),
+            np.array([each.value for each in points], dtype=np.float64),
+            np.array([each.step for each in points], dtype=np.int64),
+        )
+
+    def artifacts(self, run: RunInfo, folder: str) -> list[str]:
+        """Return the names of the files in a folder of a run's artifacts."""
+        return sorted(each.path for each in self._asked("list_artifacts", run.id, folder) if not each.is_dir)
+
+    def fetched(self, run: RunInfo, name: str) -> Path:
+        """Return a local file with the content of an artifact, removed when the program ends."""
+        folder = Path(tempfile.mkdtemp(prefix="gpureport-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        return Path(self._asked("download_artifacts", run.id, name, str(folder)))
+
+    def publish(self, run: RunInfo, file: Path, folder: str) -> None:
+        """Put a file into a folder of a run's artifacts."""
+        self._asked("log_artifact", run.id, str(file), folder)
+
+    def tag(self, run: RunInfo, key: str, value: str) -> None:
+        """Set a tag of a run."""
+        self._asked("set_tag", run.id, key, value)

@@ -1,0 +1,56 @@
+"""What can go wrong on the way to a server, in words a person can act on."""
+
+import http.client
+import socket
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from gpureport.errors import SourceError
+from gpureport.importers.trackers.mlflow.server.server_settings import CONNECT
+
+CLOSED = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+"""What is raised when a server closes a connection."""
+_SHOWN = 200
+
+
+def unreachable_error(where: str, why: str) -> SourceError:
+    """Return that nothing is heard of a server."""
+    return SourceError(where, f"cannot be reached: {why}", "check the address, and that the server runs")
+
+
+def not_mlflow_error(where: str, why: str) -> SourceError:
+    """Return that something else answers."""
+    hint = "check the address, and the prefix it is served under"
+    why = " ".join(why.split())[:_SHOWN]
+    return SourceError(where, f"it answers but is not an MLflow server ({why})", hint)
+
+
+@contextmanager
+def explain_connection_errors(where: str) -> Iterator[None]:
+    """Turn what went wrong on the way to a server into one sentence; that it closed a connection is left to the caller.
+
+    Raises:
+        SourceError: saying what went wrong.
+    """
+    try:
+        yield
+    except CLOSED:
+        raise
+    except TimeoutError as error:
+        said = str(error) if str(error).startswith("no answer") else f"no connection in {CONNECT:g} s"
+        raise unreachable_error(where, said) from error
+    except ConnectionRefusedError as error:
+        raise unreachable_error(where, "connection refused") from error
+    except socket.gaierror as error:
+        raise unreachable_error(where, f"no such host ({error.strerror})") from error
+    except ssl.SSLCertVerificationError as error:
+        hint = "name a file of certificates with MLFLOW_TRACKING_SERVER_CERT_PATH"
+        raise SourceError(where, f"its certificate is not trusted ({error.verify_message})", hint) from error
+    except ssl.SSLError as error:
+        plain = where.replace("https:", "http:", 1)
+        raise SourceError(where, f"it does not speak TLS ({error.reason or error})", f"try {plain}") from error
+    except http.client.HTTPException as error:
+        raise not_mlflow_error(where, f"no HTTP: {error}") from error
+    except OSError as error:
+        raise unreachable_error(where, error.strerror or str(error)) from error

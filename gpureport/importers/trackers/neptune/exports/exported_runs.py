@@ -1,0 +1,168 @@
+"""Runs in an export of neptune-exporter: rows of `project_id`, `run_id`, `attribute_path` and a value."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pyarrow as pa
+
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.reject_reasons import NO_TIME
+from gpureport.importers.trackers.neptune.exports import export_files
+from gpureport.importers.trackers.neptune.exports.attributes import Attributes, read_attributes
+from gpureport.importers.trackers.neptune.exports.export_rows import (
+    IDENTITY,
+    NUMBERS,
+    PATHS,
+    Key,
+    PointCollector,
+    iterate_single_values,
+)
+from gpureport.importers.trackers.neptune.exports.export_survey import RowGroup, RunRows, survey_parts
+from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
+from gpureport.quality import Rejected
+
+
+def find_exported_runs(source: Path) -> list["ExportedRun | BrokenRun"]:
+    """Return the runs of an export, those that cannot be read with the reason."""
+    named: dict[str, list[export_files.Part]] = defaultdict(list)
+    for part in export_files.list_parts(source):
+        if export_files.is_export_file(part.path):
+            named[part.run or str(part.path)].append(part)
+    rows: dict[Key, RunRows] = defaultdict(RunRows)
+    broken = []
+    for stem, parts in named.items():
+        faults = [fault for fault in [export_files.missing_part_error(parts)] if fault is not None]
+        keys = survey_parts([part for part in parts if part.written], rows, faults)
+        for key in keys:
+            rows[key].faults += faults
+        if faults and not keys:
+            broken.append(BrokenRun(id=Path(stem).name or stem, fault=faults[0]))
+    for found in rows.values():
+        folders = sorted({str(path.parent) for path in found.groups})
+        if len(folders) > 1:
+            found.faults.append(
+                SourceError(folders[1], f"the run is in {folders[0]} as well", "give one of the folders")
+            )
+    whole = [ExportedRun(project=key[0], id=key[1], rows=found) for key, found in rows.items()]
+    return [*sorted(whole, key=lambda run: run.key), *broken]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BrokenRun:
+    """What the files of an export hold of a run of which none can be read."""
+
+    id: str
+    fault: SourceError
+
+    @property
+    def key(self) -> str:
+        """What identifies it."""
+        return f"broken {self.id}"
+
+    def outline(self) -> RunOutline:
+        """Say that it cannot be read."""
+        return RunOutline(id=self.id, name=self.id, status="cannot be read")
+
+    def contents(self) -> list[RunContent]:
+        """Say why it cannot be read."""
+        raise self.fault
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportedRun:
+    """A run of an export; `rows` says where it lies."""
+
+    project: str
+    id: str
+    rows: RunRows
+
+    @property
+    def key(self) -> str:
+        """Project and id."""
+        return f"{self.project} {self.id}"
+
+    @property
+    def fault(self) -> SourceError | None:
+        """What keeps it from being read whole."""
+        return next(iter(self.rows.faults), None)
+
+    def outline(self) -> RunOutline:
+        """Return what its single values say."""
+        said = self._attributes
+        return RunOutline(
+            id=self.id,
+            name=said.name or self.id,
+            status=said.status,
+            project=self.project,
+            started=said.moments.get("sys/creation_time"),
+            points=self.rows.points,
+            scalars=frozenset(said.paths),
+            trashed=said.scalars.get("sys/trashed") is True,
+        )
+
+    @cached_property
+    def _attributes(self) -> Attributes:
+        return read_attributes(
+            row
+            for table, group in self._tables(None)
+            for row in iterate_single_values(table)
+            if group.alone or (row["project_id"], row["run_id"]) == self._key
+        )
+
+    @property
+    def _key(self) -> Key:
+        return self.project, self.id
+
+    def _tables(self, names: list[str] | None) -> Iterator[tuple["pa.Table", RowGroup]]:
+        """Yield the row groups that hold points, or single values when no columns are named.
+
+        Where another run has rows in one, the columns that tell them apart come too.
+        """
+        for path, groups in self.rows.groups.items():
+            file = export_files.open_export(path)
+            whole = [name for name in file.schema_arrow.names if name not in {"histogram_value", "file_value"}]
+            for each in groups:
+                if each.scalars if names is None else each.numbers:
+                    wanted = whole if names is None else _columns_to_read(each, names)
+                    try:
+                        yield file.read_row_group(each.number, columns=wanted), each
+                    except (OSError, pa.ArrowException) as error:
+                        raise export_files.damaged_error(path, error) from error
+
+    def contents(self) -> list[RunContent]:
+        """Read its series.
+
+        Raises:
+            SourceError: when a part is missing, damaged, or lacks columns.
+        """
+        if self.fault is not None:
+            raise self.fault
+        points = PointCollector()
+        for table, group in self._tables(NUMBERS):
+            if group.series is None:
+                points.add(table, None if group.alone else self._key)
+            else:
+                points.add_to(group.series, table)
+        said, files = self._attributes, list(self.rows.groups)
+        whole = RunContent(
+            outline=self.outline(),
+            series=points.series(),
+            scalars=said.scalars,
+            moments=said.moments,
+            tags=said.tags,
+            maybe_local=True,
+            rejected=(Rejected(reason=NO_TIME, rows=points.timeless, first_line=None),) if points.timeless else (),
+            state=" ".join(f"{path.name}:{path.stat().st_size}" for path in files),
+            size=sum(path.stat().st_size for path in files),
+        )
+        return [whole]
+
+
+def _columns_to_read(group: RowGroup, names: list[str]) -> list[str]:
+    """Return the columns to read of a row group, without those that are known to hold one value."""
+    if group.series is not None:
+        return [name for name in names if name not in PATHS]
+    return names if group.alone else [*IDENTITY, *names]

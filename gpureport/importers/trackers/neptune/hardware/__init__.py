@@ -1,1 +1,0 @@
-"""Hardware series of Neptune: who recorded them, what their names mean, and their devices."""

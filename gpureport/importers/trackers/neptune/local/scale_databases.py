@@ -1,0 +1,132 @@
+"""Runs in local folders of neptune-scale: an sqlite database of operations, each a protobuf message.
+
+The database is never written: with nothing in its write-ahead log it is opened as one that cannot change, else a copy
+of both is read. What it says of errors is pickled and is not looked at.
+"""
+
+import os
+import shutil
+import sqlite3
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from gpureport.errors import SourceError
+from gpureport.importers.trackers.neptune.exports.attributes import run_name
+from gpureport.importers.trackers.neptune.local.scale_messages import ScaleRunData, read_operations
+from gpureport.importers.trackers.neptune.run_content import RunContent, RunOutline
+from gpureport.importers.trackers.neptune_hardware.point_series import Series
+
+NAME = "run_operations.sqlite3"
+_MAGIC = b"SQLite format 3\0"
+_VERSIONS = ("v3", "v4", "v5")
+_HINT = "copy the folder again while nothing writes to it, with the file that ends in -wal"
+
+
+def is_scale_database(path: Path) -> bool:
+    """Return whether a file is such a database."""
+    if path.name != NAME:
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return True
+
+
+def find_scale_runs(source: Path) -> list["ScaleRun"]:
+    """Return the runs whose databases lie in a folder or below."""
+    if source.is_file():
+        return [ScaleRun(source)] if source.name == NAME else []
+    return [ScaleRun(Path(place, NAME)) for place, _, names in sorted(os.walk(source)) if NAME in names]
+
+
+@contextmanager
+def _open_database(path: Path) -> Iterator[sqlite3.Connection]:
+    """Give a database to read, which stays as it is on disk, with nothing beside it."""
+    log = path.with_name(f"{path.name}-wal")
+    with tempfile.TemporaryDirectory(prefix="gpureport-") as folder:
+        place, options = path.resolve(), "mode=ro&immutable=1"
+        if log.exists() and log.stat().st_size:
+            place, options = Path(folder, path.name), "mode=rw"
+            for each in (path, log):
+                shutil.copyfile(each, Path(folder, each.name))
+        with closing(sqlite3.connect(f"{place.as_uri()}?{options}", uri=True)) as connection:
+            yield connection
+
+
+class ScaleRun:
+    """One run in a database of its own."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the file; nothing is read yet."""
+        self._path = path
+
+    @cached_property
+    def _read(self) -> ScaleRunData | SourceError:
+        try:
+            with _open_database(self._path) as connection:
+                return read_operations(connection)
+        except (sqlite3.Error, ValueError, OSError) as error:
+            return SourceError(str(self._path), f"not a database of neptune-scale ({error})", _HINT)
+
+    @property
+    def fault(self) -> SourceError | None:
+        """Why it cannot be read."""
+        return self._read if isinstance(self._read, SourceError) else None
+
+    @property
+    def id(self) -> str:
+        """Id of the run, the folder's name where it cannot be read."""
+        return self._path.parent.name if isinstance(self._read, SourceError) else self._read.id
+
+    @property
+    def key(self) -> str:
+        """Project and id."""
+        return f"broken {self.id}" if isinstance(self._read, SourceError) else f"{self._read.project} {self.id}"
+
+    def outline(self) -> RunOutline:
+        """Return what its single values say."""
+        if isinstance(self._read, SourceError):
+            return RunOutline(id=self.id, name=self.id, status="cannot be read")
+        done = self._read
+        return RunOutline(
+            id=done.id,
+            name=run_name(done.scalars) or done.experiment or done.id,
+            status="local",
+            project=done.project,
+            started=done.created,
+            points={path: len(points) for path, points in done.points.items()},
+            scalars=frozenset(done.scalars),
+        )
+
+    def contents(self) -> list[RunContent]:
+        """Return all of it.
+
+        Raises:
+            SourceError: when it is no such database.
+        """
+        if isinstance(self._read, SourceError):
+            raise self._read
+        done = self._read
+        new = [] if done.version in _VERSIONS else [f"the database is of version {done.version}, newer than is known"]
+        return [
+            RunContent(
+                outline=self.outline(),
+                series={path: _series(points) for path, points in done.points.items()},
+                scalars=done.scalars,
+                last=done.last,
+                notes=tuple(new),
+                state=f"{done.operations}",
+                size=self._path.stat().st_size,
+            )
+        ]
+
+
+def _series(points: list[tuple[int, float, int]]) -> Series:
+    times, values, steps = zip(*points, strict=True)
+    return Series(np.array(times, dtype=np.int64), np.array(values, dtype=np.float64), np.array(steps, dtype=np.int64))

@@ -1,0 +1,47 @@
+"""What one process wrote of a run, step by step understood."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from gpureport.importers.trackers.neptune.run_content import RunContent
+from gpureport.importers.trackers.neptune_hardware.namespaces import Namespace
+from gpureport.importers.trackers.neptune_hardware.process_samples import ProcessSamples
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessContent:
+    """What one process wrote, or several into one place.
+
+    Attributes:
+        content: what it wrote, times put right.
+        spaces: the namespaces of hardware series that are wanted.
+        every: all of them.
+        said: what was found out about its times.
+        back: when clocks were set back, in microseconds.
+        samples: what it recorded, one for each of `spaces`.
+    """
+
+    content: RunContent
+    spaces: tuple[Namespace, ...]
+    every: tuple[Namespace, ...]
+    said: tuple[str, ...] = ()
+    back: tuple[int, ...] = ()
+    samples: tuple[ProcessSamples, ...] = ()
+
+    def sampled(self, samples: Iterable[ProcessSamples]) -> "ProcessContent":
+        """Return it with what it recorded."""
+        return replace(self, samples=tuple(samples))
+
+    @property
+    def other_points(self) -> int:
+        """How many points of hardware series have no metric here."""
+        return sum(len(self.content.series[path].times) for path in self.others)
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Hardware series that have no metric here."""
+        return tuple(path for space in self.spaces for path in space.others)
+
+    def hardware(self, path: str) -> bool:
+        """Return whether a series says something of hardware; what the recipe derives from others does too."""
+        return any(path in each.leaves or path in each.others or each.below(path) for each in self.every)

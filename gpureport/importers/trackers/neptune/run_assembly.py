@@ -1,0 +1,124 @@
+"""What a store of Neptune holds of a run as a recording: devices, stages, training metrics and an account."""
+
+from collections.abc import Sequence
+
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.tracker import Selection, Tracked
+from gpureport.importers.trackers.neptune import notes, progress, row_tables, run_labels, run_quality
+from gpureport.importers.trackers.neptune.device_inventory import build_inventory
+from gpureport.importers.trackers.neptune.exports.local_time import correct_local_times
+from gpureport.importers.trackers.neptune.process_content import ProcessContent
+from gpureport.importers.trackers.neptune.run_content import RunContent
+from gpureport.importers.trackers.neptune_hardware import device_rows, namespaces
+from gpureport.importers.trackers.neptune_hardware.device_rows import RowsByDevice
+from gpureport.importers.trackers.neptune_hardware.name_map import NameMap
+from gpureport.importers.trackers.neptune_hardware.process_samples import sample_process
+from gpureport.recording import Stage
+
+
+def assemble_run(  # noqa: PLR0913 - what a recording depends on, each by name
+    contents: Sequence[RunContent],
+    *,
+    name: str,
+    locator: str,
+    selection: Selection,
+    chosen: NameMap,
+    placement: ReadOptions,
+) -> Tracked:
+    """Return a run as a recording.
+
+    Args:
+        contents: what its processes wrote, each in a place of its own.
+        name: what a person calls the run.
+        locator: what a person can find it by.
+        selection: what a person wants of it, and knows that it does not say.
+        chosen: names a person chose.
+        placement: options that select or place rows.
+
+    Raises:
+        SourceError: when it holds no hardware series, or none that was asked for.
+    """
+    processes = [_correct_times(content, selection.stage, chosen, placement.tz) for content in contents]
+    if not any(each.spaces for each in processes):
+        raise _no_hardware_error(contents, locator, selection, chosen)
+    taken = [_sample(each) for each in processes]
+    whole = device_rows.arrange_by_device(block for each in taken for sample in each.samples for block in sample.blocks)
+    arranged, unselected = device_rows.select_gpus(whole, placement.gpus)
+    if not any(gpu is not None for _, gpu in arranged.blocks) and placement.gpus is not None:
+        held = ", ".join(sorted({str(gpu) for _, gpu in whole.blocks if gpu is not None})) or "none"
+        raise SourceError(locator, "it holds none of the GPUs asked for", f"it holds {held}")
+    if not arranged.blocks:
+        raise SourceError(locator, "its hardware series hold no value", "leave the run out")
+    clocks = {place: row_tables.read_clock(found, arranged.id(place)) for place, found in arranged.blocks.items()}
+    span = min(each.first or 0 for each in clocks.values()), max(each.last or 0 for each in clocks.values())
+    stages = _stages(arranged)
+    training = run_labels.build_training_table(taken, span if selection.stage else None)
+    stock = build_inventory(taken, arranged, selection.gpu_memory_total)
+    work, worked = progress.measure_progress(taken, selection.throughput)
+    said = [*notes.collect_notes(taken, arranged, clocks, span), *notes.note_memory(stock), *worked]
+    return Tracked(
+        name=name,
+        span=span,
+        devices=stock.devices,
+        series={
+            arranged.id(place): row_tables.build_table(found, arranged.id(place))
+            for place, found in arranged.blocks.items()
+        },
+        training=training,
+        work=work,
+        quality=run_quality.build_quality(taken, arranged, unselected, clocks, len(training), tuple(said)),
+        interval=row_tables.usual_interval(clocks),
+        stages=stages,
+        params=tuple(run_labels.collect_params(taken).items()),
+        tags=tuple(run_labels.collect_tags(contents).items()),
+        state=" ".join(each.state for each in contents),
+        size=sum(each.size or 0 for each in contents),
+    )
+
+
+def _correct_times(content: RunContent, stage: str | None, chosen: NameMap, tz: str | None) -> ProcessContent:
+    """Return what a process wrote with its times put right, and only the stage that is wanted."""
+    spaces = namespaces.find_namespaces(content.series, [*content.scalars, *content.moments], chosen)
+    # exports of Neptune 3 are in UTC, but what the client of Neptune 2 recorded came there with local times
+    local = any(each.client for each in spaces) or content.scalars.get("sys/id") == content.outline.id
+    right = correct_local_times(content, [tuple(each.leaves) for each in spaces] if local else [], tz)
+    wanted = tuple(each for each in spaces if stage in {None, each.stage})
+    return ProcessContent(content=right.content, spaces=wanted, every=tuple(spaces), said=right.notes, back=right.back)
+
+
+def _sample(process: ProcessContent) -> ProcessContent:
+    series = process.content.series
+    return process.sampled(
+        sample_process(each, series, run_labels.find_node(process.content, each)) for each in process.spaces
+    )
+
+
+def _no_hardware_error(
+    contents: Sequence[RunContent], locator: str, selection: Selection, chosen: NameMap
+) -> SourceError:
+    """Return why a run has nothing to offer."""
+    spaces: list[namespaces.Namespace] = []
+    for content in contents:
+        spaces += namespaces.find_namespaces(content.series, [*content.scalars, *content.moments], chosen)
+    if spaces:
+        held = ", ".join(sorted({each.stage or each.path for each in spaces}))
+        return SourceError(locator, f"it has no stage {selection.stage!r}", f"it has {held}")
+    below = {path.split("/")[0] for content in contents for path in (*content.series, *content.scalars)}
+    held = ", ".join(sorted(below - {"sys", "source_code"})) or "nothing"
+    what = f"the run holds no hardware series, but {held}"
+    return SourceError(locator, what, "the client records none in notebooks, nor with capture_hardware_metrics=False")
+
+
+def _stages(arranged: RowsByDevice) -> tuple[Stage, ...]:
+    """Return the named parts of a run, in the order they began; one that was taken up again goes on."""
+    spans: dict[tuple[str, str | None], tuple[int, int]] = {}
+    for (node, _), blocks in arranged.blocks.items():
+        for block in blocks:
+            if block.stage is None:
+                continue
+            key = block.stage, node if arranged.several else None
+            start, end = spans.get(key, (int(block.times[0]), int(block.times[-1])))
+            spans[key] = min(start, int(block.times[0])), max(end, int(block.times[-1]))
+    found = [Stage(name=name, start=start, end=end, node=node) for (name, node), (start, end) in spans.items()]
+    return tuple(sorted(found, key=lambda each: (each.start, each.end, each.name, each.node or "")))

@@ -1,0 +1,82 @@
+"""What became of every point of a run."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from gpureport.importers.protocol.reject_reasons import FORKED, NOT_SELECTED, OTHER_PROCESS, TWICE_AT_ONCE
+from gpureport.importers.timebase.device_clock import Clock
+from gpureport.importers.trackers.neptune.process_content import ProcessContent
+from gpureport.importers.trackers.neptune_hardware.device_rows import DeviceKey, RowsByDevice
+from gpureport.quality import AbsentCells, ClockStep, Quality, Rejected
+
+_HOUR = 3600.0
+
+
+def build_quality(  # noqa: PLR0913, PLR0917 - what an account is made of
+    processes: Sequence[ProcessContent],
+    arranged: RowsByDevice,
+    unselected: int,
+    clocks: Mapping[DeviceKey, Clock],
+    trained: int,
+    notes: tuple[str, ...],
+) -> Quality:
+    """Return the account of a run: points are what lines are to a log.
+
+    A row of several points is kept for the first of them, the others say more of it. Points that are no numbers are
+    cells without a value; they and those without a metric here carry no data.
+
+    Args:
+        processes: what its processes wrote.
+        arranged: its rows by device.
+        unselected: points of GPUs that were not asked for.
+        clocks: the clock of each device.
+        trained: points of training metrics.
+        notes: what else a reader must know.
+    """
+    samples = [sample for each in processes for sample in each.samples]
+    blocks = [block for found in arranged.blocks.values() for block in found]
+    rows, points = sum(len(each.times) for each in blocks), sum(int(each.points.sum()) for each in blocks)
+    absent = Counter({name: count for each in samples for name, count in each.nan.items()})
+    unknown = sum(each.other_points for each in processes)
+    rejected = [entry for each in processes for entry in each.content.rejected]
+    counted = {
+        OTHER_PROCESS: arranged.copies,
+        TWICE_AT_ONCE: sum(each.repeated for each in samples),
+        FORKED: sum(each.crowded for each in samples),
+        NOT_SELECTED: unselected,
+    }
+    rejected += [Rejected(reason=why, rows=count, first_line=None) for why, count in counted.items() if count]
+    noise = absent.total() + unknown
+    return Quality(
+        lines=points + trained + noise + sum(entry.rows for entry in rejected),
+        rows_kept=rows + trained,
+        rejected=tuple(rejected),
+        noise=noise,
+        continued=points - rows,
+        absent_cells=tuple(AbsentCells(column=name, reason="NaN", cells=count) for name, count in absent.items()),
+        gaps=tuple(gap for clock in clocks.values() for gap in clock.gaps()),
+        clock_steps=_clock_steps(processes, arranged),
+        imputed_points=sum(int(each.imputed.sum()) for each in blocks),
+        coverage_ratio=_coverage_ratio(clocks),
+        notes=notes,
+    )
+
+
+def _clock_steps(processes: Sequence[ProcessContent], arranged: RowsByDevice) -> tuple[ClockStep, ...]:
+    """Return when clocks were set back, told of the first device."""
+    first = next(iter(arranged.blocks))
+    moments = sorted({at for each in processes for at in each.back})
+    return tuple(
+        ClockStep(device=arranged.id(first), at=at, step_seconds=-_HOUR, shift_seconds=_HOUR, cause="daylight saving")
+        for at in moments
+    )
+
+
+def _coverage_ratio(clocks: Mapping[DeviceKey, Clock]) -> float | None:
+    """Return the share of the time of each device of which samples tell."""
+    spans = [(clock, clock.first or 0, clock.last or 0) for clock in clocks.values()]
+    whole = max(end for _, _, end in spans) - min(start for _, start, _ in spans)
+    if whole <= 0:
+        return None
+    sampled = sum(end - start - sum(gap.end - gap.start for gap in clock.gaps()) for clock, start, end in spans)
+    return sampled / (whole * len(spans))

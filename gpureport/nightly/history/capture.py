@@ -1,0 +1,59 @@
+"""What is kept of a run of tonight."""
+
+from dataclasses import replace
+from math import isfinite
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from gpureport.findings import Check
+from gpureport.nightly.history.night_figures import measure_figures
+from gpureport.nightly.history.nightly_record import NightlyRun
+
+if TYPE_CHECKING:
+    from gpureport.comparison.steps.sampled_run import SampledRun
+
+
+def source_name(source: str) -> str:
+    """Return what a source is called in the history: the name of its file, which tells nothing of the machine."""
+    return source if source.startswith(("mlflow:", "neptune:")) else PurePath(source).name or source
+
+
+def capture_run(source: str, run: "SampledRun") -> NightlyRun:
+    """Return a run as the history keeps it.
+
+    Args:
+        source: what it was read from, as named on the command line.
+        run: the run with its analysis.
+    """
+    known = run.analysis.run
+    models = sorted({gpu.model for gpu in known.gpus if gpu.model})
+    drivers = sorted({gpu.driver for gpu in known.gpus if gpu.driver})
+    return NightlyRun(
+        source=source_name(source),
+        run_id=known.id,
+        name=known.name,
+        step=known.step or "",
+        model=", ".join(models),
+        gpus=len(known.gpus),
+        started=known.started,
+        params=tuple(sorted(known.params)),
+        driver=", ".join(drivers),
+        figures=measure_figures(run),
+    )
+
+
+def capture_missing(source: str, step: str, reason: str) -> NightlyRun:
+    """Return a source that gave no data tonight.
+
+    Args:
+        source: the source, as named on the command line.
+        step: label of the step its run would have had; empty without one.
+        reason: why there is nothing, in one sentence.
+    """
+    return NightlyRun(source=source_name(source), step=step, reason=reason)
+
+
+def capture_check(check: Check) -> Check:
+    """Return a check as the history keeps it: stated in a file of some name, wherever that lies."""
+    value = check.value if check.value is not None and isfinite(check.value) else None
+    return replace(check, origin=PurePath(check.origin).name, value=value)

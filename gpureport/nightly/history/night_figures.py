@@ -1,0 +1,144 @@
+"""The figures of a night: what each is called, which way is better, and how large a change matters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import fsum, isfinite
+from typing import TYPE_CHECKING
+
+from gpureport.comparison.steps import step_figures
+from gpureport.comparison.verdicts.per_work import per_work
+from gpureport.findings import Severity
+from gpureport.report.runs import gpu_time
+
+if TYPE_CHECKING:
+    from gpureport.analysis.results import Analysis
+    from gpureport.comparison.steps.sampled_run import SampledRun
+
+COUNT = "count"
+"""Unit of figures that count."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureKind:
+    """One figure of a night.
+
+    Attributes:
+        name: with the base unit as suffix.
+        unit: base unit; `count` for what is counted.
+        title: the figure in words.
+        better: `higher`, `lower`, or empty where neither is.
+        smallest: size below which a change does not matter, in the unit.
+        relative: the same as a share of what it was before.
+    """
+
+    name: str
+    unit: str
+    title: str
+    better: str
+    smallest: float = 0.0
+    relative: float = 0.01
+
+    @property
+    def grain(self) -> float:
+        """The least deviation from night to night to be assumed: what is counted comes in ones."""
+        return 0.5 if self.unit == COUNT else self.smallest / 3
+
+
+def _share(name: str, title: str, better: str) -> FigureKind:
+    return FigureKind(name=name, unit="1", title=title, better=better, smallest=0.005, relative=0.0)
+
+
+def _count(name: str, title: str) -> FigureKind:
+    return FigureKind(name=name, unit=COUNT, title=title, better="lower", smallest=0.5, relative=0.0)
+
+
+FIGURES = (
+    _share("lost_ratio", "GPU time lost", "lower"),
+    FigureKind(name=step_figures.PER_WORK, unit="s", title="GPU time per 1000 units of work", better="lower"),
+    FigureKind(name=step_figures.WORK_RATE, unit="1/s", title="Work a second", better="higher"),
+    _share("gpu_utilization_ratio", "Mean GPU utilisation", "higher"),
+    _share("idle_ratio", "Idle share", "lower"),
+    _share("waiting_ratio", "Share of GPU time waiting for input", "lower"),
+    _share("throttled_ratio", "Share of GPU time lost to throttling", "lower"),
+    _share("startup_ratio", "Share of GPU time in start-up", "lower"),
+    FigureKind(name="gpu_seconds", unit="s", title="GPU time held", better=""),
+    FigureKind(name="energy_joules", unit="J", title="Energy of the GPUs", better=""),
+    FigureKind(name=step_figures.ENERGY_PER_WORK, unit="J", title="Energy per 1000 units of work", better="lower"),
+    FigureKind(name=step_figures.COST_PER_WORK, unit="currency", title="Cost per 1000 units of work", better="lower"),
+    FigureKind(name="gpu_power_watts", unit="W", title="Mean power of a GPU", better=""),
+    FigureKind(name="gpu_sm_clock_hertz", unit="Hz", title="Mean clock of the multiprocessors", better="higher"),
+    FigureKind(name="gpu_memory_used_bytes", unit="By", title="Peak memory in use", better=""),
+    FigureKind(
+        name="gpu_temperature_celsius", unit="Cel", title="Highest temperature", better="lower", smallest=1, relative=0
+    ),
+    _share("coverage_ratio", "Share of the run with samples", "higher"),
+    _count("findings_problem", "Findings: problems"),
+    _count("findings_warning", "Findings: warnings"),
+    _count("findings_info", "Findings: facts"),
+)
+"""Every figure, in the order shown."""
+
+BY_NAME = {kind.name: kind for kind in FIGURES}
+"""Every figure by its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """The value of a figure in one night, in its base unit; None where it was not recorded."""
+
+    name: str
+    value: float | None
+
+
+def measure_figures(run: "SampledRun") -> tuple[Figure, ...]:
+    """Return every figure of a run, in the order shown."""
+    prices = [] if run.gpu_hour_price is None else [run.gpu_hour_price]
+    known = {each.metric: each.value for each in step_figures.measures([run.analysis], prices)}
+    for name in (
+        step_figures.WORK_RATE,
+        step_figures.PER_WORK,
+        step_figures.ENERGY_PER_WORK,
+        step_figures.COST_PER_WORK,
+    ):
+        if known.get(name) is None:
+            known[name] = _figure_per_work(run, name)
+    known |= dict(_time_shares(run.analysis)) | dict(_count_findings(run.analysis))
+    known["gpu_temperature_celsius"] = _highest_temperature(run.analysis)
+    return tuple(Figure(name=kind.name, value=_finite_or_none(known.get(kind.name))) for kind in FIGURES)
+
+
+def _finite_or_none(value: float | None) -> float | None:
+    return float(value) if value is not None and isfinite(value) else None
+
+
+def _figure_per_work(run: "SampledRun", name: str) -> float | None:
+    """Return a figure per unit of work by what training metrics tell of it."""
+    if name == step_figures.COST_PER_WORK and run.gpu_hour_price is None:
+        return None
+    return per_work(run, name)
+
+
+def _time_shares(analysis: "Analysis") -> Iterator[tuple[str, float | None]]:
+    """Yield shares of the GPU time held; None where nobody knows where it went."""
+    held = gpu_time.job_gpu_seconds([analysis])
+    taken = gpu_time.seconds_by_class(analysis.gpu_time)
+    lost = fsum(gpu_time.lost_seconds_by_class([analysis]).values())
+    # without a clock nobody knows what throttling took
+    told = any(each.metric("gpu_sm_clock_hertz") is not None for each in analysis.statistics)
+    yield "lost_ratio", lost / held if held else None
+    yield "waiting_ratio", taken.get("waiting_for_input", 0.0) / held if held else None
+    yield "throttled_ratio", taken.get("throttled", 0.0) / held if held and told else None
+    yield "startup_ratio", taken.get("startup", 0.0) / held if held else None
+    yield "coverage_ratio", analysis.coverage_ratio
+
+
+def _highest_temperature(analysis: "Analysis") -> float | None:
+    found = [each.metric("gpu_temperature_celsius") for each in analysis.statistics]
+    return max((summary.max for summary in found if summary is not None), default=None)
+
+
+def _count_findings(analysis: "Analysis") -> Iterator[tuple[str, float]]:
+    """Yield how many findings there are of each severity; what recurs is one."""
+    for severity in Severity:
+        found = {each.fingerprint for each in analysis.findings if each.severity is severity}
+        yield f"findings_{severity.value}", float(len(found))

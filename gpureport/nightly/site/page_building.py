@@ -1,0 +1,230 @@
+"""What the pages of the site show, as text ready to print."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from gpureport.checks import check_results
+from gpureport.findings import Check
+from gpureport.nightly.changes.latest_night import summarize_latest_night
+from gpureport.nightly.changes.trend import FigureChange, Point, Trend
+from gpureport.nightly.history.night_figures import BY_NAME, FigureKind
+from gpureport.nightly.history.nightly_record import NightlyRecord, NightlyRun
+from gpureport.nightly.site import trend_curve
+from gpureport.nightly.site.night_wording import (
+    describe_latest_night,
+    figure_page_name,
+    format_change_size,
+    format_group,
+    format_label,
+    format_param_changes,
+    format_value,
+)
+from gpureport.nightly.site.page_model import (
+    ChangeRow,
+    FigurePage,
+    FigureRow,
+    Group,
+    Index,
+    LimitRow,
+    NightRow,
+    NightTable,
+    PointRow,
+)
+from gpureport.report.wording import display
+
+KEY_FIGURES = tuple(
+    BY_NAME[name]
+    for name in ("gpu_utilization_ratio", "idle_ratio", "lost_ratio", "gpu_seconds_per_1000_work", "energy_joules")
+)
+"""Figures shown of every night."""
+
+LATEST = 60
+"""Nights on the index."""
+
+_CHANGES = 60
+
+
+def build_index(nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: Collection[str]) -> Index:
+    """Return the first page.
+
+    Args:
+        nights: all nights, the oldest first.
+        trends: the course of every figure.
+        reports: names of the reports there are.
+    """
+    table = build_night_table(nights, reports)
+    tonight = summarize_latest_night(nights, trends)
+    checks = [check for night in tonight.nights for check in night.checks]
+    changes = sorted(
+        (row for trend in trends for row in build_change_rows(trend)), key=lambda row: row.date, reverse=True
+    )
+    return Index(
+        newest=tonight.date,
+        state=tuple(describe_latest_night(tonight)),
+        limits=tuple(_limit_rows(tonight.nights, reports)),
+        limits_said=check_results.format_outcome_counts(checks),
+        changes=tuple(changes[:_CHANGES]),
+        unchanged=_explain_no_changes(trends),
+        more_changes=max(len(changes) - _CHANGES, 0),
+        groups=tuple(
+            Group(name=format_group(*key), rows=tuple(_figure_row(trend) for trend in held))
+            for key, held in groupby(trends, key=lambda trend: trend.group)
+        ),
+        nights=replace(table, rows=table.rows[:LATEST]),
+        more_nights=max(len(table.rows) - LATEST, 0),
+    )
+
+
+def build_night_table(nights: Sequence[NightlyRecord], reports: Collection[str]) -> NightTable:
+    """Return a row for each run and each source without data, the newest first, with the figures that any run has."""
+    parts = [part for night in nights for part in night.parts]
+    kinds = [kind for kind in KEY_FIGURES if any(part.value(kind.name) is not None for part in parts)]
+    return NightTable(
+        columns=tuple(kind.title for kind in kinds),
+        limits=any(night.checks for night in nights),
+        rows=tuple(_night_row(night, part, kinds, reports) for night in reversed(nights) for part in night.parts),
+    )
+
+
+def _limit_rows(nights: Sequence[NightlyRecord], reports: Collection[str]) -> Iterator[LimitRow]:
+    """Yield every limit of some nights, the gravest first."""
+    held = [(check, night.page) for night in nights for check in night.checks]
+    pages = {id(check): page for check, page in held}
+    for check in check_results.sort_by_gravity([check for check, _ in held]):
+        page = pages[id(check)]
+        yield LimitRow(
+            limit=display.clean(check.limit),
+            outcome=check.outcome.value,
+            grave=check.outcome in check_results.GRAVE,
+            observed=display.clean_sentence(check.observed),
+            reason=display.clean_sentence(check.reason),
+            run=format_label(check.run),
+            report=page if page in reports else "",
+        )
+
+
+def _checks_of_run(night: NightlyRecord, part: NightlyRun) -> list[Check]:
+    """Return the limits of a run; one of a step, or of no run at all, stands with the first run of it."""
+    first = {other.step: other for other in reversed(night.measured)}
+    names = {other.name for other in night.measured}
+    steps = {other.step for other in night.measured}
+    return [
+        check
+        for check in night.checks
+        if (check.run == part.name)
+        or (check.run not in names and part is first.get(check.run if check.run in steps else night.measured[0].step))
+    ]
+
+
+def _night_row(
+    night: NightlyRecord, part: NightlyRun, kinds: Sequence[FigureKind], reports: Collection[str]
+) -> NightRow:
+    checks = _checks_of_run(night, part) if part.run_id else []
+    return NightRow(
+        date=night.date,
+        label=format_label(night.label),
+        name=format_label(part.name or part.source),
+        group=format_group(part.step, part.model) if part.run_id else format_label(part.step),
+        values=tuple(format_value(kind, part.value(kind.name)) for kind in kinds) if part.run_id else (),
+        findings=_format_findings(part) if part.run_id else "",
+        limits=check_results.format_outcome_counts(checks),
+        kept=not any(check.outcome in check_results.GRAVE for check in checks),
+        reason=display.clean_sentence(part.reason),
+        report=night.page if part.run_id and night.page in reports else "",
+    )
+
+
+def _format_findings(part: NightlyRun) -> str:
+    """Return how many findings of each severity there are that calls for action; empty where that is not known."""
+    known = {severity: part.value(f"findings_{severity}") for severity in ("problem", "warning")}
+    counts = {severity: round(count) for severity, count in known.items() if count is not None}
+    found = [display.plural(count, severity) for severity, count in counts.items() if count]
+    return ", ".join(found) if any(counts.values()) or not counts else "none"
+
+
+def _figure_row(trend: Trend) -> FigureRow:
+    newest = trend.known[-1]
+    held = f"since {trend.changes[-1].date}" if trend.changes else f"{len(trend.known)} nights, no change"
+    if trend.missing:
+        held = f"{display.plural(trend.missing, 'more night')} needed"
+    return FigureRow(
+        title=trend.kind.title,
+        newest=format_value(trend.kind, newest.value),
+        late="" if newest.date == trend.points[-1].date else newest.date,
+        since=held,
+        curve=trend_curve.draw_small_curve(trend),
+        page=figure_page_name(trend.step, trend.model, trend.kind),
+    )
+
+
+def build_change_rows(trend: Trend) -> tuple[ChangeRow, ...]:
+    """Return the changes of a figure, the earliest first."""
+    return tuple(_change_row(trend, found, number) for number, found in enumerate(trend.changes, 1))
+
+
+def _change_row(trend: Trend, found: FigureChange, number: int) -> ChangeRow:
+    kind, step = trend.kind, found.step
+    return ChangeRow(
+        number=number,
+        date=found.date,
+        label=format_label(found.label),
+        figure=kind.title,
+        group=format_group(trend.step, trend.model),
+        before=format_value(kind, step.before),
+        after=format_value(kind, step.after),
+        size=format_change_size(kind, step),
+        verdict=found.verdict,
+        gradual=step.gradual,
+        altered=format_param_changes(found.altered),
+        page=figure_page_name(trend.step, trend.model, kind),
+    )
+
+
+def build_figure_page(trend: Trend, reports: Collection[str], pages: dict[str, str]) -> FigurePage:
+    """Return the page of one figure.
+
+    Args:
+        trend: the course of the figure.
+        reports: names of the reports there are.
+        pages: name of the report of each run, by its id and night.
+    """
+    drawing = trend_curve.draw_curve(trend)
+    kind = trend.kind
+    return FigurePage(
+        title=kind.title,
+        group=format_group(trend.step, trend.model),
+        curve=drawing,
+        top=format_value(kind, drawing.top),
+        bottom=format_value(kind, drawing.bottom),
+        first=trend.points[0].date,
+        last=trend.points[-1].date,
+        changes=build_change_rows(trend),
+        unchanged=_explain_no_changes([trend]),
+        rows=tuple(_point_row(trend, point, reports, pages) for point in reversed(trend.points)),
+        note=_format_figure_note(trend),
+    )
+
+
+def _explain_no_changes(trends: Sequence[Trend]) -> str:
+    """Return what is said where no change is listed: too few nights are no sign that nothing changed."""
+    judged = any(not trend.missing for trend in trends)
+    return "None in the nights recorded." if judged else "None can be told yet: too few nights hold a value."
+
+
+def _format_figure_note(trend: Trend) -> str:
+    better = {"higher": "Higher is better.", "lower": "Lower is better."}.get(trend.kind.better, "")
+    few = f"{display.plural(trend.missing, 'more night')} needed before a change can be told."
+    return f"{better} {few if trend.missing else ''}".strip()
+
+
+def _point_row(trend: Trend, point: Point, reports: Collection[str], pages: dict[str, str]) -> PointRow:
+    own = [pages.get(f"{point.date} {part.run_id}", "") for part in point.parts]
+    text = format_value(trend.kind, point.value) if point.parts else "no data"
+    report = next((name for name in own if name in reports), "")
+    return PointRow(date=point.date, label=format_label(point.label), value=text, report=report)
+
+
+def map_report_names(nights: Sequence[NightlyRecord]) -> dict[str, str]:
+    """Return the name of the report of each run, by its night and id."""
+    return {f"{night.date} {part.run_id}": night.page for night in nights for part in night.measured}

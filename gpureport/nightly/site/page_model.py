@@ -1,0 +1,147 @@
+"""What the pages of the site hold: text and drawings ready to print, nothing is computed here."""
+
+from dataclasses import dataclass
+
+from gpureport.nightly.site.trend_curve import Curve
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeRow:
+    """A change as a row: its number on the page of its figure, and where that is."""
+
+    number: int
+    date: str
+    label: str
+    figure: str
+    group: str
+    before: str
+    after: str
+    size: str
+    verdict: str
+    gradual: bool
+    altered: str
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigureRow:
+    """A figure on the index: its newest value, its night where that is `late`, its course, and where its page is."""
+
+    title: str
+    newest: str
+    late: str
+    since: str
+    curve: Curve
+    page: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The figures of the runs of one step on one model of GPU."""
+
+    name: str
+    rows: tuple[FigureRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightRow:
+    """A run of a night, or a source without data.
+
+    Attributes:
+        date: the night.
+        label: what else it is known by.
+        name: the run, or the source.
+        group: its step and GPUs.
+        values: key figures, in their order; empty without data.
+        findings: how many findings of each severity there are.
+        limits: how many limits ended how; empty where none was held against it.
+        kept: whether none of these is broken or cannot be judged.
+        reason: why there are no data; empty where there are.
+        report: name of the report; empty where it is kept no longer.
+    """
+
+    date: str
+    label: str
+    name: str
+    group: str
+    values: tuple[str, ...]
+    findings: str
+    limits: str
+    kept: bool
+    reason: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NightTable:
+    """Nights with the titles of their key figures; `limits` says whether any night had limits."""
+
+    columns: tuple[str, ...]
+    limits: bool
+    rows: tuple[NightRow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitRow:
+    """A limit that was held against the newest night, and where the report says more.
+
+    Attributes:
+        limit: the limit in words.
+        outcome: what became of it.
+        grave: whether it is broken or cannot be judged.
+        observed: what was found; empty where nothing is known.
+        reason: what else a reader must know; empty where nothing is.
+        run: name of the run, or of the step for a change.
+        report: name of the report; empty where it is kept no longer.
+    """
+
+    limit: str
+    outcome: str
+    grave: bool
+    observed: str
+    reason: str
+    run: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointRow:
+    """A night of one figure."""
+
+    date: str
+    label: str
+    value: str
+    report: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """The first page."""
+
+    newest: str
+    state: tuple[str, ...]
+    limits: tuple[LimitRow, ...]
+    limits_said: str
+    changes: tuple[ChangeRow, ...]
+    unchanged: str
+    more_changes: int
+    groups: tuple[Group, ...]
+    nights: NightTable
+    more_nights: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FigurePage:
+    """The page of one figure."""
+
+    title: str
+    group: str
+    curve: Curve
+    top: str
+    bottom: str
+    first: str
+    last: str
+    changes: tuple[ChangeRow, ...]
+    unchanged: str
+    rows: tuple[PointRow, ...]
+    note: str

@@ -1,0 +1,89 @@
+"""The site: static pages made from the history alone, the same bytes whenever they are made from it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+from markupsafe import Markup
+
+from gpureport import __version__
+from gpureport.errors import RenderError
+from gpureport.nightly.changes.trend import Trend
+from gpureport.nightly.history.nightly_record import NightlyRecord
+from gpureport.nightly.site import night_wording, page_building
+from gpureport.report.formats import html
+from gpureport.store import atomic_writes
+
+REPORTS = "nights"
+"""Folder of the reports."""
+
+BACK = "../index.html"
+"""The first page, as seen from a report."""
+
+_FIGURES = "figures"
+
+ReportRenderer = Callable[[NightlyRecord], bytes | None]
+"""Returns the report of a night as a page; None where its runs are kept no longer."""
+
+
+def write_site(site: Path, nights: Sequence[NightlyRecord], trends: Sequence[Trend], report: ReportRenderer) -> None:
+    """Write every page; the report of a night only where it is not there yet.
+
+    Args:
+        site: folder of the pages, made where it is not there.
+        nights: all nights, the oldest first.
+        trends: the course of every figure.
+        report: renders the report of a night.
+
+    Raises:
+        RenderError: when a page cannot be written.
+    """
+    try:
+        for folder in (site, site / REPORTS, site / _FIGURES):
+            folder.mkdir(parents=True, exist_ok=True)
+        atomic_writes.remove_stale_files(site)
+        reports = {night.page for night in nights if night.measured and _ensure_report(site, night, report)}
+        for name, content in _render_pages(nights, trends, reports):
+            _write_page(site, name, content.encode())
+    except OSError as error:
+        hint = "choose a folder that can be written with --site"
+        raise RenderError(str(site), f"cannot be written ({error.strerror})", hint) from error
+
+
+def _ensure_report(site: Path, night: NightlyRecord, report: ReportRenderer) -> bool:
+    """Return whether the report of a night is there, after having made it where it can be."""
+    name = f"{REPORTS}/{night.page}.html"
+    if (site / name).is_file():
+        return True
+    content = report(night)
+    if content is None:
+        return False
+    _write_page(site, name, content)
+    return True
+
+
+def _write_page(site: Path, name: str, content: bytes) -> None:
+    """Write a page whole or not at all, and not when it is there already."""
+    path = site / name
+    if not path.is_file() or sha256(path.read_bytes()).digest() != sha256(content).digest():
+        atomic_writes.write_bytes(path, content, site)
+
+
+def _render_pages(
+    nights: Sequence[NightlyRecord], trends: Sequence[Trend], reports: set[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the name and the content of every page but reports."""
+    templates = html.template_environment()
+    style = "\n".join(line.strip() for line in templates.get_template("site.css").render().splitlines() if line.strip())
+    shared = {"style": Markup(style), "policy": html.content_security_policy(style), "version": __version__}  # noqa: S704 - our file
+
+    def page(template: str, **content: object) -> str:
+        return templates.get_template(template).render(**shared, **content)
+
+    yield "index.html", page("site_index.html", root="", page=page_building.build_index(nights, trends, reports))
+    yield "nights.html", page("site_nights.html", root="", nights=page_building.build_night_table(nights, reports))
+    addresses = page_building.map_report_names(nights)
+    for trend in trends:
+        content = page_building.build_figure_page(trend, reports, addresses)
+        name = night_wording.figure_page_name(trend.step, trend.model, trend.kind)
+        yield f"{_FIGURES}/{name}.html", page("site_figure.html", root="../", page=content)

@@ -1,0 +1,152 @@
+"""The course of a figure as a small drawing: coordinates for a template, nothing is drawn here."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+
+from gpureport.nightly.changes.trend import Point, Trend
+
+WIDE, HIGH = 720, 200
+"""Size of the drawing of one figure."""
+
+SMALL_WIDE, SMALL_HIGH = 180, 28
+"""Size of the drawing beside others."""
+
+SMALL_NIGHTS = 90
+"""The newest nights in the drawing beside others."""
+
+_MARGIN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A change: where it is drawn, its number on the page, and its verdict."""
+
+    x: str
+    number: int
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """A drawing.
+
+    Attributes:
+        width: in pixels.
+        height: in pixels.
+        lines: paths along nights that follow each other, broken where a night has no value.
+        dots: one a value, as x and y.
+        lone: those among them that no line reaches, since the nights beside them have no value.
+        levels: the levels between changes, as x, y and the x of the end.
+        marks: changes.
+        absent: x of nights without a value.
+        top: value at the upper edge.
+        bottom: value at the lower edge.
+    """
+
+    width: int
+    height: int
+    lines: tuple[str, ...]
+    dots: tuple[tuple[str, str], ...]
+    lone: tuple[tuple[str, str], ...]
+    levels: tuple[tuple[str, str, str], ...]
+    marks: tuple[Mark, ...]
+    absent: tuple[str, ...]
+    top: float
+    bottom: float
+
+
+def draw_curve(trend: Trend) -> Curve:
+    """Return the drawing of all nights."""
+    return _draw(trend, trend.points, WIDE, HIGH)
+
+
+def draw_small_curve(trend: Trend) -> Curve:
+    """Return the drawing of the newest nights."""
+    return _draw(trend, trend.points[-SMALL_NIGHTS:], SMALL_WIDE, SMALL_HIGH)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scale:
+    """Where a night and a value lie."""
+
+    width: int
+    height: int
+    first: int
+    days: int
+    bottom: float
+    top: float
+
+    def x(self, night: str) -> str:
+        share = (date.fromisoformat(night).toordinal() - self.first) / self.days if self.days else 0.5
+        return _format_coordinate(_MARGIN + share * (self.width - 2 * _MARGIN))
+
+    def y(self, value: float) -> str:
+        share = (value - self.bottom) / (self.top - self.bottom)
+        return _format_coordinate(self.height - _MARGIN - share * (self.height - 2 * _MARGIN))
+
+
+def _format_coordinate(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _draw(trend: Trend, points: Sequence[Point], width: int, height: int) -> Curve:
+    values = [point.value for point in points if point.value is not None]
+    days = [date.fromisoformat(point.date).toordinal() for point in (points[0], points[-1])]
+    bottom, top = _value_range(values, 1.0 if trend.kind.unit == "1" else math.inf)
+    scale = _Scale(width=width, height=height, first=days[0], days=days[1] - days[0], bottom=bottom, top=top)
+    stretches = list(_unbroken_stretches(points, scale))
+    shown = {point.date for point in points}
+    marks = tuple(
+        Mark(x=scale.x(change.date), number=number, verdict=change.verdict)
+        for number, change in enumerate(trend.changes, 1)
+        if change.date in shown
+    )
+    return Curve(
+        width=width,
+        height=height,
+        lines=tuple("M" + "L".join(f"{x} {y}" for x, y in held) for held in stretches if len(held) > 1),
+        dots=tuple(dot for held in stretches for dot in held),
+        lone=tuple(held[0] for held in stretches if len(held) == 1),
+        levels=tuple(_levels(trend, points, scale)),
+        marks=marks,
+        absent=tuple(scale.x(point.date) for point in points if point.value is None),
+        top=top,
+        bottom=bottom,
+    )
+
+
+def _value_range(values: Sequence[float], most: float) -> tuple[float, float]:
+    """Return a range that holds all values, is never empty, and reaches neither below nothing nor above the `most`."""
+    low, high = (min(values), max(values)) if values else (0.0, 1.0)
+    if high > low:
+        return low, high
+    room = abs(low) * 0.05 or 1.0
+    return (low - room if low < 0 else max(low - room, 0.0)), max(min(high + room, most), high)
+
+
+def _unbroken_stretches(points: Sequence[Point], scale: _Scale) -> Iterator[tuple[tuple[str, str], ...]]:
+    """Yield the values of nights that follow each other without one that has none, as x and y."""
+    held: list[tuple[str, str]] = []
+    for point in points:
+        if point.value is not None:
+            held.append((scale.x(point.date), scale.y(point.value)))
+        elif held:
+            yield tuple(held)
+            held = []
+    if held:
+        yield tuple(held)
+
+
+def _levels(trend: Trend, points: Sequence[Point], scale: _Scale) -> Iterator[tuple[str, str, str]]:
+    """Yield the levels before and after each change, as far as they are shown; none where nothing changed."""
+    if not trend.changes:
+        return
+    starts = [trend.known[0].date, *(change.date for change in trend.changes)]
+    ends = [*starts[1:], points[-1].date]
+    values = [trend.changes[0].step.before, *(change.step.after for change in trend.changes)]
+    for start, end, value in zip(starts, ends, values, strict=True):
+        if end >= points[0].date:
+            held = min(max(value, scale.bottom), scale.top)
+            yield scale.x(max(start, points[0].date)), scale.y(held), scale.x(end)

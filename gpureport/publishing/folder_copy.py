@@ -1,0 +1,37 @@
+"""A report copied into a folder; it appears whole or not at all."""
+
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from gpureport.errors import SourceError
+
+
+def copy_to_folder(file: Path, folder: Path) -> str:
+    """Copy a file into a folder, made where there is none; return its path there.
+
+    One of the same name is replaced.
+
+    Raises:
+        SourceError: when the folder cannot be written to.
+    """
+    target = folder / file.name
+    if target.exists() and target.samefile(file):
+        raise SourceError(str(file), "it is there already", "name another folder")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=folder)
+        os.close(handle)
+        part = Path(name)
+        try:
+            shutil.copyfile(file, part)
+            part.chmod(0o644)
+            part.replace(target)
+        finally:
+            with suppress(OSError):
+                part.unlink(missing_ok=True)
+    except OSError as error:
+        raise SourceError(str(folder), error.strerror or "cannot be written", "check permissions and space") from error
+    return str(target)

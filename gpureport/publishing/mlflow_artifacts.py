@@ -1,0 +1,85 @@
+"""A report among the artifacts of a run of MLflow: sent to its server, or copied beside its database."""
+
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote, urlsplit
+
+from gpureport.errors import SourceError
+from gpureport.importers.protocol.tracker import Selection
+from gpureport.importers.trackers.mlflow.local.file_store import FileStore
+from gpureport.importers.trackers.mlflow.local.local_artifacts import parse_folder_uri, resolve_relative_uri
+from gpureport.importers.trackers.mlflow.local.sqlite_store import SqliteStore
+from gpureport.importers.trackers.mlflow.locators import open_store
+from gpureport.importers.trackers.mlflow.mlflow_run import ARTIFACT_FOLDER, PUBLISHED_TAGS
+from gpureport.importers.trackers.mlflow.run_selection import select_runs
+from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
+from gpureport.importers.trackers.mlflow.server.client_store import ClientStore
+from gpureport.importers.trackers.mlflow.server.rest_store import RestStore
+from gpureport.publishing import folder_copy
+
+TAG = f"{PUBLISHED_TAGS}report"
+"""Tag that says where among its artifacts a run's report is."""
+_SERVED = "mlflow-artifacts"
+
+
+def publish_to_mlflow(file: Path, target: str) -> str:
+    """Put a file among the artifacts of a run; return where it is then.
+
+    A database and a file store stay as they are: the file is copied to where their artifacts lie.
+
+    Args:
+        file: the file.
+        target: `mlflow:STORE#RUN`.
+
+    Raises:
+        SourceError: when there is no such store or run, or the file cannot be put there.
+    """
+    store, named = open_store(target)
+    if named is None:
+        raise SourceError(target, "it names no run", "give mlflow:STORE#RUN")
+    (run,), _ = select_runs(store, named, Selection())
+    if isinstance(store, SqliteStore | FileStore):
+        return folder_copy.copy_to_folder(file, _artifact_folder(store, run) / ARTIFACT_FOLDER)
+    return _send_to_server(store, run, file)
+
+
+def _artifact_folder(store: SqliteStore | FileStore, run: RunInfo) -> Path:
+    """Return where the artifacts of a run of a local store lie, or are to lie."""
+    known = store.artifact_folder(run)
+    if known is not None:
+        return known
+    said = parse_folder_uri(run.artifact_uri)
+    # the store may have been moved here from a machine on which that folder was
+    if said is not None and any(parent.is_dir() and parent.name for parent in list(said.parents)[:3]):
+        return said
+    if isinstance(store, SqliteStore) and (beside := resolve_relative_uri(run.artifact_uri, store.path)):
+        return beside[0]
+    if said is None and isinstance(store, SqliteStore):
+        where = urlsplit(run.artifact_uri).scheme or "nowhere"
+        raise SourceError(store.where, f"the artifacts of its runs lie in {where}", "give the URL of its server")
+    return store.home(run) / "artifacts"
+
+
+def _send_to_server(store: RunStore, run: RunInfo, file: Path) -> str:
+    name = f"{ARTIFACT_FOLDER}/{file.name}"
+    parts = urlsplit(run.artifact_uri)
+    if isinstance(store, RestStore) and parts.scheme == _SERVED:
+        inside = PurePosixPath(parts.path.lstrip("/")) / name
+        store.transport.put(f"/api/2.0/mlflow-artifacts/artifacts/{quote(str(inside))}", file.read_bytes())
+        store.tag(run, TAG, name)
+        return f"{store.where}#{run.id}, {name}"
+    if (
+        isinstance(store, RestStore)
+        and (here := parse_folder_uri(run.artifact_uri)) is not None
+        and here.parent.is_dir()
+    ):
+        folder_copy.copy_to_folder(file, here / ARTIFACT_FOLDER)
+        store.tag(run, TAG, name)
+        return f"{store.where}#{run.id}, {name}"
+    if not parts.scheme:
+        what = f"the artifacts of its runs lie in a folder of the server, {run.artifact_uri}"
+        raise SourceError(store.where, what, "give its database on that machine, or start it with --serve-artifacts")
+    # where artifacts lie in a bucket, MLflow's own client knows how to reach it
+    client = store if isinstance(store, ClientStore) else ClientStore(store.where, store.where)
+    client.publish(run, file, ARTIFACT_FOLDER)
+    client.tag(run, TAG, name)
+    return f"{store.where}#{run.id}, {name}"

@@ -1,0 +1,116 @@
+"""Files and folders that appear whole or not at all, and errors of the disk as errors of the store."""
+
+import errno
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from gpureport.errors import StoreError
+from gpureport.store import folder_swap
+
+_STALE = 86_400
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def temporary_path(runs: Path, name: str) -> Path:
+    """Return a path beside the runs that no reader looks at, and that is swept when its writer was killed."""
+    return runs / f".tmp-{name}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+@contextmanager
+def raise_store_errors(store: Path) -> Iterator[None]:
+    """Turn what the system says while the store is written into an error of the store.
+
+    Raises:
+        StoreError: when the system refuses, as on a full disk.
+    """
+    try:
+        yield
+    except OSError as error:
+        what = os.strerror(error.errno) if error.errno else "cannot be written"
+        hint = "free some space, or choose another store with --store"
+        raise StoreError(
+            str(store), what, hint if error.errno in _FULL else "choose another store with --store"
+        ) from error
+
+
+@contextmanager
+def write_folder(runs: Path, name: Callable[[], str]) -> Iterator[Path]:
+    """Give a folder to write to; move it to the place of its name when all went well, else remove it.
+
+    Args:
+        runs: folder of the runs.
+        name: returns the name; asked for when all is written.
+    """
+    part = temporary_path(runs, "run")
+    try:
+        with raise_store_errors(runs.parent):
+            part.mkdir()
+        yield part
+        with raise_store_errors(runs.parent):
+            for file in part.iterdir():
+                flush_to_disk(file)
+            flush_to_disk(part)
+            folder_swap.move_into_place(part, runs / name())
+            flush_to_disk(runs)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def write_text(path: Path, content: str, runs: Path) -> None:
+    """Write a small file of text whole or not at all; `whole` says what each argument means."""
+    write_bytes(path, content.encode(), runs)
+
+
+def write_bytes(path: Path, content: bytes, runs: Path) -> None:
+    """Write a small file whole or not at all.
+
+    Args:
+        path: the file.
+        content: what it is to hold.
+        runs: folder of the runs, or any other of the same disk, where the half-written file is kept.
+    """
+    part = temporary_path(runs, path.name)
+    try:
+        part.write_bytes(content)
+        flush_to_disk(part)
+        part.replace(path)
+        flush_to_disk(path.parent)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+
+
+def remove_stale_files(runs: Path) -> None:
+    """Remove what writers left that were killed a day ago or longer."""
+    for left in runs.glob(".tmp-*"):
+        with suppress(OSError):
+            if _last_written(left) < time.time() - _STALE:
+                _remove(left)
+
+
+def _last_written(path: Path) -> float:
+    """Return when a file, or a folder or anything in it, was last written."""
+    inside = path.iterdir() if path.is_dir() else ()
+    times: list[float] = [each.stat().st_mtime for each in (path, *inside)]
+    return max(times)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()
+
+
+def flush_to_disk(path: Path) -> None:
+    """Make sure a file or folder has reached the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,53 @@
+"""Amounts in words: what is held against a limit never reads as what it is not."""
+
+from math import isclose
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.checks import quantities
+from gpureport.checks.quantities import Quantity
+from gpureport.report.wording.display import GAP
+
+_WORDS = ("%", "s", "min", "h", "GiB", "MiB", "W", "kWh", "°C", "MHz", "g", "kg", "/s", "EUR")
+
+
+def limit(text: str) -> Quantity:
+    """Return an amount that can be read."""
+    found = quantities.parse_quantity(text)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "expected"),
+    [
+        (7199.0, "2 h", "1.9997 h"),
+        (7200.0, "2 h", "2 h"),
+        (7230.0, "2 h", "2.01 h"),
+        (9000.0, "2 h", "2 h 30 min"),
+        (0.05004, "5 %", "5.004 %"),
+        (84.04, "84 °C", "84.04 °C"),
+        (3.004, "3 EUR", "3.004 EUR"),
+        (40.001 * 2**30, "40 GiB", "40.001 GiB"),
+    ],
+)
+def test_what_is_not_its_limit_does_not_read_as_it(value: float, text: str, expected: str) -> None:
+    """As many digits as tell the two apart, in the unit in which the limit is written; none where they are equal."""
+    assert quantities.format_against_limit(value, limit(text)).replace(GAP, " ") == expected
+
+
+@given(st.decimals(0, 10_000, places=3), st.sampled_from(_WORDS), st.floats(-0.1, 0.1))
+def test_a_value_reads_on_its_side_of_a_limit(number: object, word: str, share: float) -> None:
+    """Whatever the unit, and however close: what can be read back lies where the value does."""
+    bound = limit(f"{number} {word}")
+    value = bound.value * (1 + share)
+    said = quantities.format_against_limit(value, bound)
+    back = quantities.parse_quantity(said.replace(GAP, " "))
+    if isclose(value, bound.value):
+        assert said == quantities.format_quantity(bound.value, bound.unit, bound.currency)
+    elif back is None:
+        assert said != quantities.format_quantity(bound.value, bound.unit, bound.currency)
+    else:
+        assert (back.value > bound.value, back.value < bound.value) == (value > bound.value, value < bound.value)

@@ -1,0 +1,121 @@
+"""Databases of neptune-scale, and the names of its monitoring recipe."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpureport.errors import SourceError
+from gpureport.importers import Selection, tracker
+from gpureport.importers.trackers.neptune.local import protobuf_wire
+from tests.importers.trackers.neptune import databases, folders
+from tests.importers.trackers.neptune.reading import column, recording
+from tests.importers.trackers.neptune.schedule import GIB, START, nearly
+
+VALUES = [97.0, 0.0, 0.0, 50.0, 97.0, 0.0]
+
+
+def test_the_recipe_is_read(tmp_path: Path) -> None:
+    """Zeros are there and are nobody's doing; units become base units, counts become rates, names are kept."""
+    databases.write(tmp_path, databases.recipe(VALUES))
+    found = recording(tmp_path)
+    assert nearly(column(found, "gpu:0", "gpu_utilization_ratio"), [value / 100 for value in VALUES])
+    assert found.run.quality.imputed_points == 0
+    assert column(found, "gpu:0", "gpu_memory_used_bytes") == [databases.MEMORY] * 6
+    assert nearly(column(found, "gpu:0", "gpu_power_watts"), [250.0] * 6)
+    assert nearly(column(found, "gpu:0", "gpu_temperature_celsius"), [62.0] * 6)
+    assert nearly(column(found, "host", "cpu_utilization_ratio"), [None, *[0.8] * 5])
+    assert column(found, "host", "host_memory_used_bytes") == [5 * GIB] * 6
+    assert nearly(column(found, "host", "host_memory_used_ratio"), [0.2] * 6)
+    assert nearly(column(found, "host", "host_network_receive_bytes_per_second"), [None, *[2 * 2**20] * 5])
+    gpu = found.run.gpus[0]
+    assert (gpu.model, gpu.memory_total_bytes) == ("NVIDIA X", 16 * GIB)
+    assert (found.run.name, found.run.stages, found.run.interval) == ("exp-a", (), 5.0)
+    assert dict(found.run.params) == {"params/amp": "true", "params/layers": "12", "params/lr": "0.1"}
+    assert found.training.column("step").to_pylist() == [None] * 6
+    assert found.run.quality.noise == 6
+    assert any("6 points of 1 series have no metric here" in note for note in found.run.quality.notes)
+
+
+def test_a_namespace_of_one_s_own_is_a_stage(tmp_path: Path) -> None:
+    """What the recipe calls `runtime` says nothing; another namespace does."""
+    databases.write(tmp_path, databases.recipe(VALUES, space="training"))
+    assert [stage.name for stage in recording(tmp_path).run.stages] == ["training"]
+
+
+def test_a_sample_that_failed_is_unknown(tmp_path: Path) -> None:
+    """The recipe leaves out what it could not read: that is no zero."""
+    messages = databases.recipe(VALUES)
+    power = {"runtime/monitoring/gpu/0/power_usage_watts": 100.0}
+    messages.append(databases.snapshot(START + 30_000_000, step=6, append=power))
+    databases.write(tmp_path, messages)
+    assert column(recording(tmp_path), "gpu:0", "gpu_utilization_ratio")[-1] is None
+
+
+@pytest.mark.parametrize("open_log", [False, True])
+def test_a_database_is_only_read(tmp_path: Path, *, open_log: bool) -> None:
+    """With and without a write-ahead log, in a folder nobody may write to, nothing changes and nothing is added."""
+    place = databases.write(tmp_path, databases.recipe(VALUES), open_log=open_log)
+    before = folders.state(tmp_path)
+    place.parent.chmod(0o555)
+    try:
+        assert len(recording(tmp_path).of("gpu:0")) == 6
+    finally:
+        place.parent.chmod(0o755)
+    assert folders.state(tmp_path) == before
+    assert any(name.endswith("-wal") for name in before) == open_log
+
+
+def test_a_database_of_something_else(tmp_path: Path) -> None:
+    """It is named as what it is not; a newer version is read with a note."""
+    place = tmp_path / "x" / databases.NAME
+    place.parent.mkdir()
+    with sqlite3.connect(place) as database:
+        database.execute("create table a (b)")
+    database.close()
+    with pytest.raises(SourceError, match=r"not a database of neptune-scale \(no such table: metadata\)"):
+        recording(tmp_path)
+    place.write_bytes(b"SQLite format 3\0" + bytes(50))
+    with pytest.raises(SourceError, match="not a database of neptune-scale"):
+        recording(tmp_path)
+    place.unlink()
+    databases.write(tmp_path, databases.recipe(VALUES), version="v9")
+    assert any("of version v9" in note for note in recording(tmp_path).run.quality.notes)
+
+
+def test_a_torn_message(tmp_path: Path) -> None:
+    """An operation that is no message makes the database unreadable, and says so."""
+    databases.write(tmp_path, [databases.recipe(VALUES)[1][:-3]])
+    with pytest.raises(SourceError, match=r"not a database of neptune-scale \(a field is cut\)"):
+        recording(tmp_path)
+
+
+def test_listing(tmp_path: Path) -> None:
+    """A listing shows project, experiment and samples."""
+    databases.write(tmp_path, databases.recipe(VALUES))
+    found = tracker(str(tmp_path))
+    assert found is not None
+    (listed,) = found.listed(str(tmp_path), Selection())
+    assert (listed.id, listed.name, listed.status) == ("scale-1", "exp-a", "local")
+    assert listed.holds == "ws/proj  runtime: 6 ticks, 1 GPU"
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_are_a_message_or_none(data: bytes) -> None:
+    """Nothing but a ValueError comes of bytes that are no message."""
+    try:
+        found = list(protobuf_wire.fields(data))
+    except ValueError:
+        return
+    assert sum(len(value) if isinstance(value, bytes) else 1 for _, value in found) <= len(data)
+
+
+@given(st.integers(-(2**63), 2**63 - 1), st.floats(allow_nan=False), st.text(max_size=40))
+def test_numbers_and_texts_come_back(whole: int, number: float, text: str) -> None:
+    """What is encoded is decoded, negative numbers and large ones included."""
+    data = databases.field(3, whole) + databases.double(1, number) + databases.field(6, text.encode())
+    first, second, third = protobuf_wire.fields(data)
+    assert protobuf_wire.signed(first[1]) == whole
+    assert (second, third) == ((1, number), (6, text.encode()))
