@@ -57,7 +57,8 @@ def read(  # noqa: PLR0913 - each option is given by name
     Warns:
         UserWarning: of each run of a tracker that cannot be read. The other runs are returned.
     """
-    _check_keys("tracker", tracker or {}, {field.name for field in fields(importers.Selection)} - {"map"})
+    if tracker:
+        _check_keys("tracker", tracker, {field.name for field in fields(importers.Selection)} - {"map"})
     mapping = read_map(Path(column_map)) if column_map else None
     options = importers.ReadOptions(
         tz=tz or (mapping.zone if mapping else None),

@@ -5,20 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpureport.importers.merging.run_names import told_apart
 from gpureport.importers.protocol.importer import Labels, ReadOptions
+from gpureport.importers.reading.recognition import BESIDE, IMPORTERS, LOCATORS, TRACKERS, names_run, tracker
 from gpureport.importers.reading.run_reading import IMPORTER_VERSION, Reading, call_apart
-from gpureport.importers.reading.sources import (
-    BESIDE,
-    IMPORTERS,
-    LOCATORS,
-    TRACKERS,
-    find,
-    names_run,
-    together,
-    tracker,
-    training_logs,
-    training_logs_in_folder,
-    unrecognised,
-)
+from gpureport.importers.reading.sources import find, together, training_logs, training_logs_in_folder, unrecognised
 from gpureport.importers.reading.time_window import CutReading, Window, cut
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from gpureport.importers.decoding.pieces import head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.protocol.importer import HEAD_BYTES
-from gpureport.importers.reading.sources import BESIDE, IMPORTERS
+from gpureport.importers.reading.recognition import BESIDE, IMPORTERS
 from tests.importers.accounts import column, kept, seconds
 from tests.importers.written_logs import read
 

@@ -16,7 +16,7 @@ from gpureport.importers.merging.nodes import bare
 from gpureport.importers.merging.parallel_logs import SideBySide
 from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derived, longer_names
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions, placed_by
+from gpureport.importers.protocol.importer import Extraction, Given, Input, Labels, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.run_identity import used
 from gpureport.metrics import Scope
@@ -221,7 +221,8 @@ class Reading:
             return outcomes
         if self._hosts is not None:
             outcomes[1:] = self._hosts.outcomes(outcomes[1:])
-        return [outcome.noted(file.account.notes()) for outcome, file in zip(outcomes, self._files, strict=True)]
+        notes = [file.account.notes() for file in self._files]
+        return [outcome.noted(more) if more else outcome for outcome, more in zip(outcomes, notes, strict=True)]
 
     def run(self) -> Run:
         """Return what is known about the run, after the last batch.
@@ -304,6 +305,15 @@ def call_apart(readings: Sequence[Reading]) -> None:
         same = [each for each in unnamed if each.name == name]
         for each, longer in zip(same, longer_names([each.locator for each in same]), strict=True):
             each.longer_name = longer
+
+
+def placed_by(placement: ReadOptions) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(placement, name) or None for name in names}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:

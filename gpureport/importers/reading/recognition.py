@@ -1,0 +1,200 @@
+"""Which importer reads a file, told by the beginning of its text; and which tracker a store."""
+
+import atexit
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
+
+from gpureport.errors import SourceError
+from gpureport.importers.decoding import compression
+from gpureport.importers.decoding.pieces import head as text_head
+from gpureport.importers.decoding.pieces import is_plain_text
+from gpureport.importers.decoding.raw_file import RawFile
+from gpureport.importers.protocol.importer import HEAD_BYTES, SEARCHED_BYTES, Importer, Input
+from gpureport.importers.text.distinct_lines import thinned
+
+if TYPE_CHECKING:
+    from gpureport.importers.protocol.tracker import Tracker
+
+T = TypeVar("T")
+_BINARY = 0.01
+"""Share of characters of no text from which on a file is none."""
+
+
+_ADDRESSES = ("sqlite:", "http://", "https://", "file://", "databricks:")
+"""How MLflow names its stores."""
+LOCATORS = ("mlflow:", "neptune:")
+"""What a locator of a tracker's store begins with."""
+_STORES = (b"SQLite format 3\0", b"PAR1", b'{"obj"')
+"""What a file begins with that a tracker wrote: a database, Parquet, operations of Neptune's client."""
+_LOOKED_AT = 4096
+
+
+class Registry(Sequence[T], Generic[T]):
+    """Instances of classes that are named and imported only when they are reached."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        """Remember which.
+
+        Args:
+            names: `module:Class`, the module below `gpureport.importers`.
+        """
+        self._names = tuple(names)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        """Load what stands at a place."""
+        if isinstance(index, slice):
+            return Registry[T](self._names[index])
+        return cast("T", _loaded(self._names[index]))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._names)
+
+
+@cache
+def _loaded(name: str) -> object:
+    module, _, made = name.partition(":")
+    return getattr(import_module(f"gpureport.importers.{module}"), made)()
+
+
+IMPORTERS: Sequence[Importer] = Registry(
+    (
+        "logs.nvidia_smi:NvidiaSmi",
+        "logs.gpustat:Gpustat",
+        "logs.nvitop:Nvitop",
+        "logs.dcgm:Dcgm",
+        "logs.wandb:Wandb",
+        "logs.mapped:Mapped",
+    )
+)
+"""Importers of logs that make a run, in the order in which they are asked."""
+BESIDE: Sequence[Importer] = Registry(("logs.host:HostLog",))
+"""Importers of files that lie beside a log and are joined to it by time."""
+TRACKERS: "Sequence[Tracker]" = Registry(("trackers.mlflow:Mlflow", "trackers.neptune:Neptune"))
+"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
+
+
+def tracker(source: str) -> "Tracker | None":
+    """Return the reader of the tracker whose store a source is, None when it is none.
+
+    Args:
+        source: a locator, or the path of a store, with or without `#` and a run of it.
+    """
+    store = _before_run(source) or source
+    asked = source.startswith(LOCATORS) or _may_be_store(Path(store))
+    return next((each for each in TRACKERS if each.claims(store)), None) if asked else None
+
+
+def names_run(source: str) -> bool:
+    """Return whether a source is the path of a store with `#` and a run of it."""
+    return bool(_before_run(source)) and tracker(source) is not None
+
+
+def _before_run(source: str) -> str:
+    """Return the path before `#` and a run; empty where there is none, or the whole is a path or a locator."""
+    path, _, run = source.rpartition("#")
+    if not path or not run or source.startswith(LOCATORS):
+        return ""
+    try:
+        return path if Path(path).exists() and not Path(source).exists() else ""
+    except OSError:
+        return ""
+
+
+def _may_be_store(path: Path) -> bool:
+    """Return whether a path can be what a tracker keeps; of an empty file only its name tells."""
+    try:
+        # a pipe can be read only once
+        if not path.is_file():
+            return path.is_dir()
+        with path.open("rb") as file:
+            head = file.read(_LOOKED_AT).lstrip()
+    except OSError:
+        return True
+    return not head or head.startswith(_STORES)
+
+
+def _where_to_look(source: str) -> str:
+    """Return what to do about a source that is not there: a tracker's address is no path."""
+    if source.startswith(_ADDRESSES):
+        return "put mlflow: before the address of a store of MLflow; a log is read from a file"
+    if path := _before_run(source):
+        return f"a run after # is one of a store of a tracker, which {path} is not"
+    return "check the path"
+
+
+def read_head(file: RawFile, length: int = HEAD_BYTES) -> bytes:
+    """Return the beginning of a file's text, whatever it is compressed with and encoded in."""
+    path = file.path
+    try:
+        return text_head(file, length)
+    except PermissionError as error:
+        raise SourceError(str(path), "no permission to read it", "change its permissions or copy it") from error
+    except OSError as error:
+        raise SourceError(str(path), error.strerror or "cannot be read", "check the path") from error
+
+
+def recognise(file: RawFile, head: bytes, importers: Sequence[Importer]) -> Importer | None:
+    """Return the importer that recognises a file by its beginning, or further down by what stands below other text."""
+    found = next((each for each in importers if each.identify(head)), None)
+    if found or len(head) < HEAD_BYTES or head.decode(errors="replace").count("\ufffd") > _BINARY * len(head):
+        return found
+    searched = thinned(read_head(file, SEARCHED_BYTES))
+    return next((each for each in importers if each.identify(searched)), None)
+
+
+def spool(source: str, path: Path) -> Path:
+    """Return a file with the content of a pipe or of standard input, which can be read only once."""
+    handle, name = tempfile.mkstemp(prefix="gpureport-")
+    atexit.register(Path(name).unlink, missing_ok=True)
+    # a buffer would go on waiting for more without looking whether the process was asked to end
+    with os.fdopen(handle, "wb") as spool:
+        if source == "-":
+            shutil.copyfileobj(getattr(sys.stdin.buffer, "raw", sys.stdin.buffer), spool)
+        else:
+            with path.open("rb", buffering=0) as pipe:
+                shutil.copyfileobj(pipe, spool)
+    return Path(name)
+
+
+def identify(source: str, importers: Sequence[Importer] = IMPORTERS, kind: str | None = None) -> Input:
+    """Return a file with the importer that recognises it by its content, or with that of the kind a person names.
+
+    Raises:
+        SourceError: when it is missing, empty, cannot be read, or is of no known kind.
+    """
+    path = Path(source)
+    if source != "-" and not path.exists():
+        raise SourceError(source, "no such file", _where_to_look(source))
+    if not path.is_file():
+        path = spool(source, path)
+    file = RawFile(path)
+    head = read_head(file)
+    if not head and file.account.damage:
+        raise SourceError(source, f"{file.account.damage} before its first line", "copy or compress it again")
+    if head and len(head) < HEAD_BYTES and not head.strip(b"\0\t\r\n "):
+        raise SourceError(source, "the file holds nothing but blank lines or NUL bytes", "record again")
+    if not head:
+        raise SourceError(source, "the file is empty", "record again, with --format=csv and no output buffering")
+    found = next((each for each in importers if each.kind == kind), None) if kind else recognise(file, head, importers)
+    packed = None if kind or is_plain_text(file.begins()) else compression.archive(file)
+    if packed:
+        raise SourceError(source, packed, "unpack it and give the files in it, or leave it out")
+    if found is None:
+        from gpureport.importers.reading import unsupported_files  # noqa: PLC0415 - most files are known
+
+        beside = importers is BESIDE
+        other = recognise(file, head, IMPORTERS if beside else BESIDE)
+        raise unsupported_files.describe(source, path.name, head, beside=beside, other=other)
+    return Input(path, found, source, beside=importers is BESIDE)
