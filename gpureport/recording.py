@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 HOST = "host"
 """Device id of the machine the GPUs sit in."""
-_TRACKERS = {"mlflow", "neptune"}
+TRACKER_KINDS = {"mlflow", "neptune"}
 """Kinds of sources that are runs of a tracker."""
 
 
@@ -137,7 +137,7 @@ class Run:
     @property
     def tracked(self) -> bool:
         """Whether a tracker recorded it, so that its account counts points instead of lines."""
-        return any(source.kind in _TRACKERS for source in self.sources)
+        return any(source.kind in TRACKER_KINDS for source in self.sources)
 
     @property
     def params_and_tags(self) -> tuple[tuple[str, str], ...]:

@@ -2,7 +2,7 @@
 
 from gpureport.report.charts.palette import CLASSES, OTHER_CLASS, SEVERITY
 from gpureport.report.formats.html import template_environment
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 

@@ -74,15 +74,18 @@ def read(  # noqa: PLR0913 - each option is given by name
     store = None if as_one_run or kind else importers.tracker(str(source))
     if store is not None:
         return list(_tracked_runs(store, str(source), options, named, tracker or {}))
-    logs, training_logs = _paths(host), importers.training_logs(_paths(training))
+    logs, training_logs = _paths(host), importers.training_logs(_paths(training)) if training else []
     if as_one_run:
         inputs = importers.together([source], logs, kind)
         return [importers.Reading(inputs, options, named, as_one_run=True, training=training_logs).recording()]
+    runs = importers.find(source, logs, kind)
+    if Path(source).is_dir() and not training_logs:
+        beside = [importers.training_logs_in_folder(source, inputs) for inputs in runs]
+    else:
+        beside = [training_logs] * len(runs)
     return [
-        importers.Reading(
-            inputs, options, named, training=training_logs or importers.training_logs_in_folder(source, inputs)
-        ).recording()
-        for inputs in importers.find(source, logs, kind)
+        importers.Reading(inputs, options, named, training=found).recording()
+        for inputs, found in zip(runs, beside, strict=True)
     ]
 
 

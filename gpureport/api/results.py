@@ -16,7 +16,7 @@ from gpureport.report import build
 if TYPE_CHECKING:
     import pandas as pd
 
-    from gpureport.report.model.content import Report
+    from gpureport.report.model.report_content import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.checks import check_results
 from gpureport.findings import Check, CheckOutcome
-from gpureport.report.formats.text.markdown_text import escape
+from gpureport.report.formats.text.markdown_syntax import escape
 from gpureport.report.wording import display
 
 _ROWS = 200

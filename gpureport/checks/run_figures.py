@@ -14,7 +14,7 @@ from gpureport.comparison.steps.step_figures import SHORTEST_SECONDS, measures, 
 from gpureport.comparison.verdicts.comparability import COVERAGE
 from gpureport.metrics import BY_NAME, Scope
 from gpureport.recording import Device
-from gpureport.report.runs.inputs import device_name
+from gpureport.report.runs.report_run import device_name
 from gpureport.report.wording import display
 
 _KINDS_BEHIND_CLASS = {

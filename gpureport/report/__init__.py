@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gpureport.analysis.rules.rule import Rule
     from gpureport.findings import Check
     from gpureport.recording import Recording
-    from gpureport.report.model.content import Report
+    from gpureport.report.model.report_content import Report
 
 __all__ = ["FORMATS", "build", "render", "write"]
 

@@ -39,7 +39,7 @@ def test_everything_is_told(gpureport: Program, tmp_path: Path) -> None:
     assert outcome.out == (
         "mine: 1 GPU, 100 s, every 1 s\n"
         "gpu.csv\n"
-        "  kind: a log of nvidia-smi --query-gpu, by its content\n"
+        "  kind: nvidia-smi, by its content\n"
         f"  file: {len(dirty()):,} bytes; UTF-8; lines end with LF; cells parted by commas\n"
         "  columns: as its header says\n"
         "    timestamp            time of the row                 2026/03/14 09:00:00.000 -> 2026-03-14 09:00:00.000\n"
@@ -71,7 +71,7 @@ def test_blocks_are_told(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "all.log").write_text("job 7\n" + dmon(3) + "$ nvidia-smi pmon -o DT\n" + process_list(2, start=60))
     out = gpureport("ingest", "all.log", "--explain").out
     assert out.splitlines()[2:5] == [
-        "  kind: what nvidia-smi writes, by its content",
+        "  kind: nvidia-smi, by its content",
         f"  file: {(tmp_path / 'all.log').stat().st_size} bytes; UTF-8; lines end with LF",
         "  columns: as nvidia-smi dmon writes them, then as nvidia-smi pmon writes them",
     ]
@@ -165,7 +165,7 @@ def test_named_columns_are_told(gpureport: Program, tmp_path: Path) -> None:
     (tmp_path / "gpu.csv").write_text("\n".join([*rows, ""]))
     names = ",".join(heading.partition(" ")[0] for heading in series())
     out = gpureport("ingest", "gpu.csv", "--explain", "--columns", names).out
-    assert "  kind: a log of nvidia-smi --query-gpu, as the options say\n" in out
+    assert "  kind: nvidia-smi, as the options say\n" in out
     assert "  columns: as --columns says\n" in out
 
 

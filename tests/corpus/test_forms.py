@@ -12,7 +12,7 @@ from gpureport.importers.decoding.pieces import head, pieces
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.logs.nvidia_smi.forms.mixed import TEXT, Mixed
 from gpureport.importers.protocol.importer import HEAD_BYTES
-from gpureport.importers.reading.recognition import BESIDE, IMPORTERS
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from tests.importers.accounts import column, kept, seconds
 from tests.importers.written_logs import read
 
@@ -115,5 +115,5 @@ def test_dmon_without_time() -> None:
 def test_no_log_is_claimed_twice(path: Path) -> None:
     """One importer at most recognises a log."""
     text = head(RawFile(path), HEAD_BYTES)
-    claims = [importer.kind for importer in (*IMPORTERS, *BESIDE) if importer.identify(text)]
+    claims = [importer.kind for importer in (*IMPORTERS, *HOST_IMPORTERS) if importer.identify(text)]
     assert len(claims) <= 1

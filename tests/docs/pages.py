@@ -17,6 +17,8 @@ from gpureport.analysis.engine import selection
 from gpureport.analysis.rules.rule import Rule
 from gpureport.cli.main import gpureport
 from gpureport.findings import Threshold
+from gpureport.importers.protocol.importer import DescribedSource
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS, TRACKERS, TRAINING_IMPORTERS
 from gpureport.metrics import METRICS, Metric, Scope
 
 _MADE = "This page is made from the code by `python -m pytest tests/docs --update-golden`.\n"
@@ -47,6 +49,33 @@ def metrics_page() -> str:
         rows = [_metric_row(metric) for metric in METRICS if metric.scope is scope]
         parts += [f"## {title}\n", table(header, rows)]
     return "\n".join(parts)
+
+
+_SOURCES = f"""# Sources
+
+{_MADE}
+A source is recognised by its content, never by its name. `--source-kind` names the kind of a log that is not
+recognised. [Read logs of any form](../how-to/read-logs.md) tells more of each.
+"""
+
+
+def sources_page() -> str:
+    """Return docs/reference/sources.md."""
+    header = ("kind", "source", "recognised by", "sample")
+    parts = [_SOURCES]
+    for title, importers in (
+        ("Logs of GPUs", IMPORTERS),
+        ("Logs of the machine, given with `--host` or found beside a log", HOST_IMPORTERS),
+        ("Training metrics, given with `--training` or found beside a log", TRAINING_IMPORTERS),
+        ("Experiment trackers", TRACKERS),
+    ):
+        parts += [f"## {title}\n", table(header, [_source_row(each) for each in importers])]
+    return "\n".join(parts)
+
+
+def _source_row(source: DescribedSource) -> tuple[str, ...]:
+    sample = f"[{source.sample}](../../sample_logs/{source.sample})" if source.sample else ""
+    return (f"`{source.kind}`", source.title, source.recognised_by, sample)
 
 
 def amount(threshold: Threshold) -> str:

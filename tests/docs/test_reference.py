@@ -27,6 +27,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "kinds.md": pages.kinds_page,
     "metrics.md": pages.metrics_page,
     "python.md": pages.python_page,
+    "sources.md": pages.sources_page,
 }
 
 

@@ -24,7 +24,7 @@ from gpureport.nightly.site import figure_exports
 from gpureport.recording import Recording
 from gpureport.report import FORMATS, build, render
 from gpureport.report.formats.json import analysis_json, comparison_json
-from gpureport.report.formats.text import comparison_text
+from gpureport.report.formats.text import terminal_comparison
 from gpureport.report.sections.comparison import comparison_view
 from tests.fuzz.recordings import recording
 
@@ -105,7 +105,7 @@ def compared(number: int) -> None:
     if len(comparison.steps) > 1:
         # runs of one step are repetitions, which the command refuses to compare
         view = comparison_view.build(runs, sampled, None)
-        assert comparison_text.render(view, width=100, colour=False)
+        assert terminal_comparison.render(view, width=100, colour=False)
     _written(runs, number // GROUP, OF_SEVERAL)
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gpureport.errors import SourceError
-from gpureport.importers import BESIDE, IMPORTERS, Labels, Reading, ReadOptions, find
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, Labels, Reading, ReadOptions, find
 from gpureport.importers.protocol.column_map import read as read_map
 from gpureport.recording import Recording
 from tests.importers import neighbours, written_logs
@@ -61,7 +61,7 @@ def test_every_moment_becomes_rows(tmp_path: Path, form: str) -> None:
 def test_captures_are_of_one_kind(path: Path) -> None:
     """What a tool wrote is recognised by its own importer, and by no other."""
     head = path.read_bytes()
-    assert path.parent.parent.name in {each.kind for each in (*IMPORTERS, *BESIDE) if each.identify(head)}
+    assert path.parent.parent.name in {each.kind for each in (*IMPORTERS, *HOST_IMPORTERS) if each.identify(head)}
     assert len([each for each in IMPORTERS if each.identify(head)]) == (path.parent.parent.name != "host")
 
 

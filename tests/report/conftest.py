@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.report import build
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.report import examples
 
 HOSTILE = "<script>alert(1)</script> $\\frac{x$ \x1b[31mred\x1b[0m | `code`\nnext \x07"

@@ -7,7 +7,7 @@ from gpureport.findings import Finding
 from gpureport.quality import AbsentCells, LogEvent, Rejected
 from gpureport.recording import Work
 from gpureport.report import build
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 from tests.report import examples
 

@@ -8,7 +8,7 @@ import gpureport
 from gpureport.analysis.results import Analysis
 from gpureport.recording import Recording
 from gpureport.report import build
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
 CHAIN = tuple(f"input_starved/{step}" for step in ("1-baseline", "2-more-workers", "3-mixed-precision"))

@@ -12,10 +12,9 @@ from gpureport.analysis.advice.checklist import ITEMS
 from gpureport.findings import Outcome
 from gpureport.report import build
 from gpureport.report.formats import html
-from gpureport.report.formats.json import analysis_json
-from gpureport.report.formats.json import json as report_json
+from gpureport.report.formats.json import analysis_json, report_json
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.builders import recording, steps
 
 KINDS = [kind for rule in RULES for kind in rule.kinds]

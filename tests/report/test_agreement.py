@@ -11,8 +11,8 @@ import pytest
 
 import gpureport
 from gpureport.report import build, render
-from gpureport.report.model.content import Report
-from gpureport.report.samples import series
+from gpureport.report.model.report_content import Report
+from gpureport.report.samples import embedded_series
 from gpureport.report.wording import display
 from tests.report import sample_reports
 from tests.report.openmetrics_text import read
@@ -94,7 +94,7 @@ def test_no_format_has_a_number_of_its_own(name: str, extension: str) -> None:
     """Every number a person reads is one of the content, digit by digit, or counts what is listed."""
     content = sample_reports.report_on(sample_reports.SETS[name], price=2.0)
     told = set().union(*map(numbers, strings(json.loads(render(content, ".json")))))
-    if extension == ".html" and (packed := series.embed_series(content.timeline)):
+    if extension == ".html" and (packed := embedded_series.embed_series(content.timeline)):
         # how many samples the page holds, and how much its charts round them
         told |= numbers(packed.note)
     lists = {str(len(content.findings)), *(str(len(card.occurrences)) for card in content.findings)}

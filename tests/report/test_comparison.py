@@ -11,14 +11,14 @@ from gpureport.comparison.steps.sampled_run import sampled_run
 from gpureport.findings import Interval
 from gpureport.recording import Work
 from gpureport.report.formats.json import comparison_json
-from gpureport.report.formats.text import comparison_text
-from gpureport.report.formats.text.text_tables import grid_lines
-from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.formats.text import terminal_comparison
+from gpureport.report.formats.text.terminal_tables import grid_lines
+from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import comparison_view, step_charts, step_figures
 from gpureport.report.sections.comparison.comparison_view import ComparisonView
-from gpureport.report.wording import difference
+from gpureport.report.wording import difference_wording
 from gpureport.report.wording.display import GAP, relative
-from gpureport.report.wording.text_lines import Page
+from gpureport.report.wording.terminal_lines import Page
 from tests.report import examples
 from tests.report.conftest import HOSTILE
 
@@ -36,7 +36,7 @@ def chain(*names: str, work: Work | None = WORK, step: str | None = None) -> lis
 
 def text(view: ComparisonView, width: int = 80) -> str:
     """Return a comparison as words on one line."""
-    return " ".join(comparison_text.render(view, width).split())
+    return " ".join(terminal_comparison.render(view, width).split())
 
 
 def busy(name: str, level: float, step: str | None = None) -> examples.Pair:
@@ -170,7 +170,7 @@ def test_work_that_is_not_given_is_asked_for() -> None:
 def test_names_from_outside_cannot_steer_the_terminal() -> None:
     """A hostile name is printed without its escape codes, and the JSON holds it as it is."""
     runs = chain(HOSTILE, "b")
-    printed = comparison_text.render(comparison_view.build(runs), 80)
+    printed = terminal_comparison.render(comparison_view.build(runs), 80)
     assert "\x1b" not in printed
     assert "\x07" not in printed
     document = json.loads(comparison_json.render(compare([sampled_run(*pair) for pair in runs])))
@@ -180,8 +180,8 @@ def test_names_from_outside_cannot_steer_the_terminal() -> None:
 def test_colour_is_only_given_when_asked() -> None:
     """Headings carry escape codes on a terminal only."""
     view = comparison_view.build(chain("a", "b"))
-    assert "\x1b[1m" in comparison_text.render(view, colour=True)
-    assert "\x1b" not in comparison_text.render(view)
+    assert "\x1b[1m" in terminal_comparison.render(view, colour=True)
+    assert "\x1b" not in terminal_comparison.render(view)
 
 
 def brief(name: str, seconds: int) -> examples.Pair:
@@ -240,8 +240,8 @@ def test_an_interval_narrower_than_the_figure_is_not_shown() -> None:
     wide, narrow = (
         replace(link, interval=(13.8 * 2**30 - width, 13.8 * 2**30 + width)) for width in (2.0**28, 2.0**10)
     )
-    assert difference.format_interval(wide, memory) == "+13.6 to +14.1" + GAP + "GiB"
-    assert not difference.format_interval(narrow, memory)
+    assert difference_wording.format_interval(wide, memory) == "+13.6 to +14.1" + GAP + "GiB"
+    assert not difference_wording.format_interval(narrow, memory)
 
 
 def test_columns_that_do_not_fit_follow_below() -> None:
@@ -284,4 +284,4 @@ def test_what_is_left_is_said_of_the_last_step() -> None:
     said = {fact.name: fact.text.replace(GAP, " ") for fact in view.remaining}
     assert said["Still lost"] == "Up to 10 % of 0.333 GPU-h in b: all of it idle. In a it was 20 %."
     assert said["Largest left"].startswith("Idle gaps, GPU 0: up to ")
-    assert "WHAT IS STILL LOST" in comparison_text.render(view)
+    assert "WHAT IS STILL LOST" in terminal_comparison.render(view)

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from gpureport.report import FORMATS, render
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording import display
 from tests.report import hostile
 from tests.report.hostile import PLAIN, TEXTS, visible

@@ -9,8 +9,8 @@ import pytest
 import gpureport
 from gpureport.report import build, render
 from gpureport.report.explain.explained_classes import KINDS
-from gpureport.report.formats.text import comparison_text
-from gpureport.report.model.content import Report
+from gpureport.report.formats.text import terminal_comparison
+from gpureport.report.model.report_content import Report
 from gpureport.report.sections.comparison import comparison_view
 from gpureport.report.wording import terms
 from gpureport.report.wording.display import GAP
@@ -93,11 +93,11 @@ def test_one_label_has_one_figure_in_a_chain(name: str) -> None:
     steps = list(dict.fromkeys(recording.run.step or recording.run.name for recording, _ in runs))
     found = _figures(content, steps)
     view = comparison_view.build(runs)
-    found += labelled.sentences(comparison_text.render(view, width=400), "compare", steps[-1])
+    found += labelled.sentences(terminal_comparison.render(view, width=400), "compare", steps[-1])
     document = json.dumps(asdict(view))
     found += labelled.figures(document, ".json", steps)
     labels = {each.label for each in found}
-    texts = [*(shown(content, extension) for extension in _EXTENSIONS), comparison_text.render(view, width=400)]
+    texts = [*(shown(content, extension) for extension in _EXTENSIONS), terminal_comparison.render(view, width=400)]
     ends = (steps[0], steps[-1])
     told = [each for text in texts for each in labelled.changes(text, "headline", labels, ends)]
     assert len(told) >= 2 * len(texts)

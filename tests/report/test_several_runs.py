@@ -8,7 +8,7 @@ from gpureport.recording import Recording, Work
 from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests.report import examples
 

@@ -6,7 +6,7 @@ from gpureport.analysis import analyze
 from gpureport.recording import Recording
 from gpureport.report import build, render
 from gpureport.report.formats.json import analysis_json
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.analysis.job.test_stages import staged
 from tests.builders import steps
 

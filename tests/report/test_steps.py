@@ -14,8 +14,8 @@ from gpureport.recording import METRIC_TYPES, Work
 from gpureport.report import build
 from gpureport.report.formats.text import markdown, terminal
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Table
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Table
 from gpureport.report.sections.comparison import comparison_view, step_figures, step_table
 from gpureport.report.wording import display
 from gpureport.report.wording.display import GAP

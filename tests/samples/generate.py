@@ -16,7 +16,7 @@ import numpy.typing as npt
 from tests.samples import hardware, snapshots, workload
 from tests.samples.hardware import TICK, Trace
 from tests.samples.kinds import SCENARIOS
-from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json
+from tests.samples.neighbours import Reading, dcgmi_dmon, gpustat_json, wandb_csv, wrapper_csv
 from tests.samples.scenarios import Faults, Machine, Scenario
 from tests.samples.workload import Course
 
@@ -327,6 +327,8 @@ WRITERS: dict[str, Callable[[Played], str]] = {
     "dmon.log": dmon_log,
     "gpustat.json": lambda played: gpustat_json(_ticks(played)),
     "dcgmi-dmon.txt": lambda played: dcgmi_dmon(_ticks(played)),
+    "wandb.csv": lambda played: wandb_csv(_ticks(played)),
+    "wrapper.csv": lambda played: wrapper_csv(_ticks(played)),
     "nvidia-smi.log": partial(_snapshots, write=snapshots.tables),
     "nvidia-smi-q.xml": partial(_snapshots, write=snapshots.documents),
 }

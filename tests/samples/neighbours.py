@@ -1,9 +1,9 @@
 """Readings of made-up GPUs in the words of nvidia-smi's neighbours."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 _HEADING_EVERY = 20
 """Ticks after which dcgmi prints its heading again, as it does when a screen is full."""
@@ -66,6 +66,39 @@ def dcgmi_dmon(ticks: Iterable[Sequence[Reading]]) -> str:
         if place % _HEADING_EVERY == 0:
             lines += [f"{stamp} {heading.rstrip()}", f"{stamp} {units.rstrip()}"]
         lines += [f"{stamp} {_row(reading.cells, widths)}" for reading in readings]
+    return "\n".join(lines) + "\n"
+
+
+def wandb_csv(ticks: Iterable[Sequence[Reading]]) -> str:
+    """Return the system metrics of a run of Weights & Biases, as pandas writes their stream."""
+    lines: list[str] = []
+    for place, readings in enumerate(ticks):
+        values = {f"system.gpu.{each.cells['index']}.{name}": text for each in readings for name, text in _wandb(each)}
+        moment = readings[0].moment.replace(tzinfo=UTC).timestamp()
+        lines = lines or [",".join(["", *values, "_timestamp"])]
+        lines.append(",".join([str(place), *values.values(), f"{moment:.3f}"]))
+    return "\n".join(lines) + "\n"
+
+
+def _wandb(reading: Reading) -> Iterator[tuple[str, str]]:
+    cells = reading.cells
+    yield "gpu", cells["utilization.gpu"]
+    yield "memory", cells["utilization.memory"]
+    yield "memoryAllocatedBytes", str(int(cells["memory.used"]) * 2**20)
+    yield "temp", cells["temperature.gpu"]
+    yield "powerWatts", cells["power.draw"]
+    yield "enforcedPowerLimitWatts", cells["enforced.power.limit"]
+
+
+def wrapper_csv(ticks: Iterable[Sequence[Reading]]) -> str:
+    """Return what a script of one's own might write, with headings that no tool uses."""
+    lines = ["zeit;" + ";".join(f"karte {gpu} {what}" for gpu in (0, 1) for what in ("last", "speicher", "watt"))]
+    for readings in ticks:
+        numbers = (
+            (each.cells["utilization.gpu"], each.cells["memory.used"], each.cells["power.draw"]) for each in readings
+        )
+        shown = [number.replace(".", ",") for row in numbers for number in row]
+        lines.append(";".join([f"{readings[0].moment:%d.%m.%Y %H:%M:%S}", *shown]))
     return "\n".join(lines) + "\n"
 
 

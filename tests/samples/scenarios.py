@@ -1,6 +1,7 @@
 """The sample logs: what each one plays through, and what a reader must find in it."""
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from tests.samples.hardware import A10G, A100, H100, L4, Cooling, Model
 from tests.samples.workload import Job
@@ -398,6 +399,15 @@ DCGM = Scenario(
     log="dcgmi-dmon.txt",
     planted=(Planted(kind="thermal_throttle", gpu=1),),
 )
+WANDB = replace(GPUSTAT, folder="wandb", seed=52, started="2026-05-15 08:30:00.250", log="wandb.csv")
+MAPPED = replace(
+    GPUSTAT,
+    folder="mapped",
+    seed=53,
+    started="2026-05-16 11:05:00",
+    log="wrapper.csv",
+    options=("--map", str(Path(__file__).parents[2] / "sample_logs" / "mapped" / "map.toml")),
+)
 _FITTING = Memory(context_mib=512, model_mib=21_418, peak_mib=62_018, growth_seconds=26.0)
 IO_BOUND = Scenario(
     folder="io_bound",
@@ -639,7 +649,7 @@ UNWATCHED = Scenario(
 
 SCENARIOS = (
     *(BASELINE, MORE_WORKERS, MIXED_PRECISION, THERMAL, PRESSURE, PREALLOCATED, HEALTHY, MONITORED),
-    *(LOOKED_AT, QUERIED, GPUSTAT, DCGM),
+    *(LOOKED_AT, QUERIED, GPUSTAT, DCGM, WANDB, MAPPED),
     *(HUNG, UNEVEN, UNUSED, KEPT),
     *(IO_BOUND, SINGLE_CORE, UNDERUTILISED, HOST_MEMORY),
     *(LEAKING, PAUSING, FAULTY, UNWATCHED),

@@ -64,8 +64,7 @@ def _answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         devices=tuple(device.id for device in devices),
         outcome=_outcome(found, missing),
         findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
-        reason="; ".join(_reasons(missing, len(devices))),
-        recording="; ".join(dict.fromkeys(entry.recording for entry in missing if entry.recording)),
+        missing=tuple(missing),
     )
 
 
@@ -75,13 +74,3 @@ def _outcome(found: Sequence[Finding], missing: Sequence[NotJudged]) -> Outcome:
     if found:
         return Outcome.SUSPECTED
     return Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
-
-
-def _reasons(missing: Sequence[NotJudged], devices: int) -> Iterator[str]:
-    """Yield each reason once, with the devices it holds for where these are not all."""
-    where: dict[str, list[str | None]] = {}
-    for entry in missing:
-        where.setdefault(entry.reason, []).append(entry.device)
-    for reason, ids in where.items():
-        named = [device for device in ids if device]
-        yield f"{', '.join(named)}: {reason}" if named and len(ids) == len(named) < devices else reason

@@ -176,12 +176,8 @@ def explain_unjudged(  # noqa: PLR0913 - what a sentence needs
     if seen >= least:
         return None
     what = "CPU series" if metric.startswith("cpu_util") else f"series of {metric}"
-    return NotJudged(
-        kind=kind,
-        device=found.source.device.id,
-        reason=f"the {what} covers only {phrases.percent(seen)} of the job",
-        recording=missing_metrics.recording([metric]),
-    )
+    reason = f"the {what} covers only {{}} of the job"
+    return missing_metrics.unjudged(kind, found.source.device.id, reason, [metric], missing_metrics.share_of(seen))
 
 
 def compute_rolling_share(series: FloatArray, length: int, test: Callable[[FloatArray], BoolArray]) -> FloatArray:

@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from gpureport.quality import Quality
     from gpureport.recording import Device, Run
 
-_KINDS = {
-    "nvidia_smi": "a log of nvidia-smi --query-gpu",
-    "host": "a host log",
-    "gpustat": "gpustat --json",
-    "nvitop": "a collection of nvitop",
-    "dcgm": "a recording of DCGM",
-    "wandb": "system metrics of W&B",
-    "mapped": "a table with a map",
-}
-_FORMS = {"nvidia_smi": "what nvidia-smi writes"}
-"""Kinds of sources of which the blocks are told one by one."""
 _DELIMITERS = {",": "commas", ";": "semicolons, decimal commas", "\t": "tabulators"}
 _COLUMNS = {
     "header": "as its header says",
@@ -103,8 +92,7 @@ class _Source:
         given = self.source.given
         yield cut(given.locator, _QUOTED)
         named = "as the options say" if kind and not given.beside else "by its content"
-        kinds = _FORMS if self.source.outcome.understanding.blocks else _KINDS
-        yield f"  kind: {kinds.get(given.importer.kind, given.importer.kind)}, {named}"
+        yield f"  kind: {given.importer.title}, {named}"
         size = self.source.file.size
         yield f"  file: {size:,} byte{line_account.s(size)}{_form(self.source.file.account)}{self._cells()}"
         yield from self._columns()

@@ -10,12 +10,11 @@ import click
 
 from gpureport.cli.options.option_values import Amount, Fields, Indices, JobNumber, Pair, Price, Seconds
 from gpureport.errors import SettingsError
+from gpureport.importers.protocol.registry import IMPORTERS
 
 if TYPE_CHECKING:
     from gpureport.importers import Labels, ReadOptions, Selection, Window
 
-LOG_KINDS = ("nvidia_smi", "gpustat", "nvitop", "dcgm", "wandb", "mapped")
-"""Importers of logs by name, so that none has to be loaded for the help."""
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
@@ -259,7 +258,9 @@ _SOURCE_OPTIONS = (
         metavar="FILE",
         help="What the columns of an unknown table mean, or series of a tracker with names of your own.",
     ),
-    click.option("--source-kind", type=click.Choice(LOG_KINDS), help="Read files as this, whatever they look like."),
+    click.option(
+        "--source-kind", type=click.Choice(IMPORTERS.kinds), help="Read files as this, whatever they look like."
+    ),
     click.option("--as-one-run", is_flag=True, help="Take all logs for one run: rotated ones, one a GPU, one a node."),
     click.option("--strict", is_flag=True, help="Fail when a line of a log was not understood."),
     click.option(

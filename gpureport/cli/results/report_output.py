@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
-    from gpureport.report.model.content import Report
-    from gpureport.report.model.parts import Explanation
+    from gpureport.report.model.report_content import Report
+    from gpureport.report.model.shapes import Explanation
 
 _WIDEST = 120
 
@@ -77,12 +77,12 @@ def terminal(content: "Report", *, full: bool = False) -> None:
 
 def comparison(analysed: "Analysed", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
     """Print a comparison for people, as `terminal` prints a report."""
-    from gpureport.report.formats.text import comparison_text  # noqa: PLC0415 - loads the report
+    from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison import comparison_view  # noqa: PLC0415 - loads the report
 
     width, colour = _page()
     view = comparison_view.build(analysed.runs, measured, noise)
-    click.echo(comparison_text.render(view, width=width, colour=colour), nl=False)
+    click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
 
 
 def explanation(content: "Explanation") -> None:

@@ -147,7 +147,7 @@ def recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bo
     _one_name(options, len(read))
     if not options.anonymise:
         return read if options.name else _told_apart(read)
-    from gpureport.report.formats.anonymised import anonymise_recording  # noqa: PLC0415 - loads pyarrow
+    from gpureport.report.runs.anonymisation import anonymise_recording  # noqa: PLC0415 - loads pyarrow
 
     return [anonymise_recording(recording) for recording in read]
 

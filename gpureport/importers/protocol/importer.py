@@ -132,14 +132,24 @@ class Extraction(Protocol):
         ...
 
 
-class Importer(Protocol):
-    """Reads one kind of source.
+class DescribedSource(Protocol):
+    """What an importer says of itself; the reference page and messages are made of it.
 
     Attributes:
         kind: its name, as `Source.kind`.
+        title: what a person calls such a source.
+        recognised_by: one sentence on how it is recognised.
+        sample: a log of its kind below `sample_logs`; empty where there is none.
     """
 
     kind: ClassVar[str]
+    title: ClassVar[str]
+    recognised_by: ClassVar[str]
+    sample: ClassVar[str]
+
+
+class Importer(DescribedSource, Protocol):
+    """Reads one kind of source."""
 
     def identify(self, head: bytes) -> bool:
         """Return whether the beginning of a source, as UTF-8 text, is of this kind."""

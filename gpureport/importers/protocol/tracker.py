@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import ReadOptions
+from gpureport.importers.protocol.importer import DescribedSource, ReadOptions
 from gpureport.quality import Quality
 from gpureport.recording import Device, Source, Stage, Work, no_training
 
@@ -166,14 +166,8 @@ class TrackerRun(Protocol):
         ...
 
 
-class Tracker(Protocol):
-    """Reads the stores of one kind of tracker.
-
-    Attributes:
-        kind: its name, as `Source.kind` and before the colon of a locator.
-    """
-
-    kind: ClassVar[str]
+class Tracker(DescribedSource, Protocol):
+    """Reads the stores of one kind of tracker; its kind stands before the colon of a locator."""
 
     def claims(self, source: str) -> bool:
         """Return whether a locator, file or folder is a store of this kind, told by its content."""

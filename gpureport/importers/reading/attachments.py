@@ -9,9 +9,10 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Input, Labels, ReadOptions
+from gpureport.importers.protocol.registry import HOST_IMPORTERS, IMPORTERS
 from gpureport.importers.protocol.reject_reasons import BESIDE_A_LOG
 from gpureport.importers.protocol.tracker import Attachment, Tracked
-from gpureport.importers.reading.recognition import BESIDE, IMPORTERS, identify
+from gpureport.importers.reading import sources
 from gpureport.importers.reading.run_reading import Reading
 from gpureport.importers.trackers.device_tables import add_timing, read_clocks
 from gpureport.quality import Quality, Rejected
@@ -73,9 +74,9 @@ def _read(attachment: Attachment, tracked: Tracked, placement: ReadOptions) -> _
 
 
 def _identified(attachment: Attachment) -> Input:
-    for found in (IMPORTERS, BESIDE):
+    for found in (IMPORTERS, HOST_IMPORTERS):
         try:
-            return identify(str(attachment.path), found)
+            return sources.identify(str(attachment.path), found)
         except SourceError as error:
             last = error
     raise SourceError(attachment.name, last.what, last.hint)

@@ -21,7 +21,7 @@ from matplotlib.path import Path
 from gpureport.columns import FloatArray
 from gpureport.report.charts import event_marks, svg
 from gpureport.report.charts.palette import BUSY, CLASSES, GRID, INK, MUTED, OTHER_CLASS, SEVERITY, TRACK
-from gpureport.report.model.parts import FindingMark, TimeBar, Timeline, TimelineStrip
+from gpureport.report.model.time_charts import FindingMark, TimeBar, Timeline, TimelineStrip
 from gpureport.report.runs import gpu_time
 from gpureport.report.wording import display
 

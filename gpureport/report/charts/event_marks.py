@@ -8,8 +8,8 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from gpureport.report.charts.palette import EVENT, PAPER
-from gpureport.report.model.parts import LogEventLine, Timeline
-from gpureport.report.runs import events
+from gpureport.report.model.time_charts import LogEventLine, Timeline
+from gpureport.report.runs import log_events
 
 HEIGHT = 22.0
 """Points above the strips that the numbers of events take."""
@@ -40,13 +40,13 @@ def draw_event_marks(axes: Axes, run: Timeline, *, row: float, points: float) ->
     """
 
     def apart(group: Sequence[LogEventLine]) -> float:
-        return (len(events.format_numbers(group)) * _LETTER + _AROUND) * points
+        return (len(log_events.format_numbers(group)) * _LETTER + _AROUND) * points
 
-    for group in events.group_close_events(timed_events(run), apart):
+    for group in log_events.group_close_events(timed_events(run), apart):
         for event in group:
             _draw_mark(axes, event.at or 0.0, len(run.strips), row, points)
         start = (group[0].at or 0.0) - 3 * points
-        axes.text(start, -7 / row, events.format_numbers(group), fontsize=_SIZE, color=EVENT.stand_in)
+        axes.text(start, -7 / row, log_events.format_numbers(group), fontsize=_SIZE, color=EVENT.stand_in)
 
 
 def _draw_mark(axes: Axes, at: float, strips: int, row: float, points: float) -> None:

@@ -1,7 +1,7 @@
 """What `gpureport explain` says of a class of GPU time."""
 
 from gpureport.analysis.results import GPU_TIME_CLASSES
-from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
 
 _TERMS = {"low_use": "Low use"}

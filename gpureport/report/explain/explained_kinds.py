@@ -7,7 +7,7 @@ from gpureport.analysis.engine.selection import limits, settable
 from gpureport.analysis.rules.rule import Rule
 from gpureport.findings import Threshold
 from gpureport.metrics import BY_NAME
-from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.sections.findings import advised
 from gpureport.report.wording import display, terms
 

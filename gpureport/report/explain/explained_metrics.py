@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.rules.rule import Rule
 from gpureport.metrics import Metric, Scope
-from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.model.shapes import Explanation, Fact, Section
 
 _UNITS = {
     "1": "a ratio; 1 is 100 %",

@@ -7,7 +7,7 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.importers.devices.identification import ATTRIBUTES
 from gpureport.metrics import COUNTED_CLOCK_EVENTS, METRICS, Metric, Scope
 from gpureport.report.explain.host_logger import PROGRAM
-from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.model.shapes import Explanation, Fact, Section
 
 SYSSTAT = "sar -u -r -b -P ALL 1 > host.txt"
 """What logs the machine without a program of one's own: in local time, as nvidia-smi does."""

@@ -12,7 +12,7 @@ from gpureport.importers.logs.nvidia_smi.query.fields import ALIASES, canonical,
 from gpureport.importers.logs.nvidia_smi.query.headings import translated
 from gpureport.metrics import METRICS, Metric
 from gpureport.report.explain import explained_classes, explained_kinds, explained_metrics, explained_recording
-from gpureport.report.model.parts import Explanation, Fact, Section
+from gpureport.report.model.shapes import Explanation, Fact, Section
 from gpureport.report.wording import terms
 
 RECORDING = "recording"

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from gpureport.report.model.parts import Explanation, Section
-from gpureport.report.wording.text_lines import Line, Page, render_lines
+from gpureport.report.model.shapes import Explanation, Section
+from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
 
 def render(content: Explanation, width: int = 80, *, colour: bool = False) -> str:

@@ -11,11 +11,11 @@ from rcssmin import cssmin  # type: ignore[import-untyped]  # it has no stubs
 from rjsmin import jsmin  # type: ignore[import-untyped]  # it has no stubs
 
 from gpureport.findings import Outcome, Practice
-from gpureport.report.charts import figures
+from gpureport.report.charts import report_figures
 from gpureport.report.formats import term_tooltips, themes
-from gpureport.report.model.content import Report
-from gpureport.report.samples import series
-from gpureport.report.sections.merging import joined_tables, shared_answers, shared_facts
+from gpureport.report.model.report_content import Report
+from gpureport.report.samples import embedded_series
+from gpureport.report.sections.merging import joined_tables, shared_checklists, shared_facts
 from gpureport.report.wording import display
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
@@ -85,18 +85,18 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
         "meaning": term_tooltips.meaning_filter(defined),
     }
     pages.filters |= {
-        "together": joined_tables.together,
-        "shared": shared_answers.shared,
-        "merged": shared_facts.merged,
-        "notes": shared_facts.notes,
+        "together": joined_tables.join_single_row_tables,
+        "shared": shared_checklists.merge_checklists,
+        "merged": shared_facts.merge_facts,
+        "notes": shared_facts.merge_notes,
     }
     style = cssmin(pages.get_template(STYLE).render())
-    samples = series.embed_series(report.timeline, detail=detail)
+    samples = embedded_series.embed_series(report.timeline, detail=detail)
     script = _minified_scripts(pages) if samples else ""
     panels = report.comparison.charts if report.comparison else ()
     headline, further = display.headline(report.verdict.sentence)
     template = pages.get_template(TEMPLATE)
-    drawn = figures.draw_report_figures(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
+    drawn = report_figures.draw_report_figures(report, [(run, f"run{at}") for at, run in enumerate(report.timeline)])
     return template.render(
         report=report,
         back=back,

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from html import escape
 
 from gpureport.findings import Outcome
-from gpureport.report.model.content import AnswerLine, Report
-from gpureport.report.model.parts import FindingCard
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import AnswerLine, Report
 from gpureport.report.wording.display import GAP
 
 

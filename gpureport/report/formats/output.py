@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
-    from gpureport.report.model.content import Report
+    from gpureport.report.model.report_content import Report
 
 FORMATS = {
     ".html": "gpureport.report.formats.html",
-    ".json": "gpureport.report.formats.json.json",
+    ".json": "gpureport.report.formats.json.report_json",
     ".md": "gpureport.report.formats.text.markdown",
-    ".pdf": "gpureport.report.formats.pdf.pdf",
+    ".pdf": "gpureport.report.formats.pdf",
     ".png": "gpureport.report.formats.timeline_png",
     ".prom": "gpureport.report.formats.openmetrics",
     ".svg": "gpureport.report.formats.timeline_svg",

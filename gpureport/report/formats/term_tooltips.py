@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup, escape
 
-from gpureport.report.model.parts import Fact
+from gpureport.report.model.shapes import Fact
 
 
 def meaning_filter(definitions: Sequence[Fact]) -> Callable[[str], str]:

@@ -10,9 +10,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from gpureport.report.charts import charts, fixed_colours, pictures
+from gpureport.report.charts import charts, light_colours, timeline_pictures
 from gpureport.report.charts.palette import LIGHT_TEXT
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 
 _DPI = 144
 """Two pixels a point."""
@@ -20,7 +20,7 @@ _DPI = 144
 
 def render(report: Report) -> bytes:
     """Return the timeline of every run, one below the other, on white."""
-    rows = [_rasterise(picture.figure) for picture in pictures.draw_timeline_pictures(report)]
+    rows = [_rasterise(picture.figure) for picture in timeline_pictures.draw_timeline_pictures(report)]
     about = {"Software": f"gpureport {report.version}", "Title": report.title}
     stream = BytesIO()
     imsave(stream, np.vstack(rows), format="png", dpi=_DPI, metadata=about)
@@ -36,6 +36,6 @@ def _rasterise(figure: Figure) -> npt.NDArray[np.uint8]:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
         # what an axis consists of is there only once it was laid out
         figure.draw_without_rendering()
-        fixed_colours.apply_light_colours(figure)
+        light_colours.apply_light_colours(figure)
         canvas.draw()  # type: ignore[no-untyped-call]  # matplotlib's canvas has no types
     return np.asarray(canvas.buffer_rgba()).copy()  # type: ignore[no-untyped-call]  # as above

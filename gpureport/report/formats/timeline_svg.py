@@ -3,9 +3,9 @@
 import re
 from html import escape
 
-from gpureport.report.charts import charts, pictures
+from gpureport.report.charts import charts, timeline_pictures
 from gpureport.report.charts.palette import DARK_TEXT, LIGHT_TEXT
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 
 _HEIGHT = re.compile(r' height="([\d.]+)"')
 
@@ -13,7 +13,7 @@ _HEIGHT = re.compile(r' height="([\d.]+)"')
 def render(report: Report) -> str:
     """Return the timeline of every run, one below the other, on white."""
     top, drawn = 0.0, []
-    for place, picture in enumerate(pictures.draw_timeline_pictures(report)):
+    for place, picture in enumerate(timeline_pictures.draw_timeline_pictures(report)):
         element = charts.to_svg(picture.figure, f"run{place}", picture.spoken)
         (height,) = _HEIGHT.findall(element[: element.index(">")])[:1]
         drawn.append(element.replace("<svg", f'<svg y="{top:g}"', 1))

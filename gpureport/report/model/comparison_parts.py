@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gpureport.report.model.parts import Fact, Table
+from gpureport.report.model.shapes import Fact, Table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,8 +4,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 from gpureport.analysis.results import GPU_TIME_CLASSES, Analysis, GpuTime
-from gpureport.report.model.parts import Cell, ClassShare, Row, Table, TimeBar
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.model.time_charts import ClassShare, TimeBar
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 _MAX_SINGLE = 16

@@ -7,7 +7,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.sampled_run import SampledRun, sampled_run
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.recording import Recording
-from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun, format_gpu_models, label_runs
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, format_gpu_models, label_runs
 from gpureport.report.wording import display
 
 

@@ -7,11 +7,11 @@ from typing import Any
 from gpureport.findings import Severity
 from gpureport.quality import gap_seconds
 from gpureport.recording import Run
-from gpureport.report.charts import plotted
-from gpureport.report.charts.plotted import PlottedMetric
-from gpureport.report.model.parts import Timeline, TimelineStrip
-from gpureport.report.runs.inputs import device_name
-from gpureport.report.samples.codes import CodeScale
+from gpureport.report.charts import plotted_metrics
+from gpureport.report.charts.plotted_metrics import PlottedMetric
+from gpureport.report.model.time_charts import Timeline, TimelineStrip
+from gpureport.report.runs.report_run import device_name
+from gpureport.report.samples.quantisation import CodeScale
 from gpureport.report.samples.series_packing import DeviceSamples, PackedDevice
 from gpureport.report.sections.gpus.timeline import UTILISATION
 from gpureport.report.wording import display
@@ -111,7 +111,7 @@ def describe_metric(metric: PlottedMetric, found: CodeScale, highest: float) -> 
     """Return what is said of a metric: its name, its unit, how codes become values, and the ends of its axis."""
     unit = metric.unit
     offset, step = found.offset * unit.factor, found.step * unit.factor
-    low, high = plotted.round_axis_ends(unit, offset, highest * unit.factor)
+    low, high = plotted_metrics.round_axis_ends(unit, offset, highest * unit.factor)
     return {
         "title": metric.title,
         "unit": unit.symbol,

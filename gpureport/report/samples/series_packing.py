@@ -8,11 +8,11 @@ import numpy as np
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray, IntArray
 from gpureport.recording import Device
-from gpureport.report.charts.plotted import PlottedMetric
-from gpureport.report.model.parts import Timeline
-from gpureport.report.samples import stamps
-from gpureport.report.samples.buckets import group_into_buckets
-from gpureport.report.samples.codes import CodeScale, fit_scale
+from gpureport.report.charts.plotted_metrics import PlottedMetric
+from gpureport.report.model.time_charts import Timeline
+from gpureport.report.samples import time_encoding
+from gpureport.report.samples.quantisation import CodeScale, fit_scale
+from gpureport.report.samples.time_buckets import group_into_buckets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,11 +87,11 @@ def largest_value(number: int, devices: Sequence[DeviceSamples], found: CodeScal
 
 def pack_device(device: DeviceSamples, before: Sequence[DeviceSamples], scales: Sequence[CodeScale]) -> PackedDevice:
     """Return a device's series as bytes; times are left out where a device before it has the same."""
-    unit = stamps.time_unit(device.cells.interval)
+    unit = time_encoding.time_unit(device.cells.interval)
     like = next(
         (place for place, other in enumerate(before) if _have_same_times(device.times, other.times, unit)), None
     )
-    times = b"" if like is not None else stamps.encode_varints(stamps.time_deltas(device.times, unit))
+    times = b"" if like is not None else time_encoding.encode_varints(time_encoding.time_deltas(device.times, unit))
     codes = [
         scales[number].encoded(part).tobytes()
         for number, parts in zip(device.metrics, device.parts, strict=True)

@@ -8,10 +8,10 @@ from gpureport.analysis.rules.rule import Rule
 from gpureport.comparison.chain.step_comparison import compare
 from gpureport.findings import Check
 from gpureport.recording import Recording
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import FindingCard
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import Report
 from gpureport.report.runs import gpu_time, step_chain
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import comparison_view, step_table
 from gpureport.report.sections.data import data_quality, method, policy_table
 from gpureport.report.sections.findings import answers, cards, judgement

@@ -15,7 +15,7 @@ from gpureport.importers.logs.nvidia_smi.query.fields import column, known
 from gpureport.metrics import BY_NAME, METRICS, Scope
 from gpureport.report.explain import explained_classes, explained_recording, explanation_text
 from gpureport.report.explain.explanation import explain
-from gpureport.report.model.parts import Explanation
+from gpureport.report.model.shapes import Explanation
 from gpureport.report.wording import terms
 from tests.cli.program import Program
 from tests.importers.written_logs import log

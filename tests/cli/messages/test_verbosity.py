@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from gpureport.cli.options.shared_options import LOG_KINDS
-from gpureport.importers import IMPORTERS
 from tests.cli.program import Program
 
 LOG = str(Path(__file__).parents[3] / "sample_logs" / "healthy")
@@ -35,8 +33,3 @@ def test_a_verbose_command_accounts_for_every_line_it_read(gpureport: Program, f
     usual, verbose = gpureport("analyze", LOG), gpureport("analyze", LOG, flag)
     assert (verbose.out, usual.err) == (usual.out, "")
     assert "lines = " in verbose.err
-
-
-def test_every_importer_of_logs_can_be_named() -> None:
-    """The names stand in the help, for which no importer is loaded."""
-    assert [each.kind for each in IMPORTERS] == list(LOG_KINDS)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gpureport.errors import SourceError
-from gpureport.importers import BESIDE, IMPORTERS, find
+from gpureport.importers import HOST_IMPORTERS, IMPORTERS, find
 from gpureport.importers.decoding.pieces import head
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.protocol.importer import HEAD_BYTES
@@ -25,7 +25,7 @@ def refused(path: Path) -> str:
 def test_one_importer_a_source() -> None:
     """No two importers claim the same first bytes."""
     for begins in (log().encode(), HOST.encode(), b"\x89PNG\r\n\x1a\n", b"a,b\n1,2\n"):
-        assert sum(importer.identify(begins) for importer in (*IMPORTERS, *BESIDE)) <= 1
+        assert sum(importer.identify(begins) for importer in (*IMPORTERS, *HOST_IMPORTERS)) <= 1
 
 
 def test_no_sample_is_claimed_twice() -> None:
@@ -33,13 +33,13 @@ def test_no_sample_is_claimed_twice() -> None:
     samples = Path(__file__).parents[3] / "sample_logs"
     claims = {
         path.relative_to(samples).as_posix(): [
-            each.kind for each in (*IMPORTERS, *BESIDE) if each.identify(head(RawFile(path), HEAD_BYTES))
+            each.kind for each in (*IMPORTERS, *HOST_IMPORTERS) if each.identify(head(RawFile(path), HEAD_BYTES))
         ]
         for path in samples.rglob("*")
         if path.is_file()
     }
     assert [name for name, kinds in claims.items() if len(kinds) > 1] == []
-    other = (".md", "expected.json", "/training.csv", "truth.json", ".tar.gz")
+    other = (".md", "expected.json", "/training.csv", "truth.json", ".tar.gz", "mapped/map.toml", "mapped/wrapper.csv")
     assert [name for name, kinds in claims.items() if bool(kinds) == name.endswith(other)] == []
 
 

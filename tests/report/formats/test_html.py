@@ -11,7 +11,7 @@ import pytest
 
 from gpureport.report import build
 from gpureport.report.formats import html
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.report import examples
 
 _VOID = {"meta", "br", "img", "path", "rect", "use"}

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from gpureport.report.formats import junit
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests.report import sample_reports
 

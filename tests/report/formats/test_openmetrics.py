@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from gpureport.report.formats import openmetrics
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.report import sample_reports
 from tests.report.openmetrics_text import read
 

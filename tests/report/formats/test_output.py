@@ -9,7 +9,7 @@ import pytest
 
 from gpureport.errors import RenderError
 from gpureport.report import FORMATS, write
-from gpureport.report.model.content import SCHEMA, Report
+from gpureport.report.model.report_content import SCHEMA, Report
 
 
 @pytest.mark.parametrize("extension", sorted(FORMATS))

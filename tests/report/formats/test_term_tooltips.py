@@ -6,8 +6,8 @@ from html import unescape
 import pytest
 
 from gpureport.report.formats import html, term_tooltips
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Fact
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import display, terms
 from tests.report import sample_reports
 

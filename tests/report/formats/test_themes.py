@@ -11,7 +11,7 @@ import pytest
 from gpureport import resources
 from gpureport.errors import RenderError
 from gpureport.report.formats import html, themes
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 
 ROOT = Path(__file__).parents[3]
 GUIDE = (ROOT / "docs" / "how-to" / "themes.md").read_text(encoding="utf-8")

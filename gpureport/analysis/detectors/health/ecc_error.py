@@ -140,9 +140,5 @@ def _describe_rises(rises: Sequence[_CounterRise]) -> str:
 
 
 def _report_single_reading(device: str) -> NotJudged:
-    return NotJudged(
-        kind=_KIND,
-        device=device,
-        reason="the counters of errors were read once, and only their rise tells what happened in the run",
-        recording=missing_metrics.recording([_UNCORRECTED[0], _CORRECTED[0]]),
-    )
+    reason = "the counters of errors were read once, and only their rise tells what happened in the run"
+    return missing_metrics.unjudged(_KIND, device, reason, [_UNCORRECTED[0], _CORRECTED[0]])

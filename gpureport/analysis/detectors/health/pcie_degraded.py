@@ -161,6 +161,7 @@ def _report_resting(device: str, samples: int) -> NotJudged:
     return NotJudged(
         kind=_KIND,
         device=device,
-        reason=f"{phrases.times(samples, 'sample')} of the link while the GPU was busy; it slows down at rest",
+        template="{} of the link while the GPU was busy; it slows down at rest",
+        amounts=(missing_metrics.count_of(samples, "sample"),),
         recording="a log of the job at work, with at least 5 samples",
     )

@@ -122,12 +122,8 @@ class HollowUtil(Rule):
             elif not series.is_recorded(POWER):
                 yield missing_metrics.absent(_KIND, device, POWER)
             else:
-                yield NotJudged(
-                    kind=_KIND,
-                    device=device,
-                    reason=f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}",
-                    recording=missing_metrics.recording(["gpu_power_limit_watts"]),
-                )
+                reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
+                yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
 
     def _build_episode_limits(self) -> hollow_episodes.Limits:
         return hollow_episodes.Limits(

@@ -239,7 +239,8 @@ def _report_single_reading(kind: str, step: float) -> NotJudged:
     return NotJudged(
         kind=kind,
         device=None,
-        reason=f"there is only one reading {edge}, and samples are {phrases.duration(step)} apart",
+        template=f"there is only one reading {edge}, and samples are {{}} apart",
+        amounts=(missing_metrics.length_of(step),),
         recording="a log with samples 5 s apart or less",
     )
 

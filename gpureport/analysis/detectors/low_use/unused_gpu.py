@@ -15,7 +15,7 @@ from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.power_scale import AT_WORK, POWER, draws_working_power
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
+from gpureport.findings import Amount, Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "unused_gpu"
 _MEMORY = "gpu_memory_used_bytes"
@@ -117,8 +117,8 @@ class UnusedGpu(Rule):
         readings = series.count_readings(metric, rows)
         seconds = float(series.seconds[rows].sum())
         if readings < certainty.SURE_READINGS or seconds < shortest.value / 2:
-            few = f"{phrases.times(readings, 'sample')} over {phrases.duration(seconds)}"
-            return _report_unjudged(device, f"only {few} show what it did while other GPUs worked")
+            amounts = missing_metrics.count_of(readings, "sample"), missing_metrics.length_of(seconds)
+            return _report_unjudged(device, "only {} over {} show what it did while other GPUs worked", *amounts)
         return None
 
     def _build_finding(
@@ -191,9 +191,10 @@ def _average_utilisation(series: DeviceSeries) -> float:
     return float(np.nanmean(series.values(UTILISATION)))
 
 
-def _report_unjudged(device: str, reason: str) -> NotJudged:
+def _report_unjudged(device: str, reason: str, *amounts: Amount) -> NotJudged:
     """Return that a GPU cannot be said to be unused."""
-    return NotJudged(kind=_KIND, device=device, reason=reason, recording="a log of the whole job with all GPUs in it")
+    template, recording = reason if amounts else "", "a log of the whole job with all GPUs in it"
+    return NotJudged(kind=_KIND, device=device, reason=reason, recording=recording, template=template, amounts=amounts)
 
 
 def _find_most_memory(series: DeviceSeries, job: Interval) -> int | None:

@@ -108,10 +108,8 @@ class MemLeak(Rule):
             yield NotJudged(
                 kind=_KIND,
                 device=series.device.id,
-                reason=(
-                    f"{phrases.times(readings, 'sample')} of the memory of the settled job, fewer than "
-                    f"{self.fewest.value:g}"
-                ),
+                template=f"{{}} of the memory of the settled job, fewer than {self.fewest.value:g}",
+                amounts=(missing_metrics.count_of(readings, "sample"),),
                 recording="a log of the whole job, at an interval that gives 25 samples and more",
             )
             return

@@ -189,6 +189,4 @@ def _average_utilisation(context: Context, series: DeviceSeries) -> float:
 
 
 def _report_unjudged(reason: str) -> NotJudged:
-    return NotJudged(
-        kind=_KIND, device=None, reason=reason, recording=missing_metrics.recording([_USED, "gpu_memory_total_bytes"])
-    )
+    return missing_metrics.unjudged(_KIND, None, reason, [_USED, "gpu_memory_total_bytes"])

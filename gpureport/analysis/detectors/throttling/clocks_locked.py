@@ -101,7 +101,8 @@ class ClocksLocked(Rule):
                 yield NotJudged(
                     kind=_KIND,
                     device=device,
-                    reason=f"{phrases.times(busy, 'busy sample')}; the clock of a GPU at rest tells nothing",
+                    template="{}; the clock of a GPU at rest tells nothing",
+                    amounts=(missing_metrics.count_of(busy, "busy sample"),),
                     recording="a log of the job at work, with at least 5 samples",
                 )
             else:

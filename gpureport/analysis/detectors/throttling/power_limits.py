@@ -139,12 +139,9 @@ class PowerLimits(Rule):
         device = series.device.id
         direct = are_events_recorded(series, "sw_power_cap")
         if not direct and (np.isnan(signals.power).all() or np.isnan(signals.power_limit).all()):
-            yield NotJudged(
-                kind="power_cap",
-                device=device,
-                reason="neither clock event reasons nor power and its limit were recorded",
-                recording=missing_metrics.recording(["clock_event_sw_power_cap", "gpu_power_limit_watts"]),
-            )
+            reason = "neither clock event reasons nor power and its limit were recorded"
+            metrics = ["clock_event_sw_power_cap", "gpu_power_limit_watts"]
+            yield missing_metrics.unjudged("power_cap", device, reason, metrics)
             return
         if whole.seconds < self.shortest.value:
             yield missing_metrics.too_short("power_cap", whole.seconds, self.shortest.value)
@@ -229,12 +226,9 @@ class PowerLimits(Rule):
         limits = signals.power_limit[signals.power_limit > 0]
         default = _find_default_limit(series)
         if len(limits) == 0 or default is None:
-            yield NotJudged(
-                kind="power_limited",
-                device=device,
-                reason="the power limit in force or the default one is not known",
-                recording=missing_metrics.recording(["gpu_power_limit_watts", "gpu_power_limit_default_watts"]),
-            )
+            reason = "the power limit in force or the default one is not known"
+            metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
+            yield missing_metrics.unjudged("power_limited", device, reason, metrics)
             return
         limit = float(np.median(limits))
         if limit >= self.lowered.value * default.watts:

@@ -120,8 +120,7 @@ class Throttling(Rule):
                 judged = judge(series, found, limits(self, throttled_samples.Limits))
                 needed = self._find_shortest(series)
                 if judged.reason:
-                    command = missing_metrics.recording(judged.missing_metrics)
-                    yield NotJudged(kind=kind, device=device, reason=judged.reason, recording=command)
+                    yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing_metrics)
                 elif context.whole.seconds < needed and judged.counted is None:
                     yield missing_metrics.too_short(kind, context.whole.seconds, needed)
                 elif len(

@@ -117,12 +117,8 @@ class TransferBound(Rule):
                 continue
             link = _find_link(series)
             if link is None:
-                yield NotJudged(
-                    kind=_KIND,
-                    device=device,
-                    reason="PCIe traffic was recorded, but not what the link can carry: its generation and width",
-                    recording=missing_metrics.recording([GENERATION[0], WIDTH[0]]),
-                )
+                reason = "PCIe traffic was recorded, but not what the link can carry: its generation and width"
+                yield missing_metrics.unjudged(_KIND, device, reason, [GENERATION[0], WIDTH[0]])
                 continue
             yield from self._judge_candidate(
                 context, context.window, waiting_gpus.build_candidate(context.window, series, {device: series}), link

@@ -17,6 +17,11 @@ class Dcgm:
     """The importer of what DCGM records."""
 
     kind: ClassVar[str] = "dcgm"
+    title: ClassVar[str] = "DCGM"
+    recognised_by: ClassVar[str] = (
+        "A heading of `dcgmi dmon`, a CSV of DCGM fields, or an answer of Prometheus with metrics of dcgm-exporter."
+    )
+    sample: ClassVar[str] = "dcgm/dcgmi-dmon.txt"
 
     def identify(self, head: bytes) -> bool:
         """Return whether a text is of DCGM: a form that is read, or a snapshot that is refused in words."""

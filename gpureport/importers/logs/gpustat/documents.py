@@ -47,6 +47,9 @@ class Gpustat:
     """The importer of gpustat's JSON."""
 
     kind: ClassVar[str] = "gpustat"
+    title: ClassVar[str] = "gpustat"
+    recognised_by: ClassVar[str] = "A JSON document with `query_time` and `gpus`."
+    sample: ClassVar[str] = "gpustat/gpustat.json"
 
     def identify(self, head: bytes) -> bool:
         """Return whether a document begins that holds a time and a list of GPUs."""

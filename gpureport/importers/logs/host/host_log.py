@@ -41,6 +41,12 @@ class HostLog:
     """The importer of host logs."""
 
     kind: ClassVar[str] = "host"
+    title: ClassVar[str] = "host log"
+    recognised_by: ClassVar[str] = (
+        "The first lines of sar, sadf, mpstat, pidstat, vmstat, top or AMDuProf, or a CSV with a time "
+        "and the load of a CPU."
+    )
+    sample: ClassVar[str] = "cpu_bound/host.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return whether the first lines are those of any form."""

@@ -31,6 +31,9 @@ class Mapped:
     """The importer of tables with a map; it recognises nothing by itself."""
 
     kind: ClassVar[str] = "mapped"
+    title: ClassVar[str] = "table with a map"
+    recognised_by: ClassVar[str] = "Only by `--map`, which says what its columns are."
+    sample: ClassVar[str] = "mapped/wrapper.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return that only a person can say so."""

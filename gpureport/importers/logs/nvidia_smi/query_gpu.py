@@ -24,6 +24,12 @@ class NvidiaSmi:
     """The importer of what nvidia-smi writes."""
 
     kind: ClassVar[str] = "nvidia_smi"
+    title: ClassVar[str] = "nvidia-smi"
+    recognised_by: ClassVar[str] = (
+        "A header of `--query-gpu` fields, or a line that another form of nvidia-smi begins with: dmon, "
+        "pmon, `-q`, a table."
+    )
+    sample: ClassVar[str] = "healthy/nvidia-smi.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return whether a line among the first is a header that names a GPU metric, or a time and what only GPUs have.

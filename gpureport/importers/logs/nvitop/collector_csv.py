@@ -31,6 +31,9 @@ class Nvitop:
     """The importer of nvitop's collections."""
 
     kind: ClassVar[str] = "nvitop"
+    title: ClassVar[str] = "nvitop"
+    recognised_by: ClassVar[str] = "A CSV whose headings are `tag/device/metric (unit)/statistic`."
+    sample: ClassVar[str] = "recorded/phases/nvitop.csv.gz"
 
     def identify(self, head: bytes) -> bool:
         """Return whether one of the first lines names columns of a collector."""

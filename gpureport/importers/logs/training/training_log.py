@@ -63,6 +63,9 @@ class TrainingLog:
     """The importer of training logs."""
 
     kind: ClassVar[str] = "training"
+    title: ClassVar[str] = "training log"
+    recognised_by: ClassVar[str] = "A CSV or JSON lines with a step or a time and at least one metric, such as a loss."
+    sample: ClassVar[str] = "no_progress/training.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return whether the first line is an object, or headings with a step or a time and at least one metric."""

@@ -37,6 +37,11 @@ class Wandb:
     """The importer of W&B's system metrics."""
 
     kind: ClassVar[str] = "wandb"
+    title: ClassVar[str] = "Weights & Biases"
+    recognised_by: ClassVar[str] = (
+        "A CSV or JSON lines with system metrics such as `system.gpu.0.powerWatts` and a time."
+    )
+    sample: ClassVar[str] = "wandb/wandb.csv"
 
     def identify(self, head: bytes) -> bool:
         """Return whether one of the first lines names metrics as W&B does, and a time."""

@@ -14,6 +14,9 @@ class Mlflow:
     """The reader of MLflow's stores."""
 
     kind: ClassVar[str] = "mlflow"
+    title: ClassVar[str] = "MLflow"
+    recognised_by: ClassVar[str] = "A database or file store of MLflow by its content, or a locator `mlflow:STORE`."
+    sample: ClassVar[str] = ""
 
     def claims(self, source: str) -> bool:
         """Return whether a source is a locator or a store of MLflow."""

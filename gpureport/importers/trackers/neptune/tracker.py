@@ -23,6 +23,11 @@ class Neptune:
     """Reads what is left of runs of Neptune."""
 
     kind: ClassVar[str] = "neptune"
+    title: ClassVar[str] = "Neptune"
+    recognised_by: ClassVar[str] = (
+        "An export, or a folder of one of Neptune's clients, by its content, or a locator `neptune:PATH`."
+    )
+    sample: ClassVar[str] = ""
 
     def claims(self, source: str) -> bool:
         """Return whether a locator, file or folder holds runs of Neptune."""

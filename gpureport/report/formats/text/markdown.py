@@ -5,11 +5,12 @@ Text from logs is escaped, so that names cannot become markup.
 
 from collections.abc import Iterator
 
-from gpureport.report.formats.text.markdown_parts import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
-from gpureport.report.formats.text.markdown_text import escape, escape_line_start, inline_code, table_lines
+from gpureport.report.formats.text.markdown_syntax import escape, escape_line_start, inline_code, table_lines
+from gpureport.report.formats.text.markdown_trimming import ALWAYS, FINDINGS, LAST, MIDDLE, MarkdownPart, trim_to_size
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Cell, FindingCard, Table
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Cell, Table
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.merging import joined_tables, shared_facts
 from gpureport.report.wording import display
@@ -87,7 +88,7 @@ def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
     for run in report.stages:
         label = f", {escape(run.label)}" if len(report.quality) > 1 else ""
         yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", escape(run.table.note)]
-    held = joined_tables.together(report.clocks)
+    held = joined_tables.join_single_row_tables(report.clocks)
     for clocks in held:
         # one table for all runs names them in its rows
         named = len(report.quality) > 1 and len(held) == len(report.clocks)
@@ -95,7 +96,7 @@ def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
         lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", escape(clocks.table.note)]
         yield f"what held the clocks{label}", lines
     if report.spending:
-        facts = (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in shared_facts.lines(report.spending))
+        facts = (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in shared_facts.list_facts(report.spending))
         yield "energy and cost", ["", "## Energy and cost", "", *facts]
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpureport.report.formats.text import text_advice, text_tables, text_timeline
+from gpureport.report.formats.text import terminal_advice, terminal_tables, terminal_timeline
 from gpureport.report.model.comparison_parts import ComparisonPart
-from gpureport.report.model.content import NotJudgedLine, Report
-from gpureport.report.model.parts import ClassShare, FindingCard, TimeBar
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import NotJudgedLine, Report
+from gpureport.report.model.time_charts import ClassShare, TimeBar
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.merging import joined_tables, shared_facts
 from gpureport.report.wording import display
-from gpureport.report.wording.text_lines import Line, Page, render_lines
+from gpureport.report.wording.terminal_lines import Line, Page, render_lines
 
 _BLOCKS = {
     "computing": "█",
@@ -66,25 +67,25 @@ def _lines(report: Report, page: Page, *, full: bool) -> Iterator[Line]:
         yield from page.wrapped(f"{tile.value} ({tile.context})", 0, tile.label.ljust(longest))
     if report.policy:
         yield from page.heading("Limits")
-        yield from text_tables.block_lines(report.policy, page)
+        yield from terminal_tables.block_lines(report.policy, page)
     if report.steps:
         yield from page.heading("Step by step")
-        yield from text_tables.block_lines(report.steps, page)
+        yield from terminal_tables.block_lines(report.steps, page)
     if report.comparison:
         yield from _comparison_lines(report.comparison, page)
     if report.gpu_time:
         yield from page.heading("Where the GPU-hours went")
         yield from _bars(report.gpu_time, page)
     yield from _findings(report, page, full=full)
-    yield from text_advice.checklist_lines(report.checklists, page, full=full)
-    yield from text_timeline.timeline_lines(report.timeline, page)
+    yield from terminal_advice.checklist_lines(report.checklists, page, full=full)
+    yield from terminal_timeline.timeline_lines(report.timeline, page)
     yield from _gpus(report, page)
     yield from _clocks(report, page)
     yield from _stages(report, page)
     yield from _spending(report, page)
     yield from _quality(report, page)
     yield from _not_judged(report, page)
-    yield from text_advice.answer_lines(report.answers, page, full=full)
+    yield from terminal_advice.answer_lines(report.answers, page, full=full)
 
 
 def _comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
@@ -92,10 +93,10 @@ def _comparison_lines(part: ComparisonPart, page: Page) -> Iterator[Line]:
     for title, facts in (("Over all steps", part.across), ("What is still lost", part.remaining)):
         if facts:
             yield from page.heading(title)
-            yield from text_tables.fact_lines(facts, page)
+            yield from terminal_tables.fact_lines(facts, page)
     for link in part.links:
         yield from page.heading("What became of findings", link.label)
-        yield from text_tables.fact_lines(link.findings, page)
+        yield from terminal_tables.fact_lines(link.findings, page)
         if not link.findings:
             yield from page.wrapped("Neither step has a finding.", 2)
 
@@ -156,7 +157,7 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
     for position, text in enumerate(card.recommendations):
         yield from page.wrapped(text, 3, "Do this" if position == 0 else " ")
     if card.steps and full:
-        yield from text_advice.step_lines(card.steps, page)
+        yield from terminal_advice.step_lines(card.steps, page)
     elif card.steps:
         yield from page.wrapped("; ".join(step.title for step in card.steps), 3, "Steps")
     if card.explains:
@@ -167,10 +168,10 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
 
 
 def _gpus(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.together(report.gpus)
+    shown = joined_tables.join_single_row_tables(report.gpus)
     for run in shown:
         yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
-        yield from text_tables.grid_lines(run.table, page)
+        yield from terminal_tables.grid_lines(run.table, page)
         if run.table.note:
             yield from page.wrapped(run.table.note, 2, style="soft")
         for text in run.outliers or filter(None, (run.same,)):
@@ -180,29 +181,29 @@ def _gpus(report: Report, page: Page) -> Iterator[Line]:
 def _stages(report: Report, page: Page) -> Iterator[Line]:
     for run in report.stages:
         yield from page.heading("Stages", run.label if len(report.quality) > 1 else "")
-        yield from text_tables.grid_lines(run.table, page)
+        yield from terminal_tables.grid_lines(run.table, page)
         yield from page.wrapped(run.table.note, 2, style="soft")
 
 
 def _clocks(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.together(report.clocks)
+    shown = joined_tables.join_single_row_tables(report.clocks)
     for run in shown:
         named = len(report.quality) > 1 and len(shown) == len(report.clocks)
         yield from page.heading("What held the clocks", run.label if named else "")
-        yield from text_tables.grid_lines(run.table, page, whole=True)
+        yield from terminal_tables.grid_lines(run.table, page, whole=True)
         yield from page.wrapped(run.table.note, 2, style="soft")
 
 
 def _spending(report: Report, page: Page) -> Iterator[Line]:
     if report.spending:
         yield from page.heading("Energy and cost", "")
-        yield from text_tables.fact_lines(shared_facts.lines(report.spending), page)
+        yield from terminal_tables.fact_lines(shared_facts.list_facts(report.spending), page)
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:
     for run in report.quality:
         yield from page.heading("Data quality", run.label if len(report.quality) > 1 else "")
-        yield from text_tables.fact_lines(run.facts, page)
+        yield from terminal_tables.fact_lines(run.facts, page)
         for note in run.notes:
             yield from page.wrapped(note, 2, "Note")
         for place, event in enumerate(run.events):

@@ -15,9 +15,10 @@ from gpureport.comparison.verdicts.setup_changes import Change
 from gpureport.comparison.verdicts.training_quality import Trained
 from gpureport.recording import Recording
 from gpureport.report.model.comparison_parts import ComparisonPart, StepPairView
-from gpureport.report.model.parts import Cell, Fact, FindingCard, Row, Table
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.runs import step_chain
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.comparison import (
     finding_change_lines,
     group_view,
@@ -28,9 +29,9 @@ from gpureport.report.sections.comparison import (
 )
 from gpureport.report.sections.findings import cards, open_findings
 from gpureport.report.sections.head import verdict
-from gpureport.report.wording import difference, display, numbered
+from gpureport.report.wording import difference_wording, display, numbered_labels
 from gpureport.report.wording.comparison_reasons import CHECKS, describe_check, describe_reason
-from gpureport.report.wording.difference import FigureFormat
+from gpureport.report.wording.difference_wording import FigureFormat
 from gpureport.report.wording.grouping import group_holders
 
 _VALUE = 22
@@ -151,7 +152,7 @@ def _sentence(comparison: Comparison, found: Sequence[Link]) -> str:
 def _notes(comparison: Comparison, found: Sequence[Link], noise: Noise | None) -> Iterator[str]:
     short = dict.fromkeys(step.label for link in found for step in link.brief)
     if short:
-        steps = numbered.list_labels(list(short))
+        steps = numbered_labels.list_labels(list(short))
         yield f"Less than a minute was recorded of {steps}: too short to be set against another."
     if not any(link.comparable for link in found):
         return
@@ -196,7 +197,7 @@ def _since_first(comparison: Comparison) -> Iterator[Fact]:
             yield Fact(name=Verdict.CANNOT_JUDGE.value.capitalize(), text=_withheld(deltas, shown))
         else:
             name = display.shorten_middle(display.clean(deltas[0].step), _VALUE)
-            yield Fact(name=name, text=difference.difference_sentence(deltas[0], shown))
+            yield Fact(name=name, text=difference_wording.difference_sentence(deltas[0], shown))
 
 
 def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
@@ -208,7 +209,7 @@ def _since_first_key(delta: Delta) -> tuple[str, Reason | None, str]:
 
 def _withheld(deltas: Sequence[Delta], shown: FigureFormat) -> str:
     """Return why several steps cannot be set against the first."""
-    names = numbered.list_labels([display.clean(delta.step) for delta in deltas])
+    names = numbered_labels.list_labels([display.clean(delta.step) for delta in deltas])
     reason = deltas[0].reason
     why = display.clean_sentence(describe_reason(reason and reason.of_any_run))
     return f"{names}: whether {shown.noun} changed since {display.clean(deltas[0].base)} cannot be judged. {why}"
@@ -242,7 +243,7 @@ def _verdicts(figures: Sequence[tuple[FigureFormat, Delta]]) -> Iterator[Fact]:
     for shown, delta in figures:
         name, verdict = shown.of(delta).title, delta.verdict.value.capitalize()
         reason = delta.reason if delta.reason and delta.reason.kind is not ReasonKind.NOT_REPEATED else None
-        precision = list(difference.describe_precision(delta, shown))
+        precision = list(difference_wording.describe_precision(delta, shown))
         if reason and delta.verdict is Verdict.CANNOT_JUDGE and not precision:
             if reason in first:
                 yield Fact(name=name, text=f"{verdict}, as for {first[reason]}.")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.comparison.verdicts.finding_changes import Fate, FindingFate, Side
-from gpureport.report.model.parts import Fact
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.shapes import Fact
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms

@@ -9,11 +9,11 @@ from gpureport.comparison.across_runs.memory_fit import HEADROOM, MemoryFit, mem
 from gpureport.comparison.chain.step_groups import Brief, Group, Mean, groups
 from gpureport.comparison.steps.step_figures import COST_PER_WORK
 from gpureport.comparison.steps.steps import Step
-from gpureport.report.model.parts import Cell, Fact, Row, Table
+from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.gpus import spending
-from gpureport.report.wording import display, numbered
-from gpureport.report.wording.difference import ONCE_SETTLED
+from gpureport.report.wording import display, numbered_labels
+from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
 _LABEL = 24
 _BAR = 20
@@ -62,7 +62,7 @@ def table(steps: Sequence[Step], *, bars: bool = True) -> Table:
     cut = any(_cut(group.utilisation, 1.0) for group in found) or any(_cut(mean, None) for mean in unbound)
     numeric = (True, *(True, True, False) * len(shown))
     notes = (CUT if cut else "", brief_note(found), spending.price_note(analyses) if costs else "")
-    whole = Table(columns=names, numeric=numeric, rows=rows, note=" ".join(filter(None, notes)))
+    whole = Table(columns=names, numeric=numeric, rows=rows, notes=tuple(filter(None, notes)))
     return whole if bars else _without_bars(whole)
 
 
@@ -130,7 +130,7 @@ def _together(short: Sequence[tuple[str, Brief]]) -> str:
     seconds = [brief.seconds for _, brief in short]
     shortest, longest = display.duration(min(seconds)), display.duration(max(seconds))
     length = shortest if shortest == longest else f"{shortest} to {longest}"
-    return f"{numbered.list_labels([display.clean(label) for label, _ in short])} ({length})"
+    return f"{numbered_labels.list_labels([display.clean(label) for label, _ in short])} ({length})"
 
 
 def _printed(mean: Mean) -> tuple[float, ...]:
@@ -183,7 +183,7 @@ def _alike(fits: Sequence[MemoryFit]) -> Iterator[tuple[str, MemoryFit]]:
         if fit.peak_bytes is not None:
             gathered.setdefault(_fitting(fit), []).append(fit)
     for same in gathered.values():
-        yield numbered.list_labels([display.clean(fit.step) for fit in same]), same[0]
+        yield numbered_labels.list_labels([display.clean(fit.step) for fit in same]), same[0]
 
 
 def _fitting(fit: MemoryFit) -> str:

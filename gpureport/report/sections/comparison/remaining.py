@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from gpureport.comparison.steps.remaining_loss import LargestFinding, Remaining, remaining
 from gpureport.comparison.steps.steps import Comparison, Step
-from gpureport.report.model.parts import Fact, FindingCard
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Fact
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import loss
 from gpureport.report.wording import display, terms
 

@@ -12,7 +12,7 @@ from gpureport.report.model.comparison_parts import IntervalChart, IntervalRow
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.comparison.group_view import ends, title_of_means, utilisation_absent
 from gpureport.report.wording import display
-from gpureport.report.wording.difference import ONCE_SETTLED
+from gpureport.report.wording.difference_wording import ONCE_SETTLED
 
 _UTILISATION = f"Mean GPU utilisation{ONCE_SETTLED}"
 _PERCENT = f"{display.GAP}%"

@@ -7,7 +7,7 @@ from functools import partial
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_BATCH, WORK_RATE
 from gpureport.comparison.steps.steps import Comparison
 from gpureport.report.wording import display
-from gpureport.report.wording.difference import FigureFormat
+from gpureport.report.wording.difference_wording import FigureFormat
 
 _HOUR = 3600.0
 _BRIEF = 36.0

@@ -7,13 +7,13 @@ from gpureport.analysis.results import Analysis
 from gpureport.comparison.steps.step_figures import COST_PER_WORK, ENERGY_PER_WORK, PER_WORK, WORK_RATE, measures
 from gpureport.comparison.steps.steps import Comparison, Delta, Plain, Step
 from gpureport.comparison.steps.verdict_reason import Reason
-from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.sections.comparison import step_figures
 from gpureport.report.sections.comparison.step_figures import LABEL, SHOWN
 from gpureport.report.sections.gpus import spending
 from gpureport.report.wording import display
 from gpureport.report.wording.comparison_reasons import list_reasons
-from gpureport.report.wording.difference import FigureFormat, format_interval
+from gpureport.report.wording.difference_wording import FigureFormat, format_interval
 
 _ASIDE = {WORK_RATE, "gpu_sm_clock_hertz", "gpu_graphics_clock_hertz"}
 """Figures that only the table of one link has room for."""
@@ -41,7 +41,7 @@ def table(comparison: Comparison) -> Table:
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note=_joined(
+        notes=_notes(
             _note(title.noun, several=several),
             allowance(comparison),
             list_reasons(reasons),
@@ -79,8 +79,8 @@ def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
     return spending.price_note(_analyses(steps)) if COST_PER_WORK in figures else ""
 
 
-def _joined(*notes: str) -> str:
-    return " ".join(filter(None, notes))
+def _notes(*notes: str) -> tuple[str, ...]:
+    return tuple(filter(None, notes))
 
 
 def _analyses(steps: Sequence[Step]) -> list[Analysis]:
@@ -144,7 +144,7 @@ def overview(comparison: Comparison) -> Table:
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
-        note=_joined(
+        notes=_notes(
             note if repeated else "",
             "What whole recordings do not tell is of what had settled." if filled else "",
             _price_note(comparison.steps, figures),
@@ -204,7 +204,7 @@ def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[S
         columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
-        note=_joined(
+        notes=_notes(
             "Start-up and what had not settled are left out of shares, power, clocks and rates."
             if any(delta.window == "steady" for _, delta in figures)
             else "",
@@ -234,7 +234,7 @@ def effects(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
         rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
-        note=_joined(differences(figures, steps).note, list_reasons(reasons)),
+        notes=_notes(*differences(figures, steps).notes, list_reasons(reasons)),
     )
 
 

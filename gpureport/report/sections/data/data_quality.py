@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.results import Pauses
 from gpureport.quality import LogGap, Quality
-from gpureport.report.model.content import RunQuality
-from gpureport.report.model.parts import Fact
-from gpureport.report.runs import events, readings
-from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_time
+from gpureport.report.model.report_content import RunQuality
+from gpureport.report.model.shapes import Fact
+from gpureport.report.runs import log_events, sampling_wording
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun, clock_note, format_gpu_models, format_time
 from gpureport.report.sections.head import jobs
 from gpureport.report.wording import display, terms
 
@@ -24,8 +24,8 @@ def quality(runs: Sequence[ReportRun]) -> tuple[RunQuality, ...]:
             label=run.label,
             facts=tuple(_facts(run)),
             notes=tuple(_notes(run.run.quality)),
-            events=events.list_events(run),
-            more_events=events.describe_omitted(run),
+            events=log_events.list_events(run),
+            more_events=log_events.describe_omitted(run),
         )
         for run in runs
     )
@@ -43,7 +43,7 @@ def _facts(run: ReportRun) -> Iterator[Fact]:
     if len(run.analysis.jobs) > 1:
         yield Fact(name="Jobs", text=jobs.job_list(info, run.analysis.jobs))
     yield Fact(name="Sampling", text=_sampling(run))
-    yield Fact(name="Readings", text=readings.describe_readings(run))
+    yield Fact(name="Readings", text=sampling_wording.describe_readings(run))
     untimed = data.synthetic_time
     covered = display.or_not_recorded(run.analysis.coverage_ratio, _coverage)
     yield Fact(name="Coverage", text=covered + _pauses(run.analysis.pauses))
@@ -70,7 +70,7 @@ def _sampling(run: ReportRun) -> str:
     info = run.run
     if info.interval is None:
         return "one sample of each device" if len(info.devices) > 1 else "one sample in all"
-    return f"one sample of each {'GPU' if info.gpus else 'host'} {readings.describe_sampling(run)}"
+    return f"one sample of each {'GPU' if info.gpus else 'host'} {sampling_wording.describe_sampling(run)}"
 
 
 def _coverage(ratio: float) -> str:

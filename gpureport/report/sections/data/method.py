@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.analysis.engine.selection import limits
 from gpureport.analysis.rules.rule import Rule
-from gpureport.report.model.content import SCHEMA, Method
-from gpureport.report.model.parts import Cell, Fact, Row, Table
-from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun
+from gpureport.report.model.report_content import SCHEMA, Method
+from gpureport.report.model.shapes import Cell, Fact, Row, Table
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun
 from gpureport.report.wording import display, terms
 
 _LOCATOR = 200

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from gpureport.findings import Check, CheckOutcome
-from gpureport.report.model.parts import Cell, Row, Table
+from gpureport.report.model.shapes import Cell, Row, Table
 from gpureport.report.wording import display
 
 _NOTE = "A limit that cannot be judged is not kept: what it is on was not recorded, or for too short."
@@ -19,7 +19,7 @@ def table(checks: Sequence[Check]) -> Table | None:
         columns=("Limit", "Outcome", "Observed", "Run"),
         numeric=(False, False, False),
         rows=tuple(_row(check) for check in checks),
-        note=_NOTE,
+        notes=(_NOTE,),
     )
 
 

@@ -7,7 +7,8 @@ from gpureport.analysis.advice.catalogue import STEPS
 from gpureport.analysis.advice.step import Step
 from gpureport.analysis.rules.kind_description import AdvicePath
 from gpureport.findings import AdvisedStep, Finding
-from gpureport.report.model.parts import AdviceStep, Fact, Section
+from gpureport.report.model.finding_card import AdviceStep
+from gpureport.report.model.shapes import Fact, Section
 from gpureport.report.wording import display
 
 

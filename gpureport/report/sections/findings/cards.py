@@ -6,9 +6,9 @@ from itertools import islice
 
 from gpureport.comparison.verdicts.finding_changes import can_tell
 from gpureport.findings import Confidence, Evidence, Severity
-from gpureport.report.model.parts import EvidenceLine, FindingCard
+from gpureport.report.model.finding_card import EvidenceLine, FindingCard
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.sections.findings import advised, finding_groups
 from gpureport.report.sections.findings.finding_groups import Group
 from gpureport.report.wording import display, terms

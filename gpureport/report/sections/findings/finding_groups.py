@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpureport.findings import Finding, Severity
-from gpureport.report.model.parts import Occurrence
-from gpureport.report.runs.inputs import ReportRun, format_time
+from gpureport.report.model.finding_card import Occurrence
+from gpureport.report.runs.report_run import ReportRun, format_time
 from gpureport.report.wording import display, terms
 
 _SEVERITIES = list(Severity)

@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from gpureport.findings import Severity
-from gpureport.report.model.parts import Fact, FindingCard
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Fact
 from gpureport.report.sections.findings import advised
 from gpureport.report.wording import display
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from statistics import median
 
 from gpureport.analysis.results import DeviceStatistics
-from gpureport.report.model.content import GpuTable
-from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import ReportRun, device_name
+from gpureport.report.model.report_content import GpuTable
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.runs.report_run import ReportRun, device_name
 from gpureport.report.wording import display
 
 _ROBUST = 3 * 1.4826
@@ -129,7 +129,7 @@ def _add_missing_note(table: GpuTable, unknown: Sequence[_Column], runs: Sequenc
     names = display.join_words([column.prose for column in unknown])
     moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
     note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
-    return replace(table, table=replace(table.table, note=note))
+    return replace(table, table=replace(table.table, notes=(note,)))
 
 
 def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:

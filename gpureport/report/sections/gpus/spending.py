@@ -7,10 +7,10 @@ from gpureport.analysis.cost.cost import cost
 from gpureport.analysis.cost.prices import OPTION, Prices
 from gpureport.analysis.results import Analysis, Cost, DeviceStatistics, GpuPrice
 from gpureport.recording import Recording
-from gpureport.report.model.content import Spending
-from gpureport.report.model.parts import Fact
+from gpureport.report.model.report_content import Spending
+from gpureport.report.model.shapes import Fact
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import ReportRun
+from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
 
 UNPRICED = f"no price is stated: give {OPTION} PRICE, or [prices] in gpureport.toml"

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 
 from gpureport.analysis.results import DeviceStatistics, StageStatistics
-from gpureport.report.model.content import StageTable
-from gpureport.report.model.parts import Cell, Row, Table
-from gpureport.report.runs.inputs import LABEL_LENGTH, ReportRun
+from gpureport.report.model.report_content import StageTable
+from gpureport.report.model.shapes import Cell, Row, Table
+from gpureport.report.runs.report_run import LABEL_LENGTH, ReportRun
 from gpureport.report.wording import display
 
 _NOTE = "Means are over time and GPUs; each stage by the samples its own process recorded."
@@ -44,7 +44,7 @@ def _table(stages: Sequence[StageStatistics]) -> Table:
         for stage in stages
     )
     titles = ("Stage", *(title for title, _ in columns))
-    return Table(columns=titles, numeric=(True,) * len(columns), rows=rows, note=_NOTE)
+    return Table(columns=titles, numeric=(True,) * len(columns), rows=rows, notes=(_NOTE,))
 
 
 def _mean(stage: StageStatistics, metric: str) -> float | None:

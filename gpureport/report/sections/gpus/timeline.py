@@ -8,9 +8,10 @@ import numpy as np
 from gpureport.analysis.series.device_series import DeviceSeries, build_device_series
 from gpureport.columns import FloatArray
 from gpureport.findings import Severity
-from gpureport.report.model.parts import FindingCard, FindingMark, Timeline, TimelineStrip
-from gpureport.report.runs import events, readings
-from gpureport.report.runs.inputs import ReportRun, clock_note, device_name, format_time
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.time_charts import FindingMark, Timeline, TimelineStrip
+from gpureport.report.runs import log_events, sampling_wording
+from gpureport.report.runs.report_run import ReportRun, clock_note, device_name, format_time
 from gpureport.report.wording import display
 
 UTILISATION = "gpu_utilization_ratio"
@@ -97,7 +98,7 @@ def _timeline(position: int, run: ReportRun, axis: float, cards: Sequence[Findin
         bucket_seconds=float(edges[1]),
         absent=absent,
         strips=() if absent else tuple(_strips(run, edges, mine)),
-        events=events.list_events(run),
+        events=log_events.list_events(run),
         recording=run.recording,
     )
 
@@ -107,7 +108,7 @@ def _caption(run: ReportRun) -> str:
     start = f"{started}{clock_note(run.run)}"
     if not run.run.interval or run.seconds <= 0:
         return f"a single sample; {start}"
-    return f"one sample {readings.describe_sampling(run)}; {start}"
+    return f"one sample {sampling_wording.describe_sampling(run)}; {start}"
 
 
 def _why_no_strips(run: ReportRun) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from gpureport.analysis.results import Analysis, Job
 from gpureport.recording import Run
 from gpureport.report.runs import gpu_time
-from gpureport.report.runs.inputs import format_time
+from gpureport.report.runs.report_run import format_time
 from gpureport.report.sections.findings import loss
 from gpureport.report.wording import display
 

@@ -14,14 +14,14 @@ from gpureport.comparison.steps.step_figures import (
 )
 from gpureport.comparison.steps.steps import Comparison, Delta, Step, Verdict
 from gpureport.recording import Run
-from gpureport.report.model.content import Verdict as Result
-from gpureport.report.model.parts import FindingCard
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import Verdict as Result
 from gpureport.report.runs import gpu_time
 from gpureport.report.sections.comparison import folders, step_figures, step_table
 from gpureport.report.sections.findings import loss
 from gpureport.report.sections.gpus import spending
 from gpureport.report.sections.head import jobs, left_out, use
-from gpureport.report.wording import difference, display, numbered
+from gpureport.report.wording import difference_wording, display, numbered_labels
 
 _UNSEEN = 0.05
 """Share of the GPU time without utilisation from which the verdict says so."""
@@ -83,7 +83,7 @@ def verdict(comparison: Comparison, findings: Findings) -> Result:
     if not sentence:
         sentence = lost
     if apart:
-        steps = numbered.list_labels([display.clean(step.label) for step in brief])
+        steps = numbered_labels.list_labels([display.clean(step.label) for step in brief])
         details.append(f"Steps are not set against each other: less than a minute was recorded of {steps}.")
     details.extend(_details(comparison, findings))
     return Result(sentence=sentence, details=tuple(details))
@@ -97,7 +97,9 @@ def change(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
         return "", ()
     others = [delta for delta in comparison.between(first.label, last.label) if not _same(delta, judged)]
     brief = step_figures.brief(comparison)
-    sentence = difference.difference_sentence(judged, step_figures.shown(judged.metric, last.work_unit, brief=brief))
+    sentence = difference_wording.difference_sentence(
+        judged, step_figures.shown(judged.metric, last.work_unit, brief=brief)
+    )
     besides = " ".join(_besides(others, last.work_unit, brief=brief))
     return f"{sentence} {besides}".rstrip(), tuple(_aside(others, comparison))
 
@@ -146,13 +148,13 @@ def _repeats(delta: Delta, others: Sequence[Delta]) -> bool:
     return any(shown.both(each.before, each.after) == shown.both(delta.before, delta.after) for each in clocks)
 
 
-def _too_little(delta: Delta, shown: difference.FigureFormat) -> bool:
+def _too_little(delta: Delta, shown: difference_wording.FigureFormat) -> bool:
     """Return whether a figure differs by less than is printed of it, which the table tells and nobody misses here."""
     before, after = shown.both(delta.before, delta.after)
     return delta.verdict is Verdict.DIFFERS and before == after
 
 
-def _moved(delta: Delta, shown: difference.FigureFormat) -> str:
+def _moved(delta: Delta, shown: difference_wording.FigureFormat) -> str:
     before, after = shown.both(delta.before, delta.after)
     moved = f"still {after}" if before == after else f"from {before} to {after}"
     # the tile and the table beside it are of whole recordings
@@ -169,7 +171,11 @@ def _steps(comparison: Comparison) -> str:
 def _alike(verdict: str, steps: Sequence[str]) -> str:
     """Return steps in a row of one verdict, many of them with the verdict said once."""
     many = len(steps) > 2  # noqa: PLR2004 - two are as short each by itself
-    return f"{numbered.list_labels(steps)}, {verdict}" if many else "; ".join(f"{step}, {verdict}" for step in steps)
+    return (
+        f"{numbered_labels.list_labels(steps)}, {verdict}"
+        if many
+        else "; ".join(f"{step}, {verdict}" for step in steps)
+    )
 
 
 def untold(step: Step, findings: Findings) -> str:

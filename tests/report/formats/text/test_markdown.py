@@ -6,7 +6,7 @@ from itertools import groupby
 
 from gpureport.report import build
 from gpureport.report.formats.text import markdown
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from tests.report import examples, sample_reports
 
 

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from gpureport.report import build
-from gpureport.report.formats.text import terminal, text_tables
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Cell, Fact, Row, Table
+from gpureport.report.formats.text import terminal, terminal_tables
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.shapes import Cell, Fact, Row, Table
 from gpureport.report.wording import display
-from gpureport.report.wording.text_lines import Page
+from gpureport.report.wording.terminal_lines import Page
 from tests.report import examples
 
 EXPECTED = Path(__file__).with_name("expected.txt")
@@ -63,7 +63,7 @@ def test_columns_that_hold_a_value_come_first() -> None:
     row = Row(head=Cell(text="GPU 0"), cells=(*[absent] * 6, Cell(text="15.6 GiB", value=15.6)))
     table = Table(columns=("GPU", *"ABCDEF", "Peak memory"), numeric=(True,) * 7, rows=(row,))
     narrow, wide = (
-        [line.text for line in text_tables.grid_lines(table, Page(width=width, ascii=False))] for width in (80, 200)
+        [line.text for line in terminal_tables.grid_lines(table, Page(width=width, ascii=False))] for width in (80, 200)
     )
     assert narrow[-1].split() == ["GPU", "0", "15.6", "GiB"]
     assert wide[-1].count(display.NOT_RECORDED) == 6
@@ -72,7 +72,7 @@ def test_columns_that_hold_a_value_come_first() -> None:
 def test_names_of_facts_share_a_column() -> None:
     """A name longer than the others moves all of them."""
     named = [Fact(name="GPU-hours", text="better"), Fact(name="GPU-hours per 1000 steps", text="worse")]
-    first, second = (line.text for line in text_tables.fact_lines(named, Page(width=80, ascii=False)))
+    first, second = (line.text for line in terminal_tables.fact_lines(named, Page(width=80, ascii=False)))
     assert first.index("better") == second.index("worse")
 
 

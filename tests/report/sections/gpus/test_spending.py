@@ -14,7 +14,7 @@ from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.sections.merging import shared_facts
 from gpureport.report.wording.display import GAP
 from tests.builders import recording, steps
@@ -55,7 +55,7 @@ def test_one_line_says_how_to_state_a_price() -> None:
     said = facts(report(hour()))
     assert said["Cost"] == "no price is stated: give --gpu-hour-price PRICE, or [prices] in gpureport.toml"
     assert set(said) == {"Energy", "Cost"}
-    assert shared_facts.lines(report(hour(), copies=3).spending) == report(hour()).spending[0].facts
+    assert shared_facts.list_facts(report(hour(), copies=3).spending) == report(hour()).spending[0].facts
 
 
 def test_cost_energy_and_carbon_are_said_with_where_they_come_from() -> None:

@@ -6,9 +6,9 @@ import pytest
 from gpureport.report import build
 from gpureport.report.formats import html, timeline_svg
 from gpureport.report.formats.text import terminal
-from gpureport.report.model.content import Report
-from gpureport.report.model.parts import Timeline
-from gpureport.report.samples import series
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.time_charts import Timeline
+from gpureport.report.samples import embedded_series
 from gpureport.report.sections.gpus.timeline import accumulate
 from tests.report import examples
 
@@ -117,7 +117,7 @@ def test_a_moment_is_no_axis(gpus: int, said: str) -> None:
     assert said[1:] in picture
     assert "The height of" not in page
     assert "Height: " not in text
-    assert series.embed_series(content.timeline) is None
+    assert embedded_series.embed_series(content.timeline) is None
 
 
 def test_a_moment_beside_a_run() -> None:

@@ -10,7 +10,7 @@ from gpureport.report import build
 from gpureport.report.formats import openmetrics
 from gpureport.report.formats.json import analysis_json
 from gpureport.report.formats.text import markdown, terminal
-from gpureport.report.model.content import Report
+from gpureport.report.model.report_content import Report
 from gpureport.report.wording.display import GAP
 from tests.builders import recording, steps
 

@@ -1,0 +1,71 @@
+"""The registry of importers: every kind of source that is read, each loaded when its turn comes.
+
+A new importer is one line here. Its package is named after its kind, so that kinds are known without loading any.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Generic, TypeVar, cast, overload
+
+if TYPE_CHECKING:
+    from gpureport.importers.protocol.importer import DescribedSource, Importer
+    from gpureport.importers.protocol.tracker import Tracker
+
+T = TypeVar("T")
+
+
+class Registry(Sequence[T], Generic[T]):
+    """Instances of classes that are imported only when they are reached."""
+
+    def __init__(self, *names: str) -> None:
+        """Remember the classes.
+
+        Args:
+            names: `package:Class`, the package below `gpureport.importers`, its last part the kind of the importer.
+        """
+        self._names = names
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds, without loading an importer."""
+        return tuple(name.partition(":")[0].rpartition(".")[2] for name in self._names)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        """Load an importer."""
+        if isinstance(index, slice):
+            return Registry[T](*self._names[index])
+        return cast("T", _load(self._names[index]))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._names)
+
+
+@cache
+def _load(name: str) -> object:
+    package, _, class_name = name.partition(":")
+    return getattr(import_module(f"gpureport.importers.{package}"), class_name)()
+
+
+IMPORTERS: "Registry[Importer]" = Registry(
+    "logs.nvidia_smi:NvidiaSmi",
+    "logs.gpustat:Gpustat",
+    "logs.nvitop:Nvitop",
+    "logs.dcgm:Dcgm",
+    "logs.wandb:Wandb",
+    "logs.mapped:Mapped",
+)
+"""Importers of logs that make a run, in the order in which they are asked."""
+HOST_IMPORTERS: "Registry[Importer]" = Registry("logs.host:HostLog")
+"""Importers of files that lie beside a log and are joined to it by time."""
+TRAINING_IMPORTERS: "Registry[DescribedSource]" = Registry("logs.training:TrainingLog")
+"""Importers of what a training loop wrote of its metrics."""
+TRACKERS: "Registry[Tracker]" = Registry("trackers.mlflow:Mlflow", "trackers.neptune:Neptune")
+"""Readers of experiment trackers; one of them is asked before a source is taken for a log."""
+LOCATORS = tuple(f"{kind}:" for kind in TRACKERS.kinds)
+"""What the locator of a tracker's store begins with."""

@@ -1,0 +1,46 @@
+"""The figures of a report as SVG elements: those of a page or of a PDF at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.time_charts import Timeline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFigures:
+    """The figures in their order; a timeline without strips is empty.
+
+    Attributes:
+        bars: shares of GPU time; None where there are none.
+        narrow: the same for a telephone; None where there are none, and on paper.
+        timelines: strips of runs.
+        panels: figures of every step.
+    """
+
+    bars: str | None
+    narrow: str | None
+    timelines: tuple[str, ...]
+    panels: tuple[str, ...]
+
+
+def draw_report_figures(
+    report: Report, timelines: Sequence[tuple[Timeline, str]], width: float | None = None
+) -> ReportFigures:
+    """Draw the figures of a report.
+
+    Args:
+        report: the content.
+        timelines: its runs, or parts of them, each with what begins every id in its figure.
+        width: of all but the panels in points, that of a page when None.
+    """
+    from gpureport.report.charts import charts, interval_charts, narrow_time_bars  # noqa: PLC0415 - loads matplotlib
+
+    wide, bars = width or charts.WIDTH, report.gpu_time
+    panels = report.comparison.charts if report.comparison else ()
+    return ReportFigures(
+        bars=charts.draw_time_bars(bars, "bars", wide) if bars else None,
+        narrow=narrow_time_bars.draw_narrow_time_bars(bars, "narrow") if bars and width is None else None,
+        timelines=tuple(charts.draw_timeline(run, prefix, wide) if run.strips else "" for run, prefix in timelines),
+        panels=tuple(interval_charts.draw_interval_chart(chart, f"panel{at}") for at, chart in enumerate(panels)),
+    )

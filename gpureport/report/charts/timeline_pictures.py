@@ -1,0 +1,73 @@
+"""The timeline as a picture that stands alone: a heading that says what is drawn, and the findings it marks below.
+
+The picture is light whatever surrounds it, since whoever pastes it into a slide has no style sheet.
+"""
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from gpureport.report.charts import charts, event_marks
+from gpureport.report.charts.palette import INK, MUTED
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.report_content import Report
+from gpureport.report.model.time_charts import Timeline
+from gpureport.report.wording import display
+
+_HEADING, _TEXT = 12.0, 10.0
+_ABOVE, _LINE, _MARGIN = 24.0, 14.0, 12.0
+_LETTERS, _NAME, _MARKS = 140, 90, 12
+
+
+@dataclass(frozen=True, slots=True)
+class TimelinePicture:
+    """The strips of one run, drawn; `spoken` says the same for those who cannot see it."""
+
+    figure: Figure
+    spoken: str
+
+
+def draw_timeline_pictures(report: Report) -> Iterator[TimelinePicture]:
+    """Yield the timeline of every run, from top to bottom; a run without strips says why."""
+    for place, run in enumerate(report.timeline):
+        name = display.shorten(run.label, _NAME)
+        if run.strips:
+            lines = _legend_lines([card for card in report.findings if card.run_index == place], run)
+            below = _LINE * len(lines) + _MARGIN
+            figure = charts.build_timeline_figure(run, above=_ABOVE, below=below)
+            heading = f"{name}: mean GPU utilisation over time, height 0 to 100{display.GAP}%, hatched not recorded"
+        else:
+            lines, figure = [], _empty_figure()
+            heading = f"{name}: {display.lower_first(run.absent)}"
+        _write_heading_and_legend(figure, heading, lines)
+        yield TimelinePicture(figure, "; ".join([heading, *lines]))
+
+
+def _empty_figure() -> Figure:
+    figure = Figure(figsize=(charts.WIDTH / 72, (_ABOVE + _MARGIN) / 72))
+    FigureCanvasSVG(figure)
+    figure.patch.set_visible(False)
+    return figure
+
+
+def _legend_lines(cards: list[FindingCard], run: Timeline) -> list[str]:
+    """Return the titles of the findings and events that the strips mark, in lines."""
+    marked = {mark.card for strip in run.strips for mark in strip.marks}
+    shown = [f"{card.id} {display.shorten(card.title, _NAME)} ({card.severity})" for card in cards if card.id in marked]
+    shown += [f"{event.id} {display.shorten(event.name, _NAME)}" for event in event_marks.timed_events(run)]
+    more = [f"and {len(shown) - _MARKS} more"] if len(shown) > _MARKS else []
+    return textwrap.wrap(" · ".join([*shown[:_MARKS], *more]), _LETTERS, break_on_hyphens=False)
+
+
+def _write_heading_and_legend(figure: Figure, heading: str, lines: list[str]) -> None:
+    height = figure.get_figheight() * 72
+    left = _MARGIN / charts.WIDTH
+    with mpl.rc_context(charts.STYLE):  # type: ignore[arg-type]  # the stubs know each setting's name as a literal only
+        figure.text(left, 1 - 17 / height, heading, fontsize=_HEADING, fontweight="bold", color=INK.stand_in)
+        for place, line in enumerate(reversed(lines)):
+            at = (_MARGIN / 2 + _LINE * place + 2) / height
+            figure.text(left, at, line, fontsize=_TEXT, color=MUTED.stand_in)

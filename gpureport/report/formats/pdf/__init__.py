@@ -1,1 +1,0 @@
-"""PDF, set by typst."""

@@ -1,0 +1,111 @@
+"""A card: all findings of one kind and cause in one run."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvidenceLine:
+    """One measured value in words, the limit it was held against, and where that limit comes from."""
+
+    quantity: str
+    observed: str
+    limit: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occurrence:
+    """One stretch of time a finding speaks of."""
+
+    device: str
+    start: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceStep:
+    """A step of the advice catalogue as a finding gives it.
+
+    Attributes:
+        name: its name in the catalogue.
+        title: what it is called.
+        do: what to do.
+        when: when it helps.
+        unknown: what must hold for it and is not known; empty when all is.
+        risk: what it can cost.
+        check: how to see that it worked.
+        source: where it comes from.
+    """
+
+    name: str
+    title: str
+    do: str
+    when: str
+    unknown: str
+    risk: str
+    check: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FindingCard:
+    """All findings of one kind and cause in one run, as one thing to read.
+
+    Attributes:
+        id: `F1`, `F2` ... in the order shown.
+        kind: name of the rule.
+        title: the kind in words, with the GPUs concerned.
+        severity: the highest of them: `problem`, `warning` or `info`.
+        confidence: the lowest of them.
+        status: `open`, or what became of it by the last step.
+        is_open: whether it counts as open.
+        run: label of the run; empty when the report holds one run.
+        run_index: position of the run in `Report.timeline`.
+        lost_seconds: GPU-seconds lost at most; None where it cannot be put in GPU time.
+        lost: the same in words, with the share of the run's GPU-hours.
+        lost_ratio: share of the run's GPU-hours; None as `lost_seconds`.
+        summary: one sentence.
+        evidence: measured values; of the worst where there are several.
+        recommendations: what to do, each once.
+        cause: what lies behind it, where known.
+        where: devices and time in words.
+        count: how many findings it gathers.
+        occurrences: when, in order; at most as many as are listed.
+        omitted: how many more there are, in words; empty when none.
+        ruled_out: other explanations that were excluded.
+        explains: ids of cards that follow from this one, which are the next ones.
+        root: id of the card this one follows from; empty when it stands for itself.
+        steps: what to do one by one, the most promising first.
+        fingerprints: of the findings it gathers.
+        lost_cost: what the lost time cost in the currency of the prices; None where no price is stated.
+        repeats: id of the card that says the same of another run, and lost more; empty where none does.
+    """
+
+    id: str
+    kind: str
+    title: str
+    severity: str
+    confidence: str
+    status: str
+    is_open: bool
+    run: str
+    run_index: int
+    lost_seconds: float | None
+    lost: str
+    lost_ratio: float | None
+    summary: str
+    evidence: tuple[EvidenceLine, ...]
+    recommendations: tuple[str, ...]
+    cause: str
+    where: str
+    count: int
+    occurrences: tuple[Occurrence, ...]
+    omitted: str
+    ruled_out: tuple[str, ...]
+    explains: tuple[str, ...]
+    fingerprints: tuple[str, ...]
+    lost_cost: float | None = None
+    root: str = ""
+    steps: tuple[AdviceStep, ...] = ()
+    repeats: str = ""

@@ -1,0 +1,204 @@
+"""The content of a report: what every format shows, as text ready to print, with raw values where one is needed.
+
+A renderer lays out and never computes. Times are seconds since the run's first sample unless a name says
+otherwise; text holds no markup and no control characters.
+"""
+
+from dataclasses import dataclass
+
+from gpureport.report.model.comparison_parts import ComparisonPart
+from gpureport.report.model.finding_card import FindingCard
+from gpureport.report.model.shapes import Fact, Table
+from gpureport.report.model.time_charts import LogEventLine, TimeBar, Timeline
+
+SCHEMA = "gpureport.report/1"
+"""Name and version of the content; fields are added, never renamed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One key figure: its name, its value, and a line of context."""
+
+    label: str
+    value: str
+    context: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The result in one sentence, then what to know before acting on it."""
+
+    sentence: str
+    details: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GpuTable:
+    """The GPUs of one run side by side, and in words what sets one apart; `same` is said where nothing does."""
+
+    label: str
+    table: Table
+    outliers: tuple[str, ...]
+    same: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockTable:
+    """What held the clocks of one run."""
+
+    label: str
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """Energy, cost and carbon of one run, as named statements."""
+
+    label: str
+    facts: tuple[Fact, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StageTable:
+    """The stages of one run side by side."""
+
+    label: str
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunQuality:
+    """What became of every line of a run's sources, and what a reader must know about the data.
+
+    Attributes:
+        label: run or step.
+        facts: named statements.
+        notes: what else a reader must know.
+        events: what the log says happened, those listed.
+        more_events: how many are not listed, in words; empty when all are.
+    """
+
+    label: str
+    facts: tuple[Fact, ...]
+    notes: tuple[str, ...]
+    events: tuple[LogEventLine, ...]
+    more_events: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotJudgedLine:
+    """Kinds that could not be judged for one reason, and what to record so that they can."""
+
+    kinds: tuple[str, ...]
+    where: str
+    reason: str
+    recording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """What could not be judged, beside how much could.
+
+    Attributes:
+        sentence: how many kinds were judged and how many were not.
+        lines: one for each reason.
+        limits: what this sampling cannot show.
+        command: the nvidia-smi command that records every field the lines name; empty when one line holds it.
+    """
+
+    sentence: str
+    lines: tuple[NotJudgedLine, ...]
+    limits: tuple[str, ...]
+    command: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerLine:
+    """One kind of one run: what became of it on each group of devices, all told in `reason` where not all was judged.
+
+    Attributes:
+        kind: name of the kind.
+        title: the kind in words.
+        group: the devices; empty when the run has one group.
+        outcome: `found`, `suspected`, `judged, nothing found` or `cannot judge`.
+        cards: ids of the cards that show what was found.
+        reason: why it could not be judged, wholly or in part; empty when it could.
+        recording: what to record so that it can.
+    """
+
+    kind: str
+    title: str
+    group: str
+    outcome: str
+    cards: tuple[str, ...]
+    reason: str
+    recording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """Every kind of one run, once a group of devices; `summary` names how many of each outcome there are."""
+
+    label: str
+    summary: str
+    lines: tuple[AnswerLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLine:
+    """A question of the practice answered: its words, `done`, `worth trying` or `cannot be judged`, and why."""
+
+    item: str
+    title: str
+    state: str
+    reason: str
+    recording: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checklist:
+    """The questions of the practice for one run."""
+
+    label: str
+    lines: tuple[CheckLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Method:
+    """How the report came about: limits with their origin, terms, kinds, the command, versions and inputs."""
+
+    thresholds: Table
+    definitions: tuple[Fact, ...]
+    command: str
+    versions: tuple[Fact, ...]
+    inputs: Table
+    kinds: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """A whole report, in the order it is read; `order` says in which order its findings are."""
+
+    title: str
+    subtitle: str
+    version: str
+    verdict: Verdict
+    tiles: tuple[Tile, ...]
+    steps: Table | None
+    comparison: ComparisonPart | None
+    gpu_time: tuple[TimeBar, ...]
+    gpu_time_table: Table | None
+    findings: tuple[FindingCard, ...]
+    order: str
+    timeline: tuple[Timeline, ...]
+    gpus: tuple[GpuTable, ...]
+    stages: tuple[StageTable, ...]
+    quality: tuple[RunQuality, ...]
+    judgement: Judgement
+    method: Method
+    clocks: tuple[ClockTable, ...] = ()
+    spending: tuple[Spending, ...] = ()
+    answers: tuple[Answers, ...] = ()
+    checklists: tuple[Checklist, ...] = ()
+    policy: Table | None = None
+    schema: str = SCHEMA

@@ -1,0 +1,69 @@
+"""The generic shapes of a section: statements, tables, paragraphs. Every format shows them without new code."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """A named statement."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """A table cell: the text, a small line under it, and the value behind it (None when not recorded)."""
+
+    text: str
+    small: str = ""
+    value: float | None = None
+    flagged: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A table row: a heading cell and the cells after it."""
+
+    head: Cell
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table; `numeric` says of each column after the first whether it holds figures, `notes` stand under it."""
+
+    columns: tuple[str, ...]
+    numeric: tuple[bool, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """Its notes as one text."""
+        return " ".join(self.notes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part of an explanation.
+
+    Attributes:
+        title: its heading; empty for none.
+        paragraphs: prose, one paragraph each.
+        facts: named statements.
+        code: lines to be copied as they are.
+    """
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    code: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What a name stands for, in sections."""
+
+    title: str
+    sections: tuple[Section, ...]

@@ -1,0 +1,69 @@
+"""How many readings lie behind a run's rows, in words: a fast log repeats what the driver said last."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from gpureport import columns, sampling_rate
+from gpureport.analysis.results import MetricSummary
+from gpureport.report.runs.report_run import ReportRun
+from gpureport.report.wording import display
+
+_NAMES = {"gpu_utilization_ratio": "utilisation", "gpu_power_watts": "power"}
+_NEARLY = 0.9995
+
+
+def describe_readings(run: ReportRun) -> str:
+    """Return how often utilisation and power were read anew, and how many readings that makes."""
+    gpus = {gpu.id for gpu in run.run.gpus}
+    known = [entry for entry in run.analysis.statistics if entry.device in gpus]
+    found = {name: [each for entry in known if (each := entry.metric(name))] for name in _NAMES}
+    recorded = {_NAMES[name]: summaries for name, summaries in found.items() if summaries}
+    if not recorded:
+        return display.NOT_RECORDED
+    rows = max(sum(each.samples for each in summaries) for summaries in recorded.values())
+    told = [text for name, summaries in recorded.items() for text in _describe_metric(name, summaries)]
+    if not told:
+        return f"{display.plural(rows, 'row')}, each a reading of its own; {_unknown_refresh(run.run.interval)}"
+    return f"{display.plural(rows, 'row')}; {'; '.join(told)}"
+
+
+def describe_sampling(run: ReportRun) -> str:
+    """Return how often a run with two samples or more was sampled: `every 1 s, in part every 10 s`."""
+    usual = display.duration(run.run.interval or 0.0)
+    others = [other for seconds in _other_intervals(run) if (other := display.duration(seconds)) != usual]
+    return f"every {usual}{', in part every ' if others else ''}{', '.join(dict.fromkeys(others))}"
+
+
+def _other_intervals(run: ReportRun) -> list[float]:
+    """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
+    device = next(iter(run.run.gpus or run.run.hosts), None)
+    pace = sampling_rate.of(columns.integers(run.recording.of(device.id)["timestamp"])) if device else None
+    if pace is None or not (pace.slow or pace.denser):
+        return []
+    return sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)})
+
+
+def _unknown_refresh(interval: float | None) -> str:
+    if interval is None:
+        return "how often the driver refreshes cannot be seen"
+    return f"samples {display.duration(interval)} apart cannot show how often the driver refreshes"
+
+
+def _describe_metric(name: str, summaries: Sequence[MetricSummary]) -> Iterator[str]:
+    """Yield what is known of one metric; nothing where each row counts."""
+    rows = sum(each.samples for each in summaries)
+    readings = sum(each.effective_samples for each in summaries)
+    periods = [each.refresh_seconds for each in summaries if each.refresh_seconds is not None]
+    count = display.plural(readings, "reading")
+    repeated = _share(1 - sum(each.changes for each in summaries) / max(rows - len(summaries), 1))
+    if periods:
+        period = f"{float(np.median(periods)):.2f}{display.GAP}s"
+        yield f"{name} changes every {period}: {count}, {repeated} of rows repeat the one before"
+    elif readings < rows:
+        yield f"{name} changes too seldom to tell a refresh: at most {count}, {repeated} of rows repeat the one before"
+
+
+def _share(ratio: float) -> str:
+    nearly = _NEARLY <= ratio < 1
+    return f"more than 99.9{display.GAP}%" if nearly else display.percent(ratio)
