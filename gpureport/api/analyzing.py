@@ -59,7 +59,7 @@ def _settings(given: str | Path | Mapping[str, Any] | None) -> settings.Settings
     if given is None:
         return settings.Settings()
     return (
-        settings.checked(settings.Settings(file="settings", content=dict(given)))
+        settings.check_sections(settings.Settings(file="settings", content=dict(given)))
         if isinstance(given, Mapping)
-        else settings.read(Path(given))
+        else settings.read_settings(Path(given))
     )

@@ -26,7 +26,7 @@ def policy(folder: Path, text: str) -> Policy:
     """Return the policy a settings file of this text states."""
     path = folder / "gpureport.toml"
     path.write_text(text, encoding="utf-8")
-    return read_policy(settings.read(path))
+    return read_policy(settings.read_settings(path))
 
 
 def priced(recording: Recording, gpu_hour: float = 3600.0) -> Analysis:

@@ -10,7 +10,7 @@ from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
-from gpureport.training_names import Role, recognised
+from gpureport.training_names import Role, recognise_metric
 
 WAITS = sorted(kind.name for rule in RULES for kind in rule.descriptions if kind.gpu_time_class == "waiting_for_input")
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
@@ -207,5 +207,5 @@ def _speeds(recording: Recording) -> Iterator[str]:
     if not len(recording.training):
         return
     names = dict.fromkeys(recording.training.column("name").to_pylist())
-    known = (recognised(name) for name in names if name)
+    known = (recognise_metric(name) for name in names if name)
     yield from (each.name for each in known if each and each.role in _SPEEDS)

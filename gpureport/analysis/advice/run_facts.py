@@ -115,7 +115,7 @@ def _at_its_best(run: Run, gpu: DeviceStatistics, findings: Sequence[Finding]) -
     names = ("pcie_link_generation", "pcie_link_width")
     seen, possible = ([_highest(gpu, f"{name}{end}") for name in names] for end in ("", "_max"))
     model = next(device.model for device in run.devices if device.id == gpu.device)
-    known = gpus.find(model)
+    known = gpus.find_gpu(model)
     generation = known.pcie_generation.value if known and known.pcie_generation else _COMMON_GENERATION
     wanted = (possible[0] or generation, possible[1] or _LANES)
     if seen == [None, None] and None not in possible:
@@ -191,6 +191,6 @@ def _host_memory(host: DeviceStatistics) -> float | None:
 
 
 def _capability(run: Run) -> tuple[int, int] | None:
-    known = [gpus.find(gpu.model) for gpu in run.gpus]
+    known = [gpus.find_gpu(gpu.model) for gpu in run.gpus]
     told = [each.compute_capability for each in known if each and each.compute_capability]
     return min(told) if told and len(told) == len(known) else None

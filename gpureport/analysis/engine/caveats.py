@@ -130,7 +130,7 @@ def _energy(known: Sequence[DeviceSeries], *, gaps: bool) -> Iterator[str]:
 
 def _sensor(model: str | None) -> str:
     """Return what the power sensor of a model is known to miss; empty where nothing is known."""
-    known = gpus.find(model)
+    known = gpus.find_gpu(model)
     capability = known.compute_capability if known else None
     if known is None or capability is None:
         return ""

@@ -263,7 +263,7 @@ def _device(seen: _Seen, *, averaged: bool) -> Device:
     attributes, extremes = seen.attributes, seen.extremes
     limit = next((extremes[name] for name in _LIMITS if name in extremes), None)
     memory, reserved = (extremes.get(f"gpu_memory_{part}_bytes") for part in ("total", "reserved"))
-    gpu = gpus.find(attributes.get("model"))
+    gpu = gpus.find_gpu(attributes.get("model"))
     return Device(
         id=f"gpu:{seen.index}",
         index=seen.index,

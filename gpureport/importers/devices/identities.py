@@ -81,7 +81,7 @@ def number_identities(data: dict[str, Values], rows: IntArray) -> tuple[IntArray
     for name in IDENTITY.values():
         values = data.get(name)
         texts = [*((values and values.texts) or []), None]
-        if values is None or (columns.alike(values.data) and values.valid.all()):
+        if values is None or (columns.is_constant(values.data) and values.valid.all()):
             text = None if values is None or not len(values.data) else texts[int(values.data[0])]
             found = [(*each, text) for each in found]
             continue

@@ -38,8 +38,8 @@ class Values:
         """Return the values of some rows."""
         if rows.dtype == np.bool_:
             return Values(self.data[rows], self.valid[rows], self.texts)
-        valid = columns.everywhere(len(rows)) if self.valid.all() else self.valid.take(rows)
-        data = self.data[: len(rows)] if columns.alike(self.data) else self.data.take(rows)
+        valid = columns.all_valid(len(rows)) if self.valid.all() else self.valid.take(rows)
+        data = self.data[: len(rows)] if columns.is_constant(self.data) else self.data.take(rows)
         return Values(data, valid, self.texts)
 
     def arrow(self, name: str, rows: slice) -> "pa.Array[Any]":
@@ -90,13 +90,13 @@ def split_clock_events(data: dict[str, Values]) -> dict[str, Values]:
         f"clock_event_{reason}": Values(_bit_column(bits, np.uint64(bit), ever, always), mask.valid)
         for reason, bit in CLOCK_EVENT_BITS.items()
     }
-    unknown = bits & ~_KNOWN_BITS if ever & ~_KNOWN_BITS else columns.same(np.uint64(0), len(bits))
+    unknown = bits & ~_KNOWN_BITS if ever & ~_KNOWN_BITS else columns.repeat_value(np.uint64(0), len(bits))
     return rest | reasons | {"clock_event_unknown_bits": Values(unknown, mask.valid)}
 
 
 def _bit_column(bits: npt.NDArray[np.uint64], bit: np.uint64, ever: np.uint64, always: np.uint64) -> BoolArray:
     """Return where a bit is set, given the bits that are set anywhere and those set everywhere: most never are."""
-    return (bits & bit) != 0 if ever & bit and not always & bit else columns.same(bool(always & bit), len(bits))
+    return (bits & bit) != 0 if ever & bit and not always & bit else columns.repeat_value(bool(always & bit), len(bits))
 
 
 _SHOWN, _EXAMPLES = 60, 3

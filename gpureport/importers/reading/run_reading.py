@@ -20,8 +20,8 @@ from gpureport.importers.protocol.importer import Extraction, Given, Input, Labe
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.run_identity import used
 from gpureport.metrics import Scope
-from gpureport.quality import joined
-from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
+from gpureport.quality import merge_quality
+from gpureport.recording import HOST, Device, Recording, Run, Source, arrange_series, empty_training, sort_by_time
 
 if TYPE_CHECKING:
     from gpureport.importers.logs.training import Training
@@ -238,7 +238,7 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained = [each.outcome.quality for each in self._trained]
-        labels, quality = self.labels, joined([*(outcome.quality for outcome in outcomes), *trained])
+        labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
         if len(outcomes) > 1 and not self._merged:
             zones = time_bases.notes(self._inputs, outcomes, self._placement.tz)
             quality = replace(quality, notes=(*quality.notes, *zones))
@@ -278,7 +278,7 @@ class Reading:
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""
         if not self._trained:
-            return no_training()
+            return empty_training()
         return pa.concat_tables([each.table for each in self._trained]).unify_dictionaries().combine_chunks()
 
     def recording(self) -> Recording:
@@ -291,11 +291,11 @@ class Reading:
             kept.setdefault(renamed.get(device, device), []).append(batch)
         run = self.run()
         tables = [
-            in_time_order(pa.concat_tables(kept[device.id], promote_options="default"), device.id)
+            sort_by_time(pa.concat_tables(kept[device.id], promote_options="default"), device.id)
             for device in run.devices
             if device.id in kept
         ]
-        return Recording(run=run, series=arranged(tables), training=self.training())
+        return Recording(run=run, series=arrange_series(tables), training=self.training())
 
 
 def call_apart(readings: Sequence[Reading]) -> None:

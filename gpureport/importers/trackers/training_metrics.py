@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from gpureport import columns
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.recording import TRAINING_SCHEMA, Work, no_training
-from gpureport.training_names import throughput
+from gpureport.recording import TRAINING_SCHEMA, Work, empty_training
+from gpureport.training_names import choose_throughput
 
 _PAUSE_FACTOR = 5.0
 """A time between two points above this many usual ones is a pause, in which nothing was worked (pragmatic)."""
@@ -30,10 +30,10 @@ def build_training_table(metrics: Sequence[TrainingMetric]) -> "pa.Table":
     """Return the points of all metrics in the order of time, then step; a value that is not a number is null."""
     held = [metric for metric in metrics if len(metric.times)]
     if not held:
-        return no_training()
+        return empty_training()
     times, steps, values = (np.concatenate([getattr(one, part) for one in held]) for part in _PARTS)
     stepped = np.concatenate(
-        [columns.everywhere(len(one.times)) if one.stepped is None else one.stepped for one in held]
+        [columns.all_valid(len(one.times)) if one.stepped is None else one.stepped for one in held]
     )
     codes = np.repeat(np.arange(len(held)), [len(one.times) for one in held])
     order = np.lexsort((steps, times))
@@ -41,7 +41,7 @@ def build_training_table(metrics: Sequence[TrainingMetric]) -> "pa.Table":
         columns.array(times[order], pa.timestamp("us")),
         columns.array(steps[order], pa.int64(), stepped[order]),
         columns.categories(codes[order], [one.name for one in held]),
-        columns.optional(values[order], pa.float64()),
+        columns.array_with_nulls(values[order], pa.float64()),
     ]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)
 
@@ -58,7 +58,7 @@ def measure_work(metrics: Sequence[TrainingMetric], wanted: str | None) -> tuple
         metrics: training metrics.
         wanted: name of the metric a person gives.
     """
-    named = throughput([metric.name for metric in metrics], wanted)
+    named = choose_throughput([metric.name for metric in metrics], wanted)
     found = next((metric for metric in metrics if named and metric.name == named.name), None)
     if found is None or named is None:
         return None

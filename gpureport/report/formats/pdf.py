@@ -72,7 +72,7 @@ def render(report: Report, templates: Path | None = None) -> bytes:
         RenderError: when fonts are missing or the template cannot be compiled.
     """
     own = templates / TEMPLATE if templates else None
-    template = own if own and own.is_file() else resources.folder("templates") / TEMPLATE
+    template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
     theme_fonts = fonts.find_theme_fonts(templates)
     paths = [*fonts.shipped_fonts(), *theme_fonts]
     date = _file_date(report)

@@ -42,7 +42,7 @@ def prices(folder: Path, text: str) -> Prices:
     """Return what a settings file of this text states."""
     path = folder / "gpureport.toml"
     path.write_text(text)
-    return stated(settings.read(path))
+    return stated(settings.read_settings(path))
 
 
 def labelled(run: Recording, **tags: str) -> Recording:

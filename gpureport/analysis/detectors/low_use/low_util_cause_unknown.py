@@ -10,8 +10,9 @@ from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import low_use, waiting_gpus
-from gpureport.analysis.signals.low_use import LowUse, LowUseFigures
+from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals.low_use import LowUse
+from gpureport.analysis.signals.low_use_figures import LowUseFigures
 from gpureport.analysis.thresholds import limits
 from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
@@ -67,10 +68,10 @@ class LowUtilCauseUnknown(Rule):
         low = low_use.find_low_use(context, wanted)
         alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, wanted, name, low.spans[name])]
         if alone:
-            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, alone))
+            yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, alone))
 
     def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
-        cause = low_use.find_cause(context, found.devices)
+        cause = low_use_figures.find_cause(context, found.devices)
         interval = max(context.series[name].interval for name in found.devices)
         return Finding(
             kind=_KIND,
@@ -82,8 +83,8 @@ class LowUtilCauseUnknown(Rule):
             devices=found.devices,
             intervals=intervals.to_intervals(found.spans),
             evidence=(
-                *low_use.build_use_evidence(context, low, found, self.enter),
-                low_use.build_duration_evidence(low, found, self.over, self.shortest),
+                *low_use_figures.build_use_evidence(context, low, found, self.enter),
+                low_use_figures.build_duration_evidence(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
             cause=cause,

@@ -75,7 +75,7 @@ class OversizedGpu(Rule):
         self, context: Context, peers: list[DeviceSeries], seconds: float
     ) -> Iterator[Finding | NotJudged]:
         names = tuple(one.device.id for one in peers)
-        known = gpus.find(peers[0].device.model)
+        known = gpus.find_gpu(peers[0].device.model)
         peaks = [memory_peak(one) for one in peers]
         totals = [memory_total(one) for one in peers]
         if seconds < self.shortest.value:
@@ -98,7 +98,7 @@ class OversizedGpu(Rule):
         """Return the model of the lowest power limit that would do, None where none does."""
         own = _look_up_size(known)
         found: list[tuple[float, _SmallerGpu]] = []
-        for gpu in gpus.table():
+        for gpu in gpus.load_gpus():
             size = _look_up_size(gpu)
             if own is None or size is None or size.memory >= total or size.power >= own.power:
                 continue

@@ -88,7 +88,7 @@ class HostMemory(Rule):
         self, host: str, series: DeviceSeries, spans: Spans, used: FloatArray
     ) -> Iterator[Finding | NotJudged]:
         peak = float(np.quantile(used, 0.95))
-        cpu = _find_values_inside(series, series.values(CPU), spans)
+        cpu = series.find_values(CPU, spans)
         busy = float(np.median(cpu)) if len(cpu) else float("nan")
         when = f"while GPUs waited for {phrases.duration(intervals.total_seconds(spans))}"
         if peak >= self.full.value:

@@ -12,7 +12,7 @@ from gpureport.importers.trackers.mlflow.device_reading import ReadDevices, find
 from gpureport.importers.trackers.mlflow.monitors import Node
 from gpureport.importers.trackers.mlflow.run_store import RunInfo, RunStore
 from gpureport.recording import Work
-from gpureport.training_names import Role, recognised
+from gpureport.training_names import Role, recognise_metric
 
 HOW_TO_RECORD = (
     "record with mlflow.enable_system_metrics_logging() after pip install psutil nvidia-ml-py; a run shorter than the "
@@ -131,7 +131,7 @@ class RunNotes:
             yield f"No training metric {wanted!r} counts work in this run; it has {names}."
         roles: dict[Role, list[str]] = {}
         for name in self.metrics:
-            if said := recognised(name):
+            if said := recognise_metric(name):
                 roles.setdefault(said.role, []).append(name)
         if roles:
             named = "; ".join(f"{role}: {first(found, _MOST_NAMED)}" for role, found in roles.items())

@@ -7,7 +7,7 @@ from gpureport.importers.trackers.neptune.process_content import ProcessContent
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED
 from gpureport.importers.trackers.training_metrics import TrainingMetric, measure_work
 from gpureport.recording import Work
-from gpureport.training_names import recognised
+from gpureport.training_names import recognise_metric
 
 _NAMED = 4
 
@@ -29,7 +29,7 @@ def measure_progress(processes: Sequence[ProcessContent], wanted: str | None) ->
         notes.append(f"no training metric {wanted!r} counts work in this run; it has {names}")
     roles: dict[str, list[str]] = {}
     for name in dict.fromkeys(metric.name for metric in metrics):
-        if said := recognised(name):
+        if said := recognise_metric(name):
             roles.setdefault(said.role, []).append(name)
     if roles:
         named = "; ".join(f"{role}: {first(found, _NAMED)}" for role, found in roles.items())

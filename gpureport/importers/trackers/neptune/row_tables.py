@@ -37,7 +37,7 @@ def build_table(blocks: Sequence[DeviceRows], device: str) -> "pa.Table":
     for name in names:
         values = np.concatenate([block.values.get(name, _nothing(block)) for block in blocks])[order]
         kind = METRIC_TYPES[name]
-        arrays.append(columns.optional(np.rint(values) if pa.types.is_integer(kind) else values, kind))
+        arrays.append(columns.array_with_nulls(np.rint(values) if pa.types.is_integer(kind) else values, kind))
     metrics = [pa.field(name, METRIC_TYPES[name]) for name in names]
     return pa.Table.from_arrays(arrays, schema=pa.schema([*fields, *metrics]))
 

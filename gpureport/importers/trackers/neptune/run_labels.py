@@ -12,7 +12,7 @@ from gpureport.importers.trackers.neptune.run_content import RunContent, Scalar
 from gpureport.importers.trackers.neptune_hardware.namespaces import Namespace
 from gpureport.importers.trackers.neptune_hardware.point_series import STEP_NOT_RECORDED, STEP_UNITS
 from gpureport.importers.trackers.neptune_hardware.process_samples import DeviceRows
-from gpureport.recording import TRAINING_SCHEMA, no_training
+from gpureport.recording import TRAINING_SCHEMA, empty_training
 
 _OWN_PREFIXES = ("sys/", "source_code/")
 _PROCESS_FIELDS = {"hostname", "pid", "tid", "traceback"}
@@ -86,7 +86,7 @@ def build_training_table(processes: Sequence[ProcessContent], span: tuple[int, i
         if not each.hardware(path)
     ]
     if not found:
-        return no_training()
+        return empty_training()
     names = list(dict.fromkeys(path for path, _ in found))
     times = np.concatenate([each.times for _, each in found])
     order = np.argsort(times, kind="stable")
@@ -98,6 +98,6 @@ def build_training_table(processes: Sequence[ProcessContent], span: tuple[int, i
     named = columns.categories(codes[order], names)
     steps = np.concatenate([each.steps for _, each in found])[order]
     counted = _whole_steps(steps)
-    values = columns.optional(np.concatenate([each.values for _, each in found])[order], pa.float64())
+    values = columns.array_with_nulls(np.concatenate([each.values for _, each in found])[order], pa.float64())
     arrays = [stamps, counted, named, values]
     return pa.Table.from_arrays(arrays, schema=TRAINING_SCHEMA)

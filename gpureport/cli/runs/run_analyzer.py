@@ -13,7 +13,7 @@ from gpureport.recording import Recording, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class RunAnalyzer:
     """What runs are judged by: rules, the kinds asked for, and prices."""
 
     rules: tuple[Rule, ...]
@@ -28,12 +28,12 @@ class Judge:
     def try_analysis(self, recording: Recording) -> Analysis | InternalError:
         """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""
         try:
-            with internal_errors(known_as(recording.run)):
+            with internal_errors(describe_run(recording.run)):
                 return self.analysis(recording)
         except InternalError as error:
             return error
 
 
-def known_as(run: Run) -> str:
+def describe_run(run: Run) -> str:
     """Return what a person knows a run by: its log, else its name."""
     return run.sources[0].locator if len(run.sources) == 1 else run.name
