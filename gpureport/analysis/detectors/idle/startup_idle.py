@@ -200,7 +200,7 @@ class StartupIdle(Rule):
         whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
         seconds, base = context.whole.seconds, "the recording"
-        if kind == "startup_idle" and (free := _measure_no_job_seconds(context, context.whole, context.gpus())):
+        if kind == "startup_idle" and (free := measure_no_job_seconds(context, context.whole, context.gpus())):
             seconds, base = seconds - free / len(context.gpus()), "the jobs' time"
         share = phrases.percent(interval.seconds / seconds)
         return (
