@@ -76,7 +76,7 @@ def floats(column: "pa.Array[Any] | pa.ChunkedArray[Any]") -> FloatArray:
     """
     chunks = _chunks(column)
     if len(chunks) == 1 and len(column) > 1 and not column.null_count and _constant(chunks[0]):
-        return same(np.float64(_raw(chunks[0].slice(0, 1))[0]), len(column))
+        return repeat_value(np.float64(_raw(chunks[0].slice(0, 1))[0]), len(column))
     parts = [_raw(chunk).astype(np.float64) for chunk in chunks]
     values = _whole(parts, np.float64)
     if column.null_count:
@@ -124,20 +124,20 @@ def present(codes: npt.NDArray[Any]) -> list[int]:
     return np.flatnonzero(np.bincount(codes[codes >= 0])).tolist() if len(codes) else []
 
 
-def same(value: Any, length: int) -> npt.NDArray[Any]:  # noqa: ANN401 - any scalar
+def repeat_value(value: Any, length: int) -> npt.NDArray[Any]:  # noqa: ANN401 - any scalar
     """Return an array of one value that takes no memory and cannot be written to."""
     return np.broadcast_to(np.asarray(value), length)
 
 
-def alike(values: npt.NDArray[Any]) -> bool:
+def is_constant(values: npt.NDArray[Any]) -> bool:
     """Return whether an array is one value, as `same` makes it."""
     return values.strides == (0,)
 
 
-def taken(table: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def take_codes(table: npt.NDArray[Any], codes: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return `table[code]` for each code."""
     if len(table) == 1:
-        return same(table[0], len(codes))
+        return repeat_value(table[0], len(codes))
     return table.take(codes) if len(codes) else np.zeros(0, dtype=table.dtype)
 
 
@@ -172,7 +172,7 @@ def _common(values: npt.NDArray[Any], low: int, high: int) -> Any | None:  # noq
 
 
 @lru_cache(64)
-def everywhere(length: int) -> BoolArray:
+def all_valid(length: int) -> BoolArray:
     """Return true for each of so many rows, as an array that cannot be written to."""
     rows = np.ones(length, dtype=np.bool_)
     rows.flags.writeable = False
@@ -191,7 +191,7 @@ def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None
     validity = None
     if where is not None and not where.all():
         validity = pa.py_buffer(np.packbits(where, bitorder="little").tobytes())
-    if pa.types.is_boolean(kind) and length and alike(values):
+    if pa.types.is_boolean(kind) and length and is_constant(values):
         data = pa.py_buffer((b"\xff" if values[0] else b"\0") * (-(-length // 8)))
     elif pa.types.is_boolean(kind):
         data = pa.py_buffer(np.packbits(values.astype(np.bool_), bitorder="little").tobytes())
@@ -201,7 +201,7 @@ def array(values: npt.NDArray[Any], kind: "pa.DataType", where: BoolArray | None
     return pa.Array.from_buffers(kind, length, [validity, data])
 
 
-def optional(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
+def array_with_nulls(values: FloatArray, kind: "pa.DataType") -> "pa.Array[Any]":
     """Return an Arrow array of type `kind` from float64 values, null where they are NaN."""
     where = ~np.isnan(values)
     return array(np.where(where, values, 0), kind, where)

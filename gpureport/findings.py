@@ -3,7 +3,7 @@
 Times are integer microseconds since 1970-01-01, on the time base of the recording (see `Run.timezone`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from hashlib import sha256
@@ -163,20 +163,51 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Amount:
+    """An amount that a sentence names.
+
+    Attributes:
+        value: in a base unit, or a count.
+        text: the same in words, without what is counted.
+        noun: what is counted; empty where `text` holds the unit.
+    """
+
+    value: float
+    text: str
+    noun: str = ""
+
+    @property
+    def words(self) -> str:
+        """The amount with what is counted."""
+        return f"{self.text} {self.noun}".rstrip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NotJudged:
     """A kind that could not be judged, why, and what to record so that it can.
 
     Attributes:
         kind: the rule's name.
         device: device id, or None for the whole run.
-        reason: why not, in one sentence.
+        reason: why not, in one sentence; made from the template where there is one.
         recording: the command or field whose log would answer it.
+        template: the reason with `{}` in the place of each amount; empty where it names none.
+        amounts: what stands in these places.
+        metrics: columns that `recording` asks for; empty where it asks for something else.
     """
 
     kind: str
     device: str | None
-    reason: str
+    reason: str = ""
     recording: str
+    template: str = ""
+    amounts: tuple[Amount, ...] = ()
+    metrics: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Put the amounts into the reason."""
+        if self.template:
+            object.__setattr__(self, "reason", self.template.format(*(amount.words for amount in self.amounts)))
 
 
 class Outcome(StrEnum):
@@ -198,8 +229,7 @@ class Answer:
         devices: device ids of the group; empty in a run without a GPU.
         outcome: found, suspected (with low confidence only), judged, or cannot judge.
         findings: fingerprints of what was found, each once.
-        reason: why it could not be judged, also where only a part of the group could not.
-        recording: what to record so that it can; empty where nothing is missing.
+        missing: why it could not be judged, also where only a part of the group could not.
     """
 
     kind: str
@@ -207,8 +237,29 @@ class Answer:
     devices: tuple[str, ...]
     outcome: Outcome
     findings: tuple[str, ...] = ()
-    reason: str = ""
-    recording: str = ""
+    missing: tuple[NotJudged, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """Why it could not be judged, with device ids; empty when it could."""
+        return self.reason_with(str)
+
+    @property
+    def recording(self) -> str:
+        """What to record so that it can be judged; empty where nothing is missing."""
+        return "; ".join(dict.fromkeys(entry.recording for entry in self.missing if entry.recording))
+
+    def reason_with(self, name: Callable[[str], str]) -> str:
+        """Return each reason once, with the devices it holds for by `name` where these are not all."""
+        holders: dict[str, list[str | None]] = {}
+        for entry in self.missing:
+            holders.setdefault(entry.reason, []).append(entry.device)
+        return "; ".join(self._with_devices(reason, devices, name) for reason, devices in holders.items())
+
+    def _with_devices(self, reason: str, devices: Sequence[str | None], name: Callable[[str], str]) -> str:
+        named = [device for device in devices if device]
+        few = len(devices) == len(named) < len(self.devices)
+        return f"{', '.join(map(name, named))}: {reason}" if few else reason
 
 
 class Practice(StrEnum):
@@ -228,12 +279,16 @@ class ChecklistEntry:
         state: done, worth trying or cannot be judged.
         reason: what that rests on, in one sentence.
         recording: what to record where it cannot be judged; empty else.
+        metrics: columns that `recording` asks for; empty where it asks for other things alone.
+        other_recordings: what else it asks for.
     """
 
     item: str
     state: Practice
     reason: str
     recording: str = ""
+    metrics: tuple[str, ...] = ()
+    other_recordings: tuple[str, ...] = ()
 
 
 class CheckOutcome(StrEnum):

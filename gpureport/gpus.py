@@ -96,7 +96,7 @@ def _row(entry: dict[str, Any], sources: dict[str, str]) -> Gpu:
 
 
 @cache
-def table() -> tuple[Gpu, ...]:
+def load_gpus() -> tuple[Gpu, ...]:
     """Return every model, in the order in which they are tried."""
     import tomllib  # noqa: PLC0415 - many logs name no model
 
@@ -105,7 +105,7 @@ def table() -> tuple[Gpu, ...]:
 
 
 @cache
-def find(name: str | None) -> Gpu | None:
+def find_gpu(name: str | None) -> Gpu | None:
     """Return the first model that a name from a log fits, None when there is none.
 
     Args:
@@ -114,7 +114,7 @@ def find(name: str | None) -> Gpu | None:
     if not name:
         return None
     words = frozenset(re.findall(r"[a-z0-9]+", name.lower()))
-    for gpu in table():
+    for gpu in load_gpus():
         if not words & gpu.excluded and any(needed <= words for needed in gpu.names):
             return gpu
     return None

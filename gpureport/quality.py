@@ -146,7 +146,7 @@ def gap_seconds(interval: float) -> float:
     return max(GAP_INTERVALS * interval, _GAP_FLOOR_SECONDS if interval < _FINE_SECONDS else 0.0)
 
 
-def joined(accounts: Sequence[Quality]) -> Quality:
+def merge_quality(accounts: Sequence[Quality]) -> Quality:
     """Return the account of several sources together; coverage is that of the first."""
     return replace(
         accounts[0],

@@ -183,7 +183,7 @@ SCHEMA: "pa.Schema" = pa.schema(
 """All columns a series table can hold, unknown `extra_` columns aside."""
 
 
-def arranged(tables: Sequence["pa.Table"]) -> "pa.Table":
+def arrange_series(tables: Sequence["pa.Table"]) -> "pa.Table":
     """Return tables one below the other in the form `Recording.series` has.
 
     Key columns first, then the metrics that any table holds in the order of METRICS, then extra columns by name;
@@ -199,7 +199,7 @@ def arranged(tables: Sequence["pa.Table"]) -> "pa.Table":
     return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
 
 
-def in_time_order(table: "pa.Table", device: str | None = None) -> "pa.Table":
+def sort_by_time(table: "pa.Table", device: str | None = None) -> "pa.Table":
     """Return the rows of one device in the order of time; the table itself where they are.
 
     Args:
@@ -226,7 +226,7 @@ TRAINING_SCHEMA: "pa.Schema" = pa.schema(
 )
 
 
-def no_training() -> "pa.Table":
+def empty_training() -> "pa.Table":
     """Return an empty training table."""
     return pa.Table.from_batches([], schema=TRAINING_SCHEMA)
 
@@ -244,7 +244,7 @@ class Recording:
 
     run: Run
     series: "pa.Table"
-    training: "pa.Table" = field(default_factory=no_training)
+    training: "pa.Table" = field(default_factory=empty_training)
     # no argument, so that `replace` makes it anew
     _parted: "list[dict[str, pa.Table]]" = field(default_factory=list, init=False, repr=False, compare=False)
 

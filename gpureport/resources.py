@@ -5,7 +5,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parent
 
 
-def folder(name: str) -> Path:
+def find_shipped_folder(name: str) -> Path:
     """Return the folder `name` shipped with the package.
 
     A wheel carries it inside the package; a checkout or an editable install has it beside the package.

@@ -49,7 +49,7 @@ class SamplingRate:
     denser: float | None = None
 
 
-def of(times: IntArray) -> SamplingRate | None:
+def measure_sampling_rate(times: IntArray) -> SamplingRate | None:
     """Return how far apart samples are, None without two different stamps.
 
     Args:
@@ -60,20 +60,20 @@ def of(times: IntArray) -> SamplingRate | None:
     if not len(moved):
         return None
     # the lower middle one, as importers take: a mean of two may be no distance of the log at all
-    interval = pair_interval(moved) or columns.lower_median(moved) / 1e6
-    slow = slower(times, interval)
+    interval = detect_paired_interval(moved) or columns.lower_median(moved) / 1e6
+    slow = find_slow_stretches(times, interval)
     if slow:
-        apart = [steps[inside(times, each)] for each in slow]
+        apart = [steps[distances_inside(times, each)] for each in slow]
         near = np.concatenate(
             [each[(each > 0) & ~_gap(each, own.interval)] for each, own in zip(apart, slow, strict=True)]
         )
         if near.sum() > moved[~_gap(moved, interval)].sum():
             most = columns.lower_median(near) / 1e6
-            return SamplingRate(most, slower(times, most), denser=interval)
+            return SamplingRate(most, find_slow_stretches(times, most), denser=interval)
     return SamplingRate(interval, slow)
 
 
-def pair_interval(moved: IntArray) -> float | None:
+def detect_paired_interval(moved: IntArray) -> float | None:
     """Return how far apart the rows of each of two recorders are that write one log, just behind each other.
 
     None where rows do not come in pairs: a distance much shorter than the one after it, time and again. Rows of
@@ -90,7 +90,7 @@ def pair_interval(moved: IntArray) -> float | None:
     return beat / 1e6 if alternate >= 1 - _NOT_ALTERNATING else None
 
 
-def slower(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:
+def find_slow_stretches(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:
     """Return the stretches in which samples keep being farther apart than a log gap at this interval.
 
     Args:
@@ -110,11 +110,11 @@ def slower(times: IntArray, interval: float) -> tuple[SlowStretch, ...]:
         own = columns.lower_median(steps[begin:end]) / 1e6
         if np.count_nonzero(~_gap(steps[begin:end], own)) >= _FEWEST:
             found.append(SlowStretch(int(times[begin]), int(times[end]), own))
-            found.extend(slower(times[begin : end + 1], own))
+            found.extend(find_slow_stretches(times[begin : end + 1], own))
     return tuple(found)
 
 
-def usual(far: IntArray, interval: float) -> BoolArray:
+def mark_slow_distances(far: IntArray, interval: float) -> BoolArray:
     """Return which distances are those of a stretch in which samples keep being far apart, and no gaps.
 
     Args:
@@ -126,13 +126,13 @@ def usual(far: IntArray, interval: float) -> BoolArray:
     ends = np.append(begins[1:], len(far))
     for begin, end in np.stack([begins, ends[: len(begins)]], axis=1)[ends[: len(begins)] - begins >= _FEWEST].tolist():
         times = np.append(far[begin:end, 0], far[end - 1, 1])
-        for stretch in slower(times, interval):
-            rows = inside(times, stretch)
+        for stretch in find_slow_stretches(times, interval):
+            rows = distances_inside(times, stretch)
             found[begin:end][rows] = ~_gap(np.diff(times)[rows], stretch.interval)
     return found
 
 
-def inside(times: IntArray, stretch: SlowStretch) -> slice:
+def distances_inside(times: IntArray, stretch: SlowStretch) -> slice:
     """Return the distances between samples that lie in a stretch, by the sample before each."""
     first = int(np.searchsorted(times, stretch.start, side="left"))
     return slice(first, int(np.searchsorted(times, stretch.end, side="right")) - 1)

@@ -128,7 +128,7 @@ class Settings:
         )
 
 
-def read(path: Path | None) -> Settings:
+def read_settings(path: Path | None) -> Settings:
     """Return the settings of a file; without one, those of gpureport.toml in this folder, if it is there.
 
     Raises:
@@ -144,10 +144,10 @@ def read(path: Path | None) -> Settings:
         raise SettingsError(str(chosen), error.strerror or "cannot be read", "check the path") from error
     except ValueError as error:
         raise SettingsError(str(chosen), f"not TOML ({error})", "correct it") from error
-    return checked(settings)
+    return check_sections(settings)
 
 
-def checked(settings: Settings) -> Settings:
+def check_sections(settings: Settings) -> Settings:
     """Return settings as they are.
 
     Raises:

@@ -67,7 +67,7 @@ _VALIDATION = {"val", "valid", "validation", "eval", "evaluation", "test", "dev"
 _THROUGHPUTS = {"throughput", "fps", "ips", "tps"}
 
 
-def recognised(name: str) -> TrainingName | None:
+def recognise_metric(name: str) -> TrainingName | None:
     """Return what a metric's name says of it, None where it says nothing that is known."""
     words = re.findall(r"[a-z0-9]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower())
     unit = _rate_of(words)
@@ -98,17 +98,17 @@ def _rate_of(words: Sequence[str]) -> str | None:
     return units[-1] if units and words[-1] in _SECOND and words[-2:-1] and words[-2] in _UNITS else None
 
 
-def evaluation(name: str) -> TrainingName | None:
+def recognise_evaluation(name: str) -> TrainingName | None:
     """Return what a metric's name says of how good the model is on data it was not trained on; None where nothing.
 
     Figures of single batches (`val_loss_step`) are left out: they scatter, and the best of them says little.
     """
-    said = recognised(name)
+    said = recognise_metric(name)
     known = said is not None and said.validation and said.role in {Role.LOSS, Role.ERROR, Role.ACCURACY}
     return said if known and not set(re.findall(r"[a-z]+", name.lower())) & _BATCH else None
 
 
-def throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
+def choose_throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
     """Return the metric that counts work: the one a person names, else the only one of its unit that says so.
 
     Args:
@@ -119,9 +119,9 @@ def throughput(names: Iterable[str], wanted: str | None) -> TrainingName | None:
     if wanted is not None:
         if wanted not in known:
             return None
-        said = recognised(wanted)
+        said = recognise_metric(wanted)
         return TrainingName(name=wanted, role=Role.THROUGHPUT, unit=said.unit if said else "")
-    found = [said for name in known if (said := recognised(name)) and said.role is Role.THROUGHPUT and said.unit]
+    found = [said for name in known if (said := recognise_metric(name)) and said.role is Role.THROUGHPUT and said.unit]
     # validation has a speed of its own, which is not that of training
     found = [each for each in found if not set(re.findall(r"[a-z]+", each.name.lower())) & _VALIDATION] or found
     best = [each for unit in ("samples", "tokens", "steps") for each in found if each.unit == unit]

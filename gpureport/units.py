@@ -55,13 +55,13 @@ UNITS: dict[str, Unit] = {
 }
 
 
-def split(text: str) -> tuple[str, str] | None:
+def split_quantity(text: str) -> tuple[str, str] | None:
     """Return a number and the unit written after it, empty where there is none; None when the text is no quantity."""
     match = _QUANTITY.fullmatch(text)
     return None if match is None else (match[1], match[2] or "")
 
 
-def quantity(text: str, unit: str, base: str) -> float | None:
+def parse_quantity(text: str, unit: str, base: str) -> float | None:
     """Return the quantity in `text` in the base unit, None when it is not one or none that can be.
 
     Only temperatures fall below 0, and nothing that is measured here is larger than 2**62.
@@ -71,7 +71,7 @@ def quantity(text: str, unit: str, base: str) -> float | None:
         unit: unit assumed where the text has none.
         base: base unit wanted; a quantity of another dimension is not one.
     """
-    parts = split(text)
+    parts = split_quantity(text)
     if parts is None:
         return None
     written = UNITS.get(parts[1] or unit)

@@ -13,7 +13,7 @@ from gpureport.analysis.results import Analysis
 from gpureport.findings import Confidence, Finding, Interval, NotJudged, Severity
 from gpureport.metrics import CLOCK_EVENT_BITS, COUNTED_CLOCK_EVENTS
 from gpureport.quality import LogEvent, Quality
-from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run, arranged
+from gpureport.recording import HOST, METRIC_TYPES, TRAINING_SCHEMA, Device, Recording, Run, arrange_series
 
 START = 1_773_480_413_000_000
 GIB = 2**30
@@ -105,7 +105,7 @@ def recording(  # noqa: PLR0913 - each argument is something a test varies
     arrays = dict(zip(series, np.broadcast_arrays(*map(_table, series.values())), strict=True))
     count, length = next(iter(arrays.values())).shape
     seconds = np.asarray(np.arange(length) * every if times is None else times, dtype=np.float64)
-    known = gpus.find(model)
+    known = gpus.find_gpu(model)
     devices = [
         Device(
             id=f"gpu:{index}",
@@ -170,7 +170,7 @@ def with_host(run: Recording, times: npt.ArrayLike, **series: npt.ArrayLike) -> 
     return replace(
         run,
         run=replace(run.run, devices=(*run.run.devices, host), ended=max(run.run.ended, at(float(seconds[-1])))),
-        series=arranged([run.series, added]),
+        series=arrange_series([run.series, added]),
     )
 
 
@@ -207,7 +207,7 @@ def _series(devices: list[Device], blocks: list[tuple[Floats, dict[str, Floats]]
     for metric, kind in METRIC_TYPES.items():
         if any(metric in block for _, block in blocks):
             parts = [block.get(metric, np.full(len(seconds), np.nan)) for seconds, block in blocks]
-            table[metric] = columns.optional(np.concatenate(parts), kind)
+            table[metric] = columns.array_with_nulls(np.concatenate(parts), kind)
     return pa.table(table)
 
 

@@ -34,7 +34,7 @@ def test_booleans_with_nulls(values: list[bool | None], cut: int) -> None:
 def test_there_and_back(values: list[int | None]) -> None:
     """NaN becomes null and nothing else does."""
     data = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    assert columns.optional(data, pa.float32()).to_pylist() == values
+    assert columns.array_with_nulls(data, pa.float32()).to_pylist() == values
 
 
 @pytest.mark.parametrize("texts", [[], [""], ["a", "", "ümlaut"]])
@@ -61,7 +61,7 @@ def test_a_category_is_one_text_in_all_rows(length: int) -> None:
 def test_one_value_takes_no_memory(kind: pa.DataType) -> None:
     """A column of one value reads as one value; with a null, or another value anywhere, it does not."""
     same = columns.floats(pa.array([1] * 9, pa.int8()).cast(kind).slice(2))
-    assert columns.alike(same)
+    assert columns.is_constant(same)
     assert same.tolist() == [1.0] * 7
     for place in range(7):
         other: list[int | None] = [1] * 7

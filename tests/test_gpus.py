@@ -29,7 +29,7 @@ from gpureport import gpus
 )
 def test_names_are_found_in_any_spelling(name: str, model: str) -> None:
     """A name leads to its own model, not to a relative with other limits."""
-    known = gpus.find(name)
+    known = gpus.find_gpu(name)
     assert known is not None
     assert known.model == model
 
@@ -37,7 +37,7 @@ def test_names_are_found_in_any_spelling(name: str, model: str) -> None:
 @pytest.mark.parametrize("name", [None, "", "Orin", "AMD Instinct MI300X"])
 def test_unknown_gpus_are_no_error(name: str | None) -> None:
     """What is not in the table is None."""
-    assert gpus.find(name) is None
+    assert gpus.find_gpu(name) is None
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_unknown_gpus_are_no_error(name: str | None) -> None:
 )
 def test_power_is_averaged_on_ampere_and_newer_except_ga100(name: str, window: str) -> None:
     """The architecture tells what a power reading covers."""
-    known = gpus.find(name)
+    known = gpus.find_gpu(name)
     assert known is not None
     assert known.power_window == window
 
@@ -73,7 +73,7 @@ def test_no_source_is_a_memory() -> None:
 )
 def test_gpus_of_which_no_dump_names_the_limits_are_in_the_table(name: str) -> None:
     """Their memory and how fast it is are known, each with its source."""
-    known = gpus.find(name)
+    known = gpus.find_gpu(name)
     assert known is not None
     assert known.memory_total_bytes
     assert known.memory_bandwidth_bytes_per_second
@@ -88,7 +88,7 @@ def test_every_source_is_used() -> None:
 
 def test_temperatures_rise_from_operating_to_shutdown() -> None:
     """Limits of one board are in order."""
-    for known in gpus.table():
+    for known in gpus.load_gpus():
         cells = (
             known.temperature_max_operating_celsius,
             known.temperature_slowdown_celsius,

@@ -5,7 +5,7 @@ import pyarrow as pa
 from gpureport import columns
 from gpureport.metrics import METRICS
 from gpureport.quality import Quality, Rejected
-from gpureport.recording import SCHEMA, Recording, arranged
+from gpureport.recording import SCHEMA, Recording, arrange_series
 from tests.builders import recording
 
 
@@ -43,7 +43,7 @@ def test_arranged_joins_what_differs() -> None:
     keys = {"device": device, "timestamp": pa.array([0], pa.timestamp("us")), "imputed": pa.array([False])}
     first = pa.table(keys | {"extra_x": pa.array(["a"]), "gpu_power_watts": pa.array([1.0], pa.float32())})
     second = pa.table(keys | {"gpu_utilization_ratio": pa.array([0.5], pa.float32())})
-    table = arranged([first, second])
+    table = arrange_series([first, second])
     metrics = ["gpu_utilization_ratio", "gpu_power_watts", "extra_x"]
     assert table.column_names == ["device", "timestamp", "imputed", *metrics]
     assert table.column("gpu_power_watts").to_pylist() == [1.0, None]

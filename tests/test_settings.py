@@ -12,20 +12,20 @@ def written(folder: Path, text: str) -> settings.Settings:
     """Return the settings of a file of this text."""
     path = folder / "gpureport.toml"
     path.write_text(text)
-    return settings.read(path)
+    return settings.read_settings(path)
 
 
 def test_no_file_is_no_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a file every section is empty."""
     monkeypatch.chdir(tmp_path)
-    assert settings.read(None).section("rules.idle_gap").values == {}
+    assert settings.read_settings(None).section("rules.idle_gap").values == {}
 
 
 def test_the_file_of_this_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """gpureport.toml in the current folder counts without being named."""
     written(tmp_path, "[prices]\ngpu_hour = 2.5\n")
     monkeypatch.chdir(tmp_path)
-    assert settings.read(None).section("prices").number("gpu_hour") == 2.5
+    assert settings.read_settings(None).section("prices").number("gpu_hour") == 2.5
 
 
 def test_a_mistake_is_named_with_its_line(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpureport.units import quantity
+from gpureport.units import parse_quantity
 
 
 @pytest.mark.parametrize(
@@ -31,12 +31,12 @@ from gpureport.units import quantity
 )
 def test_quantities(text: str, unit: str, base: str, expected: float | None) -> None:
     """A number with its unit, or with that of its column, in the base unit; anything else is none."""
-    assert quantity(text, unit, base) == expected
+    assert parse_quantity(text, unit, base) == expected
 
 
 @given(st.integers(0, 100))
 def test_whole_percent_survive(percent: int) -> None:
     """A percentage is the nearest ratio to it, and back."""
-    ratio = quantity(f"{percent} %", "", "1")
+    ratio = parse_quantity(f"{percent} %", "", "1")
     assert ratio == percent / 100
     assert round(ratio * 100) == percent

@@ -14,7 +14,7 @@ import click
 from gpureport import __version__
 from gpureport.cli.messages import internal_errors
 from gpureport.cli.messages.internal_errors import InternalError
-from gpureport.cli.messages.styled_text import complain
+from gpureport.cli.messages.styled_text import print_error
 from gpureport.cli.messages.verbosity import FLAGS, Session, Verbosity
 from gpureport.errors import GpureportError, SourceError, StoreError
 
@@ -116,7 +116,7 @@ def main(args: list[str] | None = None) -> None:
     except GpureportError as error:
         _trace(debug=debug)
         if isinstance(error, SourceError):
-            complain(str(error), error.aside, to_stdout=error.to_stdout)
+            print_error(str(error), error.aside, to_stdout=error.to_stdout)
             sys.exit(_SOURCE)
         _fail(str(error), _SOURCE if isinstance(error, StoreError) else _USAGE)
     except BrokenPipeError:
@@ -179,5 +179,5 @@ def _internal(error: InternalError, *, debug: bool) -> NoReturn:
 
 def _fail(message: str, code: int) -> NoReturn:
     """Say why it ended, and end."""
-    complain(message)
+    print_error(message)
     sys.exit(code)

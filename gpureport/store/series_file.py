@@ -19,7 +19,15 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from gpureport import columns
-from gpureport.recording import KEY_FIELDS, METRIC_TYPES, SCHEMA, TRAINING_SCHEMA, arranged, in_time_order, no_training
+from gpureport.recording import (
+    KEY_FIELDS,
+    METRIC_TYPES,
+    SCHEMA,
+    TRAINING_SCHEMA,
+    arrange_series,
+    empty_training,
+    sort_by_time,
+)
 
 ROW_GROUP = 196_608
 """Rows after which those of one device are written; a row group never holds two devices."""
@@ -138,7 +146,7 @@ class SeriesWriter:
             writer = opened.enter_context(self._opened(self._path))
             for device in (device for device in devices if device in groups):
                 tables = [file.read_row_group(index) for file, index in groups[device]]
-                table = in_time_order(pa.concat_tables(tables, promote_options="default"), device)
+                table = sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
                 for start in range(0, len(table), ROW_GROUP):
                     self._put(writer, table.slice(start, ROW_GROUP))
         for part in self._parts:
@@ -198,13 +206,13 @@ def read_series(path: Path, names: Sequence[str], devices: Iterable[str], expect
         msg = f"{path} lacks {', '.join(sorted(missing))}"
         raise ValueError(msg)
     if not (rows := [file.metadata.row_group(index).num_rows for index in range(file.num_row_groups)]):
-        return arranged([])
+        return arrange_series([])
     named = file.read(columns=["device"]).column("device")
     order = {device: place for place, device in enumerate(devices)}
     places = [order[named[begin].as_py()] for begin in accumulate(rows[:-1], initial=0)]
     groups = sorted(range(len(rows)), key=places.__getitem__)
     # at once: put one below the other afterwards, all of it would be copied
-    return arranged([file.read_row_groups(groups, columns=list(names))])
+    return arrange_series([file.read_row_groups(groups, columns=list(names))])
 
 
 def write_training(table: "pa.Table", path: Path) -> None:
@@ -220,7 +228,7 @@ def read_training(path: Path, expected: str | None) -> "pa.Table":
         ValueError: when it is another than expected.
     """
     if expected is None:
-        return no_training()
+        return empty_training()
     file = parquet.ParquetFile(pa.BufferReader(_read_verified(path, expected)), page_checksum_verification=True)
     return file.read().cast(TRAINING_SCHEMA)
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpureport import read
 from gpureport.analysis import analyze
-from gpureport.cli.runs.measuring import measured
+from gpureport.cli.runs.run_sampling import sample_runs
 from gpureport.columns import FloatArray
 from gpureport.nightly.changes.change_detection import FEWEST
 from gpureport.nightly.changes.trend import build_trends
@@ -102,7 +102,7 @@ def night(folder: Path, number: int, shares: Mapping[str, FloatArray], rng: np.r
         where = folder / f"{job}-{number}"
         suite.log(where, script(job, float(shares[job][number]), rng, starved=starved), rng)
         (recording,) = read(where, as_one_run=True)
-        (run,) = measured([(recording, analyze(recording))])
+        (run,) = sample_runs([(recording, analyze(recording))])
         parts.append(replace(kept("gpu.csv", run), step=job))
     return NightlyRecord(date=day(number), label="", command="gpureport nightly", version="1", parts=tuple(parts))
 

@@ -21,10 +21,10 @@ from gpureport.recording import (
     Source,
     Stage,
     Work,
-    arranged,
-    no_training,
+    arrange_series,
+    empty_training,
 )
-from gpureport.sampling_rate import of as pace_of
+from gpureport.sampling_rate import measure_sampling_rate as pace_of
 
 Floats = npt.NDArray[np.float64]
 Stamps = npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ def recording(number: int) -> Recording:
         work=Work(amount=float(rng.choice([0.5, 1.0, 1e6, 1e15])), unit="steps") if rng.random() < 0.3 else None,
         quality=_quality(rng, stamps, sum(map(len, stamps.values()))),
     )
-    series = _staged(rng, arranged(tables), stages)
+    series = _staged(rng, arrange_series(tables), stages)
     return Recording(run=run, series=series, training=_training(rng, started, ended))
 
 
@@ -215,7 +215,7 @@ def _table(rng: np.random.Generator, device: Device, times: Stamps, forms: dict[
             values[rng.random(rows) < rng.random()] = np.nan
         if rng.random() < 0.03:
             values[busy] = np.nan
-        arrays[metric.name] = columns.optional(values, METRIC_TYPES[metric.name])
+        arrays[metric.name] = columns.array_with_nulls(values, METRIC_TYPES[metric.name])
     return pa.table(arrays)
 
 
@@ -313,12 +313,12 @@ def _staged(rng: np.random.Generator, series: "pa.Table", stages: Sequence[Stage
         return series
     codes = rng.integers(-1, len(stages), len(series))
     column = columns.categories(np.maximum(codes, 0), [stage.name for stage in stages], codes >= 0)
-    return arranged([series.append_column("stage", column)])
+    return arrange_series([series.append_column("stage", column)])
 
 
 def _training(rng: np.random.Generator, started: int, ended: int) -> "pa.Table":
     if rng.random() < 0.6:
-        return no_training()
+        return empty_training()
     names = [name for name in _TRAINING if rng.random() < 0.4] or ["loss"]
     points = int(rng.integers(1, 60))
     span = max(ended - started, 1)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpureport.importers.trackers.training_metrics import TrainingMetric, build_training_table, measure_work
-from gpureport.training_names import Role, evaluation, recognised, throughput
+from gpureport.training_names import Role, choose_throughput, recognise_evaluation, recognise_metric
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from gpureport.training_names import Role, evaluation, recognised, throughput
 )
 def test_names_that_say_what_they_are(name: str, role: Role, unit: str, *, validation: bool) -> None:
     """Whatever parts a name has, and however they are joined."""
-    found = recognised(name)
+    found = recognise_metric(name)
     assert found is not None
     assert (found.role, found.validation, found.unit) == (role, validation, unit)
 
@@ -44,7 +44,7 @@ def test_names_that_say_what_they_are(name: str, role: Role, unit: str, *, valid
 )
 def test_names_that_do_not(name: str) -> None:
     """A part that only looks alike is none."""
-    assert recognised(name) is None
+    assert recognise_metric(name) is None
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_names_that_do_not(name: str) -> None:
 )
 def test_which_way_an_evaluation_gets_better(name: str, *, falls: bool) -> None:
     """Losses and errors fall, accuracies rise."""
-    said = evaluation(name)
+    said = recognise_evaluation(name)
     assert said is not None
     assert said.falls is falls
 
@@ -70,24 +70,24 @@ def test_which_way_an_evaluation_gets_better(name: str, *, falls: bool) -> None:
 )
 def test_what_is_no_evaluation(name: str) -> None:
     """Training, speed, single batches, and parts that only look alike."""
-    assert evaluation(name) is None
+    assert recognise_evaluation(name) is None
 
 
 def test_samples_count_before_tokens_and_training_before_validation() -> None:
     """Of several throughputs the one a person thinks of first."""
     names = ["eval_samples_per_second", "train_steps_per_second", "train_samples_per_second"]
-    found = throughput(names, None)
+    found = choose_throughput(names, None)
     assert found is not None
     assert found.name == "train_samples_per_second"
-    assert throughput(["throughput", "loss"], None) is None
+    assert choose_throughput(["throughput", "loss"], None) is None
 
 
 def test_what_a_person_names_counts_whatever_it_is_called() -> None:
     """It need not be recognised, but it must be there."""
-    found = throughput(["a", "b"], "b")
+    found = choose_throughput(["a", "b"], "b")
     assert found is not None
     assert (found.name, found.unit) == ("b", "")
-    assert throughput(["a"], "b") is None
+    assert choose_throughput(["a"], "b") is None
 
 
 def _metric(name: str, seconds: list[float], values: list[float]) -> TrainingMetric:

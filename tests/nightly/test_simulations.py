@@ -8,7 +8,7 @@ import pytest
 
 from gpureport import read
 from gpureport.analysis import analyze
-from gpureport.cli.runs.measuring import measured
+from gpureport.cli.runs.run_sampling import sample_runs
 from gpureport.nightly.changes.trend import build_trends
 from gpureport.nightly.history.capture import capture_run as kept
 from gpureport.nightly.history.night_history import History
@@ -69,7 +69,7 @@ def test_from_logs_to_a_change(tmp_path: Path) -> None:
         folder.mkdir()
         (truth,) = suite.write(folder, [(name, 5.0)], int(rng.integers(1_000_000)))
         (recording,) = read(folder / truth["run"], as_one_run=True)
-        (run,) = measured([(recording, analyze(recording))])
+        (run,) = sample_runs([(recording, analyze(recording))])
         part = kept("gpu.csv", run)
         history.append(_night(number, part))
     changed = {trend.kind.name: trend.changes for trend in build_trends(history.nights())}

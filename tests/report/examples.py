@@ -79,7 +79,7 @@ def recording(info: Run, utilisation: Sequence[FloatArray] | None = None) -> Rec
         columns.array(stamps, pa.timestamp("us")),
         pa.nulls(len(values), pa.dictionary(pa.int32(), pa.string())),
         columns.array(np.zeros(len(values)), pa.bool_()),
-        columns.optional(values, METRIC_TYPES[UTILISATION]),
+        columns.array_with_nulls(values, METRIC_TYPES[UTILISATION]),
     ]
     schema = pa.schema([*KEY_FIELDS, pa.field(UTILISATION, METRIC_TYPES[UTILISATION])])
     return Recording(run=info, series=pa.Table.from_arrays(arrays, schema=schema))

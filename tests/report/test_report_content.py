@@ -6,7 +6,8 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, Pauses
-from gpureport.findings import NotJudged, Severity
+from gpureport.analysis.rules.missing_metrics import count_of, length_of, share_of
+from gpureport.findings import Amount, NotJudged, Severity
 from gpureport.quality import LogGap
 from gpureport.recording import Recording, Work
 from gpureport.report import FORMATS, build, render
@@ -260,25 +261,36 @@ def test_what_could_not_be_judged_is_grouped_by_reason() -> None:
     assert line.recording == "gpureport explain recording"
 
 
-def _short(name: str, reason: str) -> tuple[Recording, Analysis]:
-    missing = NotJudged(kind="low_use", device=None, reason=reason, recording="a log of at least 10 min")
+def _short(name: str, reason: str, amounts: tuple[Amount, ...]) -> tuple[Recording, Analysis]:
+    missing = NotJudged(
+        kind="low_use", device=None, template=reason, amounts=amounts, recording="a log of at least 10 min"
+    )
     return examples.pair(examples.run(name), (), (missing,))
 
 
 @pytest.mark.parametrize(
-    ("reasons", "said"),
+    ("reason", "before", "after", "said"),
     [
-        (("the job lasts only 52 s", "the job lasts only 1 min 5 s"), ["The job lasts only 52 s to 1 min 5 s"]),
-        (("19 samples, fewer than 20", "8 samples, fewer than 20"), ["8 to 19 samples, fewer than 20"]),
-        (("only 9.5 % of 2 min", "only 10 % of 2 min"), ["Only 9.5 % to 10 % of 2 min"]),
-        (("GPU 0 was lost", "GPU 1 was lost"), ["GPU 0 was lost", "GPU 1 was lost"]),
+        ("the job lasts only {}", length_of(52), length_of(65), ["The job lasts only 52 s to 1 min 5 s"]),
+        ("{}, fewer than 20", count_of(19, "sample"), count_of(8, "sample"), ["8 to 19 samples, fewer than 20"]),
+        ("{}, fewer than 20", count_of(1, "sample"), count_of(8, "sample"), ["1 to 8 samples, fewer than 20"]),
+        ("only {} of 2 min", share_of(0.095), share_of(0.1), ["Only 9.5 % to 10 % of 2 min"]),
     ],
 )
-def test_reasons_that_differ_in_a_quantity_are_one_line(reasons: tuple[str, str], said: list[str]) -> None:
-    """With the least and the most of it; a number that names something tells them apart."""
-    content = report(*(_short(name, reason) for name, reason in zip("ab", reasons, strict=True)))
+def test_reasons_that_differ_in_an_amount_are_one_line(
+    reason: str, before: Amount, after: Amount, said: list[str]
+) -> None:
+    """With the least and the most of it."""
+    content = report(_short("a", reason, (before,)), _short("b", reason, (after,)))
     assert [plain(line.reason) for line in content.judgement.lines] == said
-    assert [line.where for line in content.judgement.lines] == ([""] if len(said) == 1 else ["a", "b"])
+    assert [line.where for line in content.judgement.lines] == [""]
+
+
+def test_reasons_without_amounts_stay_apart() -> None:
+    """A number that names something is no amount."""
+    content = report(_short("a", "GPU 0 was lost", ()), _short("b", "GPU 1 was lost", ()))
+    assert [line.reason for line in content.judgement.lines] == ["GPU 0 was lost", "GPU 1 was lost"]
+    assert [line.where for line in content.judgement.lines] == ["a", "b"]
 
 
 def test_times_have_an_offset_only_with_a_zone() -> None:

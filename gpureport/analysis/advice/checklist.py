@@ -3,14 +3,14 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from gpureport.analysis.advice.run_facts import CPU, UTILISATION, Facts
+from gpureport.analysis.advice.run_facts import CPU, UTILISATION, RunFacts
 from gpureport.analysis.detectors import RULES
 from gpureport.analysis.detectors.memory import headroom_of_leaks
 from gpureport.analysis.results import DeviceStatistics
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.findings import ChecklistEntry, Finding, NotJudged, Practice
 from gpureport.recording import Recording
-from gpureport.training_names import Role, recognised
+from gpureport.training_names import Role, recognise_metric
 
 WAITS = sorted(kind.name for rule in RULES for kind in rule.descriptions if kind.gpu_time_class == "waiting_for_input")
 MEMORY, PRECISION, TOGETHER = "memory", "precision", "cpu_beside_gpu"
@@ -43,17 +43,17 @@ class _Run:
     """What the questions are answered from."""
 
     recording: Recording
-    facts: Facts
+    facts: RunFacts
     metrics: frozenset[str]
     found: frozenset[str]
     unjudged: tuple[NotJudged, ...]
     judged: frozenset[str]
 
 
-def entries(  # noqa: PLR0913, PLR0917 - what the questions are answered from
+def answer_checklist(  # noqa: PLR0913, PLR0917 - what the questions are answered from
     recording: Recording,
     statistics: Sequence[DeviceStatistics],
-    facts: Facts,
+    facts: RunFacts,
     findings: Sequence[Finding],
     not_judged: Sequence[NotJudged],
     kinds: Collection[str],
@@ -80,8 +80,17 @@ def entries(  # noqa: PLR0913, PLR0917 - what the questions are answered from
     return (_memory(run), _precision(run), _together(run), _input(run), _batch(run), _throughput(run))
 
 
-def _entry(item: str, state: Practice, reason: str, recording: str = "") -> ChecklistEntry:
-    return ChecklistEntry(item=item, state=state, reason=reason, recording=recording)
+def _entry(item: str, state: Practice, reason: str, recording: str = "", metrics: Sequence[str] = ()) -> ChecklistEntry:
+    """Return an answer; `recording` is what to record besides metrics."""
+    others = (recording,) if recording else ()
+    return ChecklistEntry(
+        item=item,
+        state=state,
+        reason=reason,
+        recording="; ".join(filter(None, [missing_metrics.recording_command(metrics), *others])),
+        metrics=tuple(metrics),
+        other_recordings=others,
+    )
 
 
 def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
@@ -89,7 +98,7 @@ def _unknown_memory(run: _Run, item: str) -> ChecklistEntry | None:
     if run.facts.gpu_memory is None:
         fields = (_USED, "gpu_memory_total_bytes")
         reason = "GPU memory in use, or its size, was not recorded"
-        return _entry(item, Practice.CANNOT_JUDGE, reason, missing_metrics.recording(fields))
+        return _entry(item, Practice.CANNOT_JUDGE, reason, metrics=fields)
     if run.facts.preallocated is True:
         return _entry(item, Practice.CANNOT_JUDGE, _PREALLOCATED, _LOG_NEED)
     if run.facts.preallocated is None and (run.recording.run.ended - run.recording.run.started) / 1e6 < _SHORTEST:
@@ -141,10 +150,11 @@ def _together(run: _Run) -> ChecklistEntry:
     if absent:
         names = " and ".join("CPU" if name == CPU else "GPU" for name in absent)
         reason = f"no use of the {names} was recorded, so nothing tells where a wait comes from"
-        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, missing_metrics.recording(absent))
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, reason, metrics=absent)
     thin = next((entry for entry in run.unjudged if entry.kind == "cpu_bound"), None)
     if thin:
-        return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.reason, thin.recording)
+        other = "" if thin.metrics else thin.recording
+        return _entry(TOGETHER, Practice.CANNOT_JUDGE, thin.reason, other, thin.metrics)
     return _entry(TOGETHER, Practice.DONE, "both were recorded side by side")
 
 
@@ -157,9 +167,11 @@ def _input(run: _Run) -> ChecklistEntry:
     if missing or not run.judged & set(WAITS):
         kinds = ", ".join(dict.fromkeys(entry.kind for entry in missing)) or "these kinds"
         # kinds share what they lack: each thing to record is named once
-        recording = "; ".join(dict.fromkeys(one for entry in missing for one in entry.recording.split("; ") if one))
+        metrics = list(dict.fromkeys(name for entry in missing for name in entry.metrics))
+        others = "; ".join(dict.fromkeys(entry.recording for entry in missing if not entry.metrics))
         reason = f"no wait was found, but {kinds} could not be judged"
-        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, recording or "gpureport explain recording")
+        other = others or ("" if metrics else "gpureport explain recording")
+        return _entry(INPUT, Practice.CANNOT_JUDGE, reason, other, metrics)
     return _entry(INPUT, Practice.DONE, f"judged ({', '.join(sorted(run.judged & set(WAITS)))}), and no wait was found")
 
 
@@ -195,5 +207,5 @@ def _speeds(recording: Recording) -> Iterator[str]:
     if not len(recording.training):
         return
     names = dict.fromkeys(recording.training.column("name").to_pylist())
-    known = (recognised(name) for name in names if name)
+    known = (recognise_metric(name) for name in names if name)
     yield from (each.name for each in known if each and each.role in _SPEEDS)

@@ -9,7 +9,7 @@ from gpureport.recording import Device, Run
 NO_GPU = "no GPU"
 
 
-def answers(
+def answer_kinds(
     run: Run, rules: Sequence[Rule], findings: Sequence[Finding], not_judged: Sequence[NotJudged]
 ) -> tuple[Answer, ...]:
     """Return each kind of the rules exactly once for each group of devices.
@@ -24,14 +24,14 @@ def answers(
         not_judged: what they could not judge.
     """
     return tuple(
-        _answer(kind, name, devices, run, findings, not_judged)
-        for name, devices in _groups(run)
+        _answer_kind(kind, name, devices, run, findings, not_judged)
+        for name, devices in _group_gpus(run)
         for rule in rules
         for kind in rule.kinds
     )
 
 
-def _groups(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
+def _group_gpus(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
     """Yield the GPUs of each node and model, with what they are called."""
     gathered: dict[tuple[str | None, str | None], list[Device]] = {}
     for gpu in run.gpus:
@@ -43,7 +43,7 @@ def _groups(run: Run) -> Iterator[tuple[str, tuple[Device, ...]]]:
         yield NO_GPU, ()
 
 
-def _answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
+def _answer_kind(  # noqa: PLR0913, PLR0917 - what an answer is made of
     kind: str,
     name: str,
     devices: tuple[Device, ...],
@@ -62,26 +62,15 @@ def _answer(  # noqa: PLR0913, PLR0917 - what an answer is made of
         kind=kind,
         group=name,
         devices=tuple(device.id for device in devices),
-        outcome=_outcome(found, missing),
+        outcome=_decide_outcome(found, missing),
         findings=tuple(dict.fromkeys(one.fingerprint for one in found)),
-        reason="; ".join(_reasons(missing, len(devices))),
-        recording="; ".join(dict.fromkeys(entry.recording for entry in missing if entry.recording)),
+        missing=tuple(missing),
     )
 
 
-def _outcome(found: Sequence[Finding], missing: Sequence[NotJudged]) -> Outcome:
+def _decide_outcome(found: Sequence[Finding], missing: Sequence[NotJudged]) -> Outcome:
     if any(one.confidence is not Confidence.LOW for one in found):
         return Outcome.FOUND
     if found:
         return Outcome.SUSPECTED
     return Outcome.CANNOT_JUDGE if missing else Outcome.JUDGED
-
-
-def _reasons(missing: Sequence[NotJudged], devices: int) -> Iterator[str]:
-    """Yield each reason once, with the devices it holds for where these are not all."""
-    where: dict[str, list[str | None]] = {}
-    for entry in missing:
-        where.setdefault(entry.reason, []).append(entry.device)
-    for reason, ids in where.items():
-        named = [device for device in ids if device]
-        yield f"{', '.join(named)}: {reason}" if named and len(ids) == len(named) < devices else reason

@@ -7,7 +7,7 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.findings import NotJudged
 
 
-def entries(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
+def list_unevaluated_kinds(context: Context, rules: Sequence[Rule], answered: Collection[str]) -> Iterator[NotJudged]:
     """Yield the kinds that rules left without a word because there was nothing to look at.
 
     Args:
@@ -26,4 +26,5 @@ def entries(context: Context, rules: Sequence[Rule], answered: Collection[str]) 
             yield missing_metrics.too_few(kind.name, readings)
         else:
             reason = "no GPU was recorded"
-            yield NotJudged(kind=kind.name, device=None, reason=reason, recording=missing_metrics.GPU_LOG)
+            log, metrics = missing_metrics.GPU_LOG, missing_metrics.GPU_LOG_METRICS
+            yield NotJudged(kind=kind.name, device=None, reason=reason, recording=log, metrics=metrics)

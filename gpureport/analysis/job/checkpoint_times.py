@@ -11,7 +11,7 @@ from gpureport import columns
 from gpureport.analysis.job.evaluations import find_evaluations
 from gpureport.columns import IntArray
 from gpureport.recording import Recording
-from gpureport.training_names import Role, recognised
+from gpureport.training_names import Role, recognise_metric
 
 _SAVING = {"checkpoint", "checkpoints", "checkpointing", "ckpt", "save", "saving", "saved", "snapshot"}
 _ROUND = {"epoch", "epochs", "eval", "evaluation", "val", "validation", "valid", "validate"}
@@ -64,7 +64,7 @@ def _find_metric_events(recording: Recording) -> Iterator[JobEvents]:
             name
         )
         saving = bool(split_words(name) & _SAVING)
-        said = recognised(name)
+        said = recognise_metric(name)
         if not (counts or saving or (said and said.role is Role.EPOCH_TIME)):
             continue
         rows = np.flatnonzero((codes == code) & timed)

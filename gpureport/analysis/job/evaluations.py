@@ -9,7 +9,7 @@ import numpy as np
 from gpureport import columns
 from gpureport.columns import FloatArray, IntArray
 from gpureport.recording import Recording
-from gpureport.training_names import TrainingName, evaluation
+from gpureport.training_names import TrainingName, recognise_evaluation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ def find_evaluations(recording: Recording) -> Iterator[Evaluations]:
     times = columns.integers(recording.training.column("timestamp"))
     values = columns.floats(recording.training.column("value"))
     for code, name in enumerate(chunks[0].dictionary.to_pylist()):
-        said = evaluation(name)
+        said = recognise_evaluation(name)
         rows = np.flatnonzero((codes == code) & timed) if said else np.empty(0, dtype=np.int64)
         if said and len(rows):
             rows = rows[np.argsort(times[rows], kind="stable")]

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from gpureport.analysis.job.checkpoint_times import JobEvents, split_words
 from gpureport.recording import Recording
-from gpureport.training_names import Role, recognised
+from gpureport.training_names import Role, recognise_metric
 
 REQUESTS = "requests or input"
 """Cause of gaps between bursts of work in a job that nothing shows to train."""
@@ -21,7 +21,7 @@ _WORDS = {"epoch", "epochs", "lr", "learning", "optimizer", "optimiser", "loss",
 
 def is_training(recording: Recording, said: Sequence[JobEvents]) -> bool:
     """Return whether params, metrics, stages, checkpoints or epochs say that a job trains."""
-    metrics = (recognised(str(name)) for name in recording.training.column("name").unique().to_pylist())
+    metrics = (recognise_metric(str(name)) for name in recording.training.column("name").unique().to_pylist())
     named = (*(name for name, _ in recording.run.params), *(stage.name for stage in recording.run.stages))
     return (
         bool(said)

@@ -70,7 +70,7 @@ def measure_refresh(
         interval: seconds between samples.
         known: rows with a value, where the caller knows them.
     """
-    if columns.alike(values) and not np.isnan(values[:1]).any():
+    if columns.is_constant(values) and not np.isnan(values[:1]).any():
         return Refresh(rows=len(values), changes=0, seconds=None)
     known = ~np.isnan(values) if known is None else known
     rows = slice(None) if known.all() else np.flatnonzero(known)
@@ -145,7 +145,7 @@ def look_up_documented_period(metric: str, model: str | None) -> float | None:
     """
     if metric not in _AVERAGED:
         return None
-    known = gpus.find(model)
+    known = gpus.find_gpu(model)
     window = known.utilisation_window_seconds if known else None
     return window.value if window else SHORTEST.value
 
@@ -158,6 +158,6 @@ def count_readings_per_row(seconds: FloatArray, period: float | None) -> FloatAr
         period: seconds from reading to reading; None where it is not known.
     """
     if period is None or seconds.sum() <= 0:
-        return columns.same(1.0, len(seconds))
+        return columns.repeat_value(1.0, len(seconds))
     shares: FloatArray = np.minimum(seconds / period, 1.0)
     return shares

@@ -99,7 +99,7 @@ def summarise_metric(series: DeviceSeries, metric: Metric) -> MetricSummary | No
         effective = series.count_readings(metric.name, rows)
         values, seconds = values[rows], seconds[rows]
     weights = seconds if seconds.sum() > 0 else np.ones(len(values))
-    ends = values[:1] if columns.alike(values) else values
+    ends = values[:1] if columns.is_constant(values) else values
     least, most = float(ends.min()), float(ends.max())
     # most bits are never set
     whole, weighted = float(weights.sum()), float((values * weights).sum()) if least or most else 0.0

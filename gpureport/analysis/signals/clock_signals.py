@@ -97,7 +97,7 @@ def _mark_event_rows(series: DeviceSeries, reasons: Sequence[str]) -> BoolArray:
     for reason in reasons:
         bit = series.values(f"clock_event_{reason}")
         # most are never set, or not recorded
-        if not columns.alike(bit) or (bit[:1] > 0).any():
+        if not columns.is_constant(bit) or (bit[:1] > 0).any():
             rows |= bit > 0
         if series.is_recorded(counter_name(reason)):
             rise = np.diff(series.values(counter_name(reason)), prepend=np.nan)
@@ -146,7 +146,7 @@ def read_power_limit(series: DeviceSeries) -> FloatArray:
 
 def read_clocks(series: DeviceSeries) -> tuple[FloatArray, float]:
     """Return the clock in Hz a row, and the highest one; NaN where neither log nor GPU table tells."""
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     clock = next((series.values(name) for name in CLOCKS if series.is_recorded(name)), series.values(CLOCKS[0]))
     clock_max = _find_highest(series, "gpu_sm_clock_max_hertz")
     if np.isnan(clock_max) and known and known.sm_clock_max_hertz:
@@ -160,7 +160,7 @@ def gather_signals(series: DeviceSeries) -> ClockSignals:
 
 
 def _gather_signals(series: DeviceSeries) -> ClockSignals:
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     clock, clock_max = read_clocks(series)
     used = series.values("gpu_utilization_ratio")
     limit, source = _find_temperature_limit(series, known)

@@ -177,7 +177,7 @@ def measure_averaging_window(series: DeviceSeries) -> float:
 def _build_doubt(
     series: DeviceSeries, known_samples: _KnownSamples, first: IntArray, stop: IntArray, limits: Limits
 ) -> LowRunDoubt:
-    model, coarse = gpus.find(series.device.model), series.interval > POINT_SAMPLE_SECONDS
+    model, coarse = gpus.find_gpu(series.device.model), series.interval > POINT_SAMPLE_SECONDS
     return LowRunDoubt(
         chance=LowRunChance(
             low=known_samples.values <= limits.still,

@@ -66,7 +66,7 @@ def draws_working_power(series: DeviceSeries, limit: Threshold = AT_WORK) -> boo
 
 
 def _estimate_idle_watts(series: DeviceSeries, limit: float) -> float:
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_idle_watts if known else None
     return cell.value if cell else _IDLE_SHARE * limit
 
@@ -79,7 +79,7 @@ def _find_limit_watts(series: DeviceSeries) -> tuple[FloatArray, str]:
         return series.values("gpu_power_limit_default_watts"), "the default limit as logged"
     if series.device.power_limit_default_watts is not None:
         return np.full(len(series), series.device.power_limit_default_watts), "the default limit as logged"
-    known = gpus.find(series.device.model)
+    known = gpus.find_gpu(series.device.model)
     cell = known.power_limit_default_watts if known else None
     if known and cell:
         return np.full(len(series), cell.value), f"the default limit of {known.model}: {cell.source}"

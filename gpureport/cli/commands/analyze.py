@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
-from gpureport.cli.results import gate
-from gpureport.cli.runs import analyses, measuring, named_runs
+from gpureport.cli.results import limit_checks, report_output
+from gpureport.cli.runs import analyses, named_runs, run_sampling
 
 
 @click.command()
@@ -18,7 +18,7 @@ from gpureport.cli.runs import analyses, measuring, named_runs
     default="short",
     help="Text with the titles of the steps to take, or with the steps in full and every kind's answer.",
 )
-@gate.fail_on
+@limit_checks.fail_on
 @analysis_options
 @source_options
 def analyze(  # noqa: PLR0913 - click hands over one argument an option
@@ -37,25 +37,23 @@ def analyze(  # noqa: PLR0913 - click hands over one argument an option
 
     A SOURCE is a log, a folder of logs, or a run of the store.
     """
-    policy = gate.alone(config, fail_on)
+    policy = limit_checks.read_policy_without_baseline(config, fail_on)
     # a limit that was asked for must not pass on logs that could not be read
-    found = named_runs.recordings(source, options, tolerant=not fail_on)
-    analysed = analyses.analysed(found, select, ignore, config, prices)
+    found = named_runs.read_recordings(source, options, tolerant=not fail_on)
+    analysed = analyses.analyze_runs(found, select, ignore, config, prices)
+    checks = limit_checks.check_limits(policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE)
     if form == "json":
         click.echo(_json(analysed, options), nl=False)
-        return gate.failed(gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE))
-    from gpureport.cli.results.report_output import report, terminal  # noqa: PLC0415 - loads the report
-
-    checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
-    terminal(report(analysed, checks=checks), full=detail == "full")
-    return gate.failed(checks)
+    else:
+        report_output.print_report(report_output.build_report(analysed, checks=checks), full=detail == "full")
+    return limit_checks.report_failed_limits(checks)
 
 
-def _json(analysed: "analyses.Analysed", options: SourceOptions) -> str:
+def _json(analysed: "analyses.AnalysedRuns", options: SourceOptions) -> str:
     """Return the analyses as JSON, with what several runs say together."""
     from gpureport.comparison.steps.steps import steps_of  # noqa: PLC0415 - loads numpy
     from gpureport.report.formats.json import analysis_json  # noqa: PLC0415 - as above
 
     several = len(analysed.runs) > 1
-    measured = measuring.measured(analysed.runs, options.throughput) if several else []
+    measured = run_sampling.sample_runs(analysed.runs, options.throughput) if several else []
     return analysis_json.render([analysis for _, analysis in analysed.runs], tuple(steps_of(measured)))

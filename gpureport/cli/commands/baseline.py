@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from gpureport.cli.commands.runs import STORE, store_of
-from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.styled_text import make_printable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -35,7 +35,7 @@ def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None
     place = store_of(store)
     entries = {entry.run.id: entry for entry in map(place.named, run)}
     made = set_baseline(place, name, list(entries.values()))
-    click.echo(f"{made.name}: {', '.join(printable(f'{each.name} ({each.id})') for each in made.runs)}")
+    click.echo(f"{made.name}: {', '.join(make_printable(f'{each.name} ({each.id})') for each in made.runs)}")
 
 
 @baseline.command("list")
@@ -50,7 +50,7 @@ def list_baselines(*, store: Path | None) -> None:
         click.echo(f"no baselines in {place.folder}; gpureport baseline set NAME RUN makes one")
     for each in found:
         runs = [f"{run.name} ({run.id}, {_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d})" for run in each.runs]
-        click.echo(f"{each.name}  {', '.join(map(printable, runs)) or 'damaged'}")
+        click.echo(f"{each.name}  {', '.join(map(make_printable, runs)) or 'damaged'}")
 
 
 @baseline.command()
@@ -62,4 +62,4 @@ def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
 
     for each in name:
         remove_baseline(store_of(store), each)
-        click.echo(f"removed {printable(each)}")
+        click.echo(f"removed {make_printable(each)}")

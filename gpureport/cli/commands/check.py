@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.messages.internal_errors import InternalError, report_fault
-from gpureport.cli.messages.verbosity import note
+from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
+from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.option_values import Export
 from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
-from gpureport.cli.results import gate
-from gpureport.cli.runs import measuring, named_runs
-from gpureport.cli.runs.analysis_options import Asked
+from gpureport.cli.results import limit_checks
+from gpureport.cli.runs import named_runs, run_sampling
+from gpureport.cli.runs.analysis_options import AnalysisOptions
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
-    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.findings import Check
     from gpureport.recording import Recording
@@ -46,7 +46,7 @@ class _Outputs:
 @click.option(
     "--policy", type=_FILE, metavar="FILE", help="File with the limits (default: [[policy]] of the settings)."
 )
-@gate.fail_on
+@limit_checks.fail_on
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Text for people, or JSON.")
 @click.option("--notify", is_flag=True, help="Print the result in one line, for a chat.")
 @click.option("--junit", type=_FILE, metavar="FILE", help="Write the checks as JUnit XML.")
@@ -78,16 +78,16 @@ def check(  # noqa: PLR0913 - click hands over one argument an option
     gpureport.toml, in the file of --policy, or after --fail-on. A SOURCE is a log, a folder of logs, or a run of the
     store; runs of one step are repetitions.
     """
-    wanted = gate.policy(policy or config, fail_on)
+    wanted = limit_checks.read_policy(policy or config, fail_on)
     if not wanted.entries:
         where = str(policy or config or "gpureport.toml")
         raise SettingsError(where, "no limit is stated", "write [[policy]] limit = 'problem', or --fail-on problem")
-    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    asked = AnalysisOptions(select=select, ignore=ignore, prices=prices, config=config, options=options)
     found, unread = _read(source, options)
     analysed = asked.analysed(found, fewest_runs=0)
     unread += [_cannot_judge("the run can be analysed", one.where, one.what) for _, one in analysed.faults]
     against, why = _against(wanted, baseline, analysed, asked)
-    checks = (*unread, *gate.checks(wanted, analysed, against, why))
+    checks = (*unread, *limit_checks.check_limits(wanted, analysed, against, why))
     _write(checks, analysed, asked, _Outputs(junit=junit, summary=summary, exports=exports))
     return _show(checks, form, notify=notify)
 
@@ -99,11 +99,11 @@ def _read(source: tuple[str, ...], options: SourceOptions) -> "tuple[list[Record
     asked = [(list(source), options)] if options.as_one_run else [([n], own) for n, own in options.each(source)]
     for names, own in asked:
         try:
-            found += named_runs.recordings(names, own)
+            found += named_runs.read_recordings(names, own)
         except (SourceError, StoreError) as error:
             unread.append(_cannot_judge(limit, ", ".join(names), f"{error.what}; {error.hint}"))
         except InternalError as error:
-            report_fault(error)
+            report_internal_error(error)
             unread.append(_cannot_judge(limit, error.where, error.what))
     if options.name and len(found) > 1:
         raise SettingsError("--name", f"one name for {len(found)} runs", "name one source at a time")
@@ -117,34 +117,34 @@ def _cannot_judge(limit: str, run: str, reason: str) -> "Check":
 
 
 def _against(
-    wanted: "Policy", baseline: str | None, analysed: "Analysed", asked: Asked
+    wanted: "Policy", baseline: str | None, analysed: "AnalysedRuns", asked: AnalysisOptions
 ) -> "tuple[dict[str, BaselineComparison], str]":
     """Return each step set against the baseline, and why there is nothing to set it against."""
     if baseline is not None and not wanted.compares:
-        note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
+        print_note(f"--baseline {baseline} is not read: no limit is on a change, or on what is new")
     if not wanted.compares or baseline is None or not analysed.runs:
         return {}, ""
     try:
         return _compared(baseline, analysed, asked), ""
     except InternalError as error:
-        report_fault(error)
+        report_internal_error(error)
         return {}, f"{error.where}: {error.what}"
     except (SourceError, StoreError) as error:
         return {}, f"{error.where}: {error.what}; {error.hint}"
 
 
-def _compared(baseline: str, analysed: "Analysed", asked: Asked) -> "dict[str, BaselineComparison]":
+def _compared(baseline: str, analysed: "AnalysedRuns", asked: AnalysisOptions) -> "dict[str, BaselineComparison]":
     """Return each step set against the baseline, by what repetitions in the store differ by."""
     from gpureport.checks.baseline_changes import compare_with_baseline  # noqa: PLC0415 - as above
     from gpureport.checks.policy_evaluation import step_name  # noqa: PLC0415 - as above
-    from gpureport.cli.runs.repetitions import noise  # noqa: PLC0415 - loads numpy
+    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
     from gpureport.comparison.verdicts.calibration import alike  # noqa: PLC0415 - as above
 
     key = asked.options.throughput
-    before = measuring.measured(asked.analysed(_baseline(baseline, asked.options)).runs, key)
-    tonight = measuring.measured(analysed.runs, key)
+    before = run_sampling.sample_runs(asked.analysed(_baseline(baseline, asked.options)).runs, key)
+    tonight = run_sampling.sample_runs(analysed.runs, key)
     meant = {alike(run.analysis.run) for run in (*tonight, *before)}
-    repeated = noise(asked.options, asked.analysed, meant, _REPEATED)
+    repeated = measure_noise(asked.options, asked.analysed, meant, _REPEATED)
     groups: dict[str, list[SampledRun]] = {}
     for run in tonight:
         groups.setdefault(step_name(run.analysis), []).append(run)
@@ -155,18 +155,18 @@ def _baseline(name: str, options: SourceOptions) -> "list[Recording]":
     """Return the runs of a baseline: a named one, else any source."""
     from gpureport.nightly.history.baselines import read_baseline  # noqa: PLC0415 - loads pyarrow
 
-    if named_runs.names_source(name, options):
+    if named_runs.is_source(name, options):
         # what is said of the runs that are checked does not hold for the one before
-        return named_runs.recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
+        return named_runs.read_recordings([name], replace(options, host=(), training=(), name=None, step=(), work=None))
     try:
-        return read_baseline(named_runs.store(options), name)
+        return read_baseline(named_runs.find_store(options), name)
     except (StoreError, SettingsError) as error:
-        if not named_runs.stored(name, options):
+        if not named_runs.is_stored(name, options):
             raise StoreError(error.where, error.what, error.hint) from error
-        return named_runs.recordings([name], replace(options, name=None, step=(), work=None))
+        return named_runs.read_recordings([name], replace(options, name=None, step=(), work=None))
 
 
-def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: Asked, outputs: _Outputs) -> None:
+def _write(checks: "Sequence[Check]", analysed: "AnalysedRuns", asked: AnalysisOptions, outputs: _Outputs) -> None:
     """Write the files that were asked for."""
     from gpureport.checks import check_junit, check_summary  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.site import figure_exports  # noqa: PLC0415 - loads numpy
@@ -175,7 +175,7 @@ def _write(checks: "Sequence[Check]", analysed: "Analysed", asked: Asked, output
         if path is not None:
             _put(path, render(checks))
     if outputs.exports:
-        runs = measuring.measured(analysed.runs, asked.options.throughput) if analysed.runs else []
+        runs = run_sampling.sample_runs(analysed.runs, asked.options.throughput) if analysed.runs else []
         figures = figure_exports.export_figures(runs)
         for form, path in outputs.exports:
             _put(path, figure_exports.FORMATS[form](figures, checks))
@@ -190,7 +190,7 @@ def _put(path: Path, content: str) -> None:
             job.write(content)
     else:
         write_whole(path, content.encode())
-    note(f"wrote {path}")
+    print_note(f"wrote {path}")
 
 
 def _show(checks: "Sequence[Check]", form: str, *, notify: bool) -> int:

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
 from gpureport.cli.results import report_output
-from gpureport.cli.runs import measuring
-from gpureport.cli.runs.analysis_options import Asked
-from gpureport.cli.runs.step_grouping import StepOptions, recordings, step_options
+from gpureport.cli.runs import run_sampling
+from gpureport.cli.runs.analysis_options import AnalysisOptions
+from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
 
 if TYPE_CHECKING:
-    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.steps.steps import Comparison
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.recording import Recording
@@ -52,20 +52,20 @@ def compare(  # noqa: PLR0913 - click hands over one argument an option
     a run without a step label is a step of its own. One run against one is at most said to differ in this pair:
     repeat each step three times to know more. A log of a folder that cannot be read is named and left out.
     """
-    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    asked = AnalysisOptions(select=select, ignore=ignore, prices=prices, config=config, options=options)
     noise = _noise(asked) if calibrate else None
     if noise is not None and not source and chain.steps is None:
         return _tell(noise)
-    found = recordings(source, chain, options, tolerant=True)
+    found = read_steps(source, chain, options, tolerant=True)
     _several(found, chain)
     return _show(asked.analysed(found, fewest_runs=_SIDES), asked.options.throughput, noise, form)
 
 
-def _noise(asked: Asked) -> "Noise":
+def _noise(asked: AnalysisOptions) -> "Noise":
     """Return what repetitions in the store differ by."""
-    from gpureport.cli.runs.repetitions import noise  # noqa: PLC0415 - loads numpy
+    from gpureport.cli.runs.repetitions import measure_noise  # noqa: PLC0415 - loads numpy
 
-    return noise(asked.options, asked.analysed)
+    return measure_noise(asked.options, asked.analysed)
 
 
 def _tell(noise: "Noise") -> int:
@@ -81,28 +81,28 @@ def _tell(noise: "Noise") -> int:
     return 0
 
 
-def _show(analysed: "Analysed", throughput: str | None, noise: "Noise | None", form: str) -> int:
+def _show(analysed: "AnalysedRuns", throughput: str | None, noise: "Noise | None", form: str) -> int:
     """Print the comparison, and return the exit code."""
     from gpureport.comparison.chain.step_comparison import compare as compared  # noqa: PLC0415 - loads numpy
 
-    measured = measuring.measured(analysed.runs, throughput)
+    measured = run_sampling.sample_runs(analysed.runs, throughput)
     comparison = compared(measured, noise)
     if form == "json":
         from gpureport.report.formats.json import comparison_json  # noqa: PLC0415 - loads numpy
 
         click.echo(comparison_json.render(comparison, noise), nl=False)
     else:
-        report_output.comparison(analysed, measured, noise)
+        report_output.print_comparison(analysed, measured, noise)
     return _code(analysed, comparison)
 
 
-def _code(analysed: "Analysed", comparison: "Comparison") -> int:
+def _code(analysed: "AnalysedRuns", comparison: "Comparison") -> int:
     """Return the exit code, and say on standard error when nothing can be judged."""
     from gpureport.comparison.chain.step_pairs import links  # noqa: PLC0415 - loads numpy
 
     if any(link.comparable for link in links(comparison)):
         return 0
-    named = ", ".join(printable(recording.run.name) for recording, _ in analysed.runs)
+    named = ", ".join(make_printable(recording.run.name) for recording, _ in analysed.runs)
     click.echo(
         f"gpureport: {named}: nothing can be compared; record ten minutes of the GPUs in each step, or repeat each",
         err=True,

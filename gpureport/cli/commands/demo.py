@@ -4,11 +4,11 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli.messages.verbosity import note
+from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options.shared_options import SourceOptions
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses, named_runs
-from gpureport.resources import folder
+from gpureport.resources import find_shipped_folder
 
 _CHAIN = "input_starved"
 _WORK = (1000.0, "steps")
@@ -30,14 +30,14 @@ def demo(*, outputs: tuple[Path, ...]) -> None:
 
     The logs are generated, not recorded. The other samples lie in the same folder, which is printed.
     """
-    report_output.check(outputs)
-    chain = folder("sample_logs") / _CHAIN
-    found = named_runs.recordings([str(chain)], _as_steps())
-    content = report_output.report(analyses.analysed(found, (), (), None))
-    report_output.terminal(content)
-    report_output.write(content, outputs)
+    report_output.check_outputs(outputs)
+    chain = find_shipped_folder("sample_logs") / _CHAIN
+    found = named_runs.read_recordings([str(chain)], _as_steps())
+    content = report_output.build_report(analyses.analyze_runs(found, (), (), None))
+    report_output.print_report(content)
+    report_output.write_report(content, outputs)
     others = ", ".join(sorted(path.name for path in chain.parent.iterdir() if path.is_dir() and path != chain))
-    note(f"More samples in {chain.parent}: {others}")
+    print_note(f"More samples in {chain.parent}: {others}")
 
 
 def _as_steps() -> SourceOptions:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.messages import progress
-from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
-from gpureport.cli.messages.line_account import summary
-from gpureport.cli.messages.styled_text import complain, fitted, printable
-from gpureport.cli.messages.verbosity import Verbosity, current
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.messages.line_account import summarise_run
+from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
+from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 from gpureport.cli.options.shared_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs
 from gpureport.errors import SettingsError, SourceError, StoreError
@@ -40,28 +40,28 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     if options.anonymise:
         raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
     if listing:
-        for line in named_runs.listed(source, options):
-            click.echo(printable(line))
+        for line in named_runs.list_tracked_runs(source, options):
+            click.echo(make_printable(line))
         return 0
-    store, failed = named_runs.store(options), 0
-    waiting = deque(named_runs.readings(source, options))
+    store, failed = named_runs.find_store(options), 0
+    waiting = deque(named_runs.find_readings(source, options))
     while waiting:
         # a run that is stored is let go: a tracker may hold a thousand of them
         reading = waiting.popleft()
         try:
-            with internal_errors(reading.locator), progress.shown(reading):
+            with internal_errors(reading.locator), progress.show_progress(reading):
                 lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
         except SourceError as error:
             # one log of a folder that cannot be read does not keep the others out
             failed += 1
-            complain(str(error), error.aside, to_stdout=error.to_stdout)
+            print_error(str(error), error.aside, to_stdout=error.to_stdout)
             continue
         except InternalError as error:
-            report_fault(error)
+            report_internal_error(error)
             continue
         # told to be quiet, it still says which run it is
-        for line in lines if current() > Verbosity.QUIET else lines[:1]:
-            click.echo(fitted(printable(line)))
+        for line in lines if current_verbosity() > Verbosity.QUIET else lines[:1]:
+            click.echo(wrap_for_terminal(make_printable(line)))
     if explain:
         click.echo("Not stored.")
     return _SOURCE if failed else 0
@@ -69,18 +69,18 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
 
 def _explained(reading: "Reading | TrackedReading | CutReading", options: SourceOptions) -> list[str]:
     """Return how a run was understood, which is not stored."""
-    from gpureport.cli.messages.source_understanding import explained  # noqa: PLC0415 - loads pyarrow
+    from gpureport.cli.messages.reading_explanation import explain_reading  # noqa: PLC0415 - loads pyarrow
 
-    return list(explained(reading, options.kind))
+    return list(explain_reading(reading, options.kind))
 
 
 def _stored(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> list[str]:
     """Return what was read and kept of a run that is in the store now."""
-    entry, done = ingested(store, reading, force=force)
-    return summary(entry.run, done)
+    entry, done = store_run(store, reading, force=force)
+    return summarise_run(entry.run, done)
 
 
-def ingested(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
+def store_run(store: "Store", reading: "Reading | TrackedReading | CutReading", *, force: bool) -> tuple["Entry", str]:
     """Return the stored run, and what was done with it.
 
     A run that is there already keeps its labels, unless the options say otherwise.

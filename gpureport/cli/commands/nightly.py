@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
-from gpureport.cli.commands.ingest import ingested
-from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
-from gpureport.cli.messages.styled_text import printable
-from gpureport.cli.messages.verbosity import note
+from gpureport.cli.commands.ingest import store_run
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.messages.verbosity import print_note
 from gpureport.cli.options import night_date
 from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
-from gpureport.cli.results import gate, report_output
+from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses, named_runs
-from gpureport.cli.runs.analysis_options import Asked
+from gpureport.cli.runs.analysis_options import AnalysisOptions
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class _Tonight:
 @click.option("--label", default="", metavar="NAME", help="What else the night is known by: a commit, a build.")
 @click.option("--date", "night", metavar="DATE", help="Date of the night, such as 2026-03-14 (default: today).")
 @click.option("--policy", type=click.Path(path_type=Path), metavar="FILE", help="File with limits of each night.")
-@gate.fail_on
+@limit_checks.fail_on
 @click.option("--fail-on-change", is_flag=True, help="Exit with 1 on the night that shows a change for the worse.")
 @analysis_options
 @source_options
@@ -91,16 +91,16 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
 
     if options.anonymise:
         raise SettingsError("--anonymise", "a history keeps the names of runs", "give runs other names with --name")
-    date, now = night_date.night(night), night_date.now()
-    wanted = gate.alone(policy or config, fail_on).of_one_night()
-    asked = Asked(select=select, ignore=ignore, prices=prices, config=config, options=options)
-    store = named_runs.store(options)
+    date, now = night_date.parse_night(night), night_date.now()
+    wanted = limit_checks.read_policy_without_baseline(policy or config, fail_on).of_one_night()
+    asked = AnalysisOptions(select=select, ignore=ignore, prices=prices, config=config, options=options)
+    store = named_runs.find_store(options)
     history = History(store.folder)
     tonight = _read(store, history, source, options, date)
     fresh = asked.analysed([recording for _, recording in tonight.runs], fewest_runs=0) if tonight.runs else None
     if fresh is not None:
         tonight.leave_out(fresh.faults)
-    checks = gate.checks(wanted, fresh) if fresh is not None and wanted.entries else ()
+    checks = limit_checks.check_limits(wanted, fresh) if fresh is not None and wanted.entries else ()
     if source:
         parts = [*_measured(tonight, fresh, options.throughput), *tonight.parts]
         history.append(_night(date, label, parts, checks, now))
@@ -112,7 +112,7 @@ def nightly(  # noqa: PLR0913 - click hands over one argument an option
     _say(found)
     if checks:
         tonight.codes.add(_held(checks))
-    note(f"wrote {site / 'index.html'}")
+    print_note(f"wrote {site / 'index.html'}")
     codes = tonight.codes | (_judged(found) if fail_on_change else set())
     return next((code for code in _ORDER if code in codes), 0)
 
@@ -126,7 +126,7 @@ def _night(
     return NightlyRecord(
         date=date,
         label=label,
-        command=report_output.command(),
+        command=report_output.typed_command(),
         version=__version__,
         parts=tuple(parts),
         checks=tuple(map(capture_check, checks)),
@@ -146,20 +146,20 @@ def _read(store: "Store", history: "History", named: tuple[str, ...], options: S
         try:
             found = list(_recordings(store, group, own))
         except SourceError as error:
-            missing = any(named_runs.absent(source) for source in group)
+            missing = any(named_runs.is_missing(source) for source in group)
             tonight.codes.add(_CANNOT_JUDGE if missing else _UNREADABLE)
             tonight.parts.append(capture_missing(group[0], step, "no such file or run" if missing else error.what))
-            click.echo(f"gpureport: {printable(str(error))}", err=True)
+            click.echo(f"gpureport: {make_printable(str(error))}", err=True)
             continue
         for recording in found:
             if isinstance(recording, SourceError):
                 tonight.codes.add(_UNREADABLE)
                 tonight.parts.append(capture_missing(recording.where, step, recording.what))
-                click.echo(f"gpureport: {printable(str(recording))}", err=True)
+                click.echo(f"gpureport: {make_printable(str(recording))}", err=True)
                 continue
             if isinstance(recording, InternalError):
                 tonight.parts.append(capture_missing(recording.where, step, recording.what))
-                report_fault(recording)
+                report_internal_error(recording)
                 continue
             first = first_night_of_run(recorded, recording.run.id)
             if first not in {None, date}:
@@ -179,18 +179,18 @@ def _recordings(
     Raises:
         SourceError: when it is missing, cannot be read, or is no run of the store.
     """
-    if len(group) == 1 and not named_runs.names_source(group[0]):
+    if len(group) == 1 and not named_runs.is_source(group[0]):
         try:
             entry = store.named(group[0])
         except StoreError as error:
             raise SourceError(error.where, error.what, error.hint) from error
         yield store.read(entry)
         return
-    readings = named_runs.readings(group, options)
+    readings = named_runs.find_readings(group, options)
     for reading in readings:
         try:
             with internal_errors(reading.locator):
-                entry, _ = ingested(store, reading, force=False)
+                entry, _ = store_run(store, reading, force=False)
         except SourceError as error:
             if len(readings) == 1:
                 raise
@@ -201,19 +201,19 @@ def _recordings(
             yield store.read(entry)
 
 
-def _measured(tonight: _Tonight, fresh: analyses.Analysed | None, throughput: str | None) -> "Iterator[NightlyRun]":
+def _measured(tonight: _Tonight, fresh: analyses.AnalysedRuns | None, throughput: str | None) -> "Iterator[NightlyRun]":
     """Yield every run as the history keeps it; one whose figures gpureport fails on is a part without data."""
-    from gpureport.cli.runs.judging import known_as  # noqa: PLC0415 - loads numpy
-    from gpureport.cli.runs.measuring import measured  # noqa: PLC0415 - loads numpy
+    from gpureport.cli.runs.run_analyzer import describe_run  # noqa: PLC0415 - loads numpy
+    from gpureport.cli.runs.run_sampling import sample_runs  # noqa: PLC0415 - loads numpy
     from gpureport.nightly.history import capture as kept  # noqa: PLC0415 - as above
 
     for (source, recording), judged in zip(tonight.runs, fresh.runs if fresh is not None else (), strict=True):
         try:
-            with internal_errors(known_as(recording.run)):
-                (run,) = measured([judged], throughput)
+            with internal_errors(describe_run(recording.run)):
+                (run,) = sample_runs([judged], throughput)
                 part = kept.capture_run(source, run)
         except InternalError as error:
-            report_fault(error)
+            report_internal_error(error)
             part = kept.capture_missing(source, recording.run.step or "", error.what)
         yield part
 
@@ -223,7 +223,7 @@ def _say(night: "LatestNight") -> None:
     from gpureport.nightly.site.night_wording import describe_latest_night  # noqa: PLC0415 - loads numpy
 
     for line in describe_latest_night(night):
-        click.echo(printable(f"{night.date}  {line}" if night.date else line))
+        click.echo(make_printable(f"{night.date}  {line}" if night.date else line))
 
 
 def _held(checks: "Sequence[Check]") -> int:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli.messages.verbosity import note
+from gpureport.cli.messages.verbosity import print_note
 
 
 @click.command()
@@ -25,4 +25,4 @@ def publish(*, file: Path, targets: tuple[str, ...]) -> None:
     from gpureport.publishing import publish as publish_one  # noqa: PLC0415 - loads the readers of trackers
 
     for target in targets:
-        note(f"published {publish_one(file, target)}")
+        print_note(f"published {publish_one(file, target)}")

@@ -6,9 +6,9 @@ import click
 
 from gpureport.cli.options.option_values import Detail
 from gpureport.cli.options.shared_options import PriceOptions, SourceOptions, analysis_options, source_options
-from gpureport.cli.results import gate, report_output
+from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.runs import analyses
-from gpureport.cli.runs.step_grouping import StepOptions, recordings, step_options
+from gpureport.cli.runs.step_grouping import StepOptions, read_steps, step_options
 
 
 @click.command()
@@ -33,7 +33,7 @@ from gpureport.cli.runs.step_grouping import StepOptions, recordings, step_optio
     default="auto",
     help="Samples in the charts of a page: all (full), all while they fit (auto), or buckets of so many seconds.",
 )
-@gate.fail_on
+@limit_checks.fail_on
 @step_options
 @analysis_options
 @source_options
@@ -58,12 +58,14 @@ def report(  # noqa: PLR0913 - click hands over one argument an option
     a step label is a step of its own. Limits of the settings ([[policy]]) are printed with what became of them; a
     broken one of --fail-on ends it with 1.
     """
-    report_output.check(outputs, templates=templates, detail=detail)
-    policy = gate.alone(config, fail_on)
-    found = recordings(source, chain, options, tolerant=not fail_on)
-    report_output.check(outputs, [each.locator for recording in found for each in recording.run.sources])
-    analysed = analyses.analysed(found, select, ignore, config, prices)
-    checks = gate.checks(policy, analysed, no_baseline=gate.ELSEWHERE)
-    content = report_output.report(analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks)
-    report_output.write(content, outputs, templates, detail)
-    return gate.failed(checks)
+    report_output.check_outputs(outputs, templates=templates, detail=detail)
+    policy = limit_checks.read_policy_without_baseline(config, fail_on)
+    found = read_steps(source, chain, options, tolerant=not fail_on)
+    report_output.check_outputs(outputs, [each.locator for recording in found for each in recording.run.sources])
+    analysed = analyses.analyze_runs(found, select, ignore, config, prices)
+    checks = limit_checks.check_limits(policy, analysed, no_baseline=limit_checks.NO_BASELINE_HERE)
+    content = report_output.build_report(
+        analysed, title, grouped=chain.grouped, throughput=options.throughput, checks=checks
+    )
+    report_output.write_report(content, outputs, templates, detail)
+    return limit_checks.report_failed_limits(checks)

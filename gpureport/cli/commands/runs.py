@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.styled_text import make_printable
 from gpureport.errors import StoreError
 from gpureport.store import Entry, Store
 
@@ -45,19 +45,20 @@ def list_runs(*, store: Path | None) -> None:
     entries = place.entries()
     for folder in place.damaged():
         click.echo(
-            f"gpureport: {printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
+            f"gpureport: {make_printable(str(folder))}: damaged; ingest the run again, or remove the folder", err=True
         )
     if not entries:
         click.echo(f"no runs in {place.folder}; gpureport ingest LOG reads one")
         return
-    width = max(len(printable(entry.run.name)) for entry in entries)
+    width = max(len(make_printable(entry.run.name)) for entry in entries)
     for entry in entries:
         run = entry.run
         length = (run.ended - run.started) / 1e6
-        step = f"  step {printable(run.step)}" if run.step else ""
+        step = f"  step {make_printable(run.step)}" if run.step else ""
         began = f"{_EPOCH + timedelta(microseconds=run.started):%Y-%m-%d %H:%M}"
+        started = "no time stamps" if run.quality.synthetic_time else began
         click.echo(
-            f"{run.id}  {'no time stamps' if run.quality.synthetic_time else began:16}  {printable(run.name):{width}}"
+            f"{run.id}  {started:16}  {make_printable(run.name):{width}}"
             f"  {len(run.gpus):3} {'GPU ' if len(run.gpus) == 1 else 'GPUs'}  {length:9.0f} s{step}"
         )
 
@@ -114,5 +115,5 @@ def rm(*, store: Path | None, run: tuple[str, ...]) -> None:
 
 
 def _echo(entry: Entry, before: str = "") -> None:
-    step = f", step {printable(entry.run.step)}" if entry.run.step else ""
-    click.echo(f"{before}{entry.run.id}  {printable(entry.run.name)}{step}")
+    step = f", step {make_printable(entry.run.step)}" if entry.run.step else ""
+    click.echo(f"{before}{entry.run.id}  {make_printable(entry.run.name)}{step}")

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 import gpureport
-from gpureport.cli.messages.styled_text import complain
-from gpureport.cli.messages.verbosity import session
+from gpureport.cli.messages.styled_text import print_error
+from gpureport.cli.messages.verbosity import current_session
 from gpureport.errors import GpureportError
 
 EXIT_CODE = 5
@@ -72,10 +72,10 @@ def internal_errors(where: str) -> Iterator[None]:
         raise InternalError(where, error) from error
 
 
-def report_fault(error: InternalError) -> None:
+def report_internal_error(error: InternalError) -> None:
     """Say on standard error which run is left out, and have the program end with its code."""
-    asked = session()
+    asked = current_session()
     asked.failed = True
     if asked.debug:
         click.echo(error.trace, err=True, nl=False)
-    complain(f"left out: {error}")
+    print_error(f"left out: {error}")

@@ -11,19 +11,19 @@ _LISTED = 8
 """Events of a log, and columns that lack values, that are printed."""
 
 
-def summary(run: "Run", done: str = "") -> list[str]:
+def summarise_run(run: "Run", done: str = "") -> list[str]:
     """Return what was read, and what became of every line of it.
 
     Args:
         run: the run as stored.
         done: what else happened to it, as the end of the first line.
     """
-    return [f"{run.id}  {overview(run)}{done}", *account(run.quality, run.started, tracked=run.tracked)]
+    return [f"{run.id}  {describe_size(run)}{done}", *account_lines(run.quality, run.started, tracked=run.tracked)]
 
 
-def overview(run: "Run") -> str:
+def describe_size(run: "Run") -> str:
     """Return what a run is, on one line."""
-    gpus = f"{len(run.gpus)} GPU{s(len(run.gpus))}"
+    gpus = f"{len(run.gpus)} GPU{plural(len(run.gpus))}"
     every = f"every {_rounded(run.interval)} s" if run.interval else "one sample"
     return f"{run.name}: {gpus}, {(run.ended - run.started) / 1e6:.0f} s, {every}"
 
@@ -33,7 +33,7 @@ def _rounded(seconds: float) -> str:
     return f"{seconds:.3g}" if seconds < 100 else f"{seconds:.0f}"  # noqa: PLR2004 - three digits
 
 
-def account(
+def account_lines(
     quality: "Quality", started: int, quoted: Mapping[str, str] | None = None, *, tracked: bool = False
 ) -> list[str]:
     """Return what became of every line.
@@ -44,37 +44,40 @@ def account(
         quoted: the first rejected line, by reason.
         tracked: whether points of a tracker are counted.
     """
-    lines = [points(quality) if tracked else equation(quality)]
+    lines = [point_equation(quality) if tracked else line_equation(quality)]
     for entry in quality.rejected:
         lines.append(f"  rejected {entry.rows}: {entry.reason}{entry.at}")
         lines += [f"    {quoted[entry.reason]}"] if quoted and entry.reason in quoted else []
     lines += [
-        f"  no value in {e.cells} cell{s(e.cells)} of {e.column}: {e.reason}" for e in quality.absent_cells[:_LISTED]
+        f"  no value in {e.cells} cell{plural(e.cells)} of {e.column}: {e.reason}"
+        for e in quality.absent_cells[:_LISTED]
     ]
     if len(quality.absent_cells) > _LISTED:
         lines.append(f"  and cells without a value in {len(quality.absent_cells) - _LISTED} more columns")
     lines += [f"  clock of {e.device} stepped by {e.step_seconds:.1f} s: {e.cause}" for e in quality.clock_steps]
     if quality.gaps:
-        lines.append(f"  {gaps(quality)}")
+        lines.append(f"  {count_gaps(quality)}")
     if quality.duplicates:
         verb = "shares" if quality.duplicates == 1 else "share"
-        rows = f"{quality.duplicates} row{s(quality.duplicates)}"
+        rows = f"{quality.duplicates} row{plural(quality.duplicates)}"
         lines.append(f"  {rows} {verb} the time stamp of the row before (kept)")
     if quality.synthetic_time:
         lines.append("  the log has no time stamps; times count from --interval")
     return lines + list(_events(quality, started)) + [f"  {note}" for note in quality.notes]
 
 
-def equation(quality: "Quality") -> str:
+def line_equation(quality: "Quality") -> str:
     """Return the sum that every line is part of."""
     rejected = sum(entry.rows for entry in quality.rejected)
-    others = f"{rejected} rejected + {quality.headers} header{s(quality.headers)}"
-    others += f" + {quality.noise} noise + {quality.events} event{s(quality.events)}"
-    others += f" + {quality.continued} further line{s(quality.continued)} of these rows" if quality.continued else ""
-    return f"  {quality.lines} line{s(quality.lines)} = {quality.rows_kept} row{s(quality.rows_kept)} kept + {others}"
+    others = f"{rejected} rejected + {quality.headers} header{plural(quality.headers)} + {quality.noise} noise"
+    others += f" + {quality.events} event{plural(quality.events)}"
+    if quality.continued:
+        others += f" + {quality.continued} further line{plural(quality.continued)} of these rows"
+    lines, rows = quality.lines, quality.rows_kept
+    return f"  {lines} line{plural(lines)} = {rows} row{plural(rows)} kept + {others}"
 
 
-def points(quality: "Quality") -> str:
+def point_equation(quality: "Quality") -> str:
     """Return the sum that every point of a tracker, and every line of the logs kept with its run, is part of."""
     rejected = sum(entry.rows for entry in quality.rejected)
     beside = quality.headers + quality.events + quality.continued + quality.noise
@@ -83,10 +86,10 @@ def points(quality: "Quality") -> str:
     )
 
 
-def gaps(quality: "Quality") -> str:
+def count_gaps(quality: "Quality") -> str:
     """Return how many gaps there are, and how long they are together."""
     total = sum(gap.end - gap.start for gap in quality.gaps) / 1e6
-    return f"{len(quality.gaps)} gap{s(len(quality.gaps))} without samples, {total:.0f} s over all GPUs"
+    return f"{len(quality.gaps)} gap{plural(len(quality.gaps))} without samples, {total:.0f} s over all GPUs"
 
 
 def _events(quality: "Quality", started: int) -> Iterator[str]:
@@ -97,9 +100,9 @@ def _events(quality: "Quality", started: int) -> Iterator[str]:
         where = f" of {event.device}" if event.device else ""
         yield f"  {event.kind.replace('_', ' ')}{where}{when}: {event.text} (line {event.line})"
     if len(events) > _LISTED:
-        yield f"  {len(events) - _LISTED} more event{s(len(events) - _LISTED)}"
+        yield f"  {len(events) - _LISTED} more event{plural(len(events) - _LISTED)}"
 
 
-def s(count: int) -> str:
+def plural(count: int) -> str:
     """Return the end of a noun that is counted."""
     return "" if count == 1 else "s"

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.messages.styled_text import printable
-from gpureport.cli.messages.verbosity import Verbosity, current
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
 
 if TYPE_CHECKING:
     from gpureport.importers import CutReading, Reading, TrackedReading
@@ -19,13 +19,13 @@ _PATIENCE = 1.0
 
 
 @contextmanager
-def shown(reading: "Reading | TrackedReading | CutReading") -> Iterator[None]:
+def show_progress(reading: "Reading | TrackedReading | CutReading") -> Iterator[None]:
     """Show how far a run has been read while it is read, when that takes over a second on a terminal."""
-    if not sys.stderr.isatty() or current() < Verbosity.NORMAL:
+    if not sys.stderr.isatty() or current_verbosity() < Verbosity.NORMAL:
         yield
         return
     with ExitStack() as stack:
-        reading.watch(_meter(reading.work, printable(f"Reading {reading.locator}"), stack))
+        reading.watch(_meter(reading.work, make_printable(f"Reading {reading.locator}"), stack))
         yield
 
 

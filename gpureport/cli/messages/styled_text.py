@@ -12,23 +12,23 @@ _TABLE = re.compile(r"\S {2,}\S")
 _NARROW = 40
 
 
-def printable(text: str) -> str:
+def make_printable(text: str) -> str:
     """Return text on one line, without characters that would steer a terminal."""
     spaced = (" " if character.isspace() else character for character in text)
     return "".join(character for character in spaced if character.isprintable())
 
 
-def complain(message: str, aside: str = "", *, to_stdout: bool = False) -> None:
+def print_error(message: str, aside: str = "", *, to_stdout: bool = False) -> None:
     """Say on standard error what went wrong, on one line, with lines to save below where there are any.
 
     Lines that were asked for go to standard output, from which they can be saved.
     """
-    click.echo(f"gpureport: {printable(' '.join(message.split()))}", err=True)
+    click.echo(f"gpureport: {make_printable(' '.join(message.split()))}", err=True)
     for line in aside.splitlines():
-        click.echo(printable(line), err=not to_stdout)
+        click.echo(make_printable(line), err=not to_stdout)
 
 
-def fitted(line: str) -> str:
+def wrap_for_terminal(line: str) -> str:
     """Return a line as it is printed: on a terminal in several, those after the first indented by two more.
 
     What goes to a file or another program, and a line of a table, stays one line.

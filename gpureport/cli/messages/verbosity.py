@@ -6,7 +6,7 @@ from enum import IntEnum
 
 import click
 
-from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.styled_text import make_printable
 
 
 class Verbosity(IntEnum):
@@ -41,26 +41,26 @@ class Session:
     failed: bool = False
 
 
-def session() -> Session:
+def current_session() -> Session:
     """Return what holds for this call; what is usual outside of a command."""
     context = click.get_current_context(silent=True)
     known = context.find_root().obj if context else None
     return known if isinstance(known, Session) else Session()
 
 
-def current() -> Verbosity:
+def current_verbosity() -> Verbosity:
     """Return what the person asked for; normal outside of a command."""
-    return session().level
+    return current_session().level
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Say on standard error what was done, unless nothing but errors is wanted."""
-    if current() > Verbosity.QUIET:
-        click.echo(printable(text), err=True)
+    if current_verbosity() > Verbosity.QUIET:
+        click.echo(make_printable(text), err=True)
 
 
-def detail(lines: Iterable[str]) -> None:
+def print_details(lines: Iterable[str]) -> None:
     """Say on standard error how something was done, where that is wanted; the lines are not made otherwise."""
-    if current() >= Verbosity.VERBOSE:
+    if current_verbosity() >= Verbosity.VERBOSE:
         for line in lines:
-            click.echo(printable(line), err=True)
+            click.echo(make_printable(line), err=True)

@@ -29,7 +29,7 @@ def today() -> date:
     return date.today() if said is None else said.date()  # noqa: DTZ011 - the day of this machine
 
 
-def night(given: str | None) -> str:
+def parse_night(given: str | None) -> str:
     """Return the date of a night as `2026-03-14`: as given, else today's.
 
     Raises:

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
 from gpureport.cli.results import report_output
 from gpureport.cli.runs import analyses
-from gpureport.cli.runs.analysis_options import Asked
+from gpureport.cli.runs.analysis_options import AnalysisOptions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,8 +21,8 @@ class NightReports:
 
     store: "Store"
     whole: "Mapping[str, NightlyRecord]"
-    asked: Asked
-    fresh: analyses.Analysed | None
+    asked: AnalysisOptions
+    fresh: analyses.AnalysedRuns | None
 
     def of(self, night: "NightlyRecord") -> bytes | None:
         """Return the report of a night with all it recorded; None where a run of it is gone, or cannot be served."""
@@ -35,12 +35,14 @@ class NightReports:
                 runs = self._analysed([part.run_id for part in whole.measured if part.run_id])
                 if runs is None:
                     return None
-                return render(report_output.report(runs, said=night.command, checks=whole.checks), back=BACK).encode()
+                return render(
+                    report_output.build_report(runs, said=night.command, checks=whole.checks), back=BACK
+                ).encode()
         except InternalError as error:
-            report_fault(error)
+            report_internal_error(error)
             return None
 
-    def _analysed(self, wanted: list[str]) -> analyses.Analysed | None:
+    def _analysed(self, wanted: list[str]) -> analyses.AnalysedRuns | None:
         at_hand = {run.run.id: (run, analysis) for run, analysis in self.fresh.runs} if self.fresh else {}
         if self.fresh is not None and at_hand.keys() >= {*wanted}:
             return replace(self.fresh, runs=tuple(at_hand[run_id] for run_id in wanted))

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
-from gpureport.cli.messages.verbosity import note
+from gpureport.cli.messages.verbosity import print_note
 from gpureport.errors import RenderError
 
 if TYPE_CHECKING:
-    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.steps.sampled_run import SampledRun
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.findings import Check
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _WIDEST = 120
 
 
-def command() -> str:
+def typed_command() -> str:
     """Return the command as typed, without the files it writes; its sources and labels are not to be shown either."""
     if "--anonymise" in sys.argv:
         return f"gpureport {sys.argv[1]} … --anonymise"
@@ -38,8 +38,8 @@ def command() -> str:
     return shlex.join(["gpureport", *kept])
 
 
-def report(  # noqa: PLR0913 - what a report may be asked for
-    analysed: "Analysed",
+def build_report(  # noqa: PLR0913 - what a report may be asked for
+    analysed: "AnalysedRuns",
     title: str | None = None,
     *,
     grouped: str = "",
@@ -56,7 +56,7 @@ def report(  # noqa: PLR0913 - what a report may be asked for
     return build(
         analysed.runs,
         title=title,
-        command=command() if said is None else said,
+        command=typed_command() if said is None else said,
         gpu_hour_price=None,
         version=__version__,
         rules=analysed.rules,
@@ -67,7 +67,7 @@ def report(  # noqa: PLR0913 - what a report may be asked for
     )
 
 
-def terminal(content: "Report", *, full: bool = False) -> None:
+def print_report(content: "Report", *, full: bool = False) -> None:
     """Print the report for people: as wide as the terminal, plain when piped."""
     from gpureport.report.formats.text import terminal as text  # noqa: PLC0415 - loads the report
 
@@ -75,7 +75,7 @@ def terminal(content: "Report", *, full: bool = False) -> None:
     click.echo(text.render(content, width=width, colour=colour, full=full), nl=False)
 
 
-def comparison(analysed: "Analysed", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
+def print_comparison(analysed: "AnalysedRuns", measured: "Sequence[SampledRun]", noise: "Noise | None") -> None:
     """Print a comparison for people, as `terminal` prints a report."""
     from gpureport.report.formats.text import terminal_comparison  # noqa: PLC0415 - loads the report
     from gpureport.report.sections.comparison import comparison_view  # noqa: PLC0415 - loads the report
@@ -85,7 +85,7 @@ def comparison(analysed: "Analysed", measured: "Sequence[SampledRun]", noise: "N
     click.echo(terminal_comparison.render(view, width=width, colour=colour), nl=False)
 
 
-def explanation(content: "Explanation") -> None:
+def print_explanation(content: "Explanation") -> None:
     """Print an explanation for people."""
     from gpureport.report.explain import explanation_text  # noqa: PLC0415 - loads the report
 
@@ -105,7 +105,7 @@ def _no_colour() -> bool:
     return bool(environ.get("NO_COLOR"))
 
 
-def check(
+def check_outputs(
     paths: Sequence[Path],
     sources: Sequence[str | Path] = (),
     templates: Path | None = None,
@@ -130,11 +130,13 @@ def check(
         check_detail(paths)
 
 
-def write(content: "Report", paths: Sequence[Path], templates: Path | None = None, detail: int | None = None) -> None:
+def write_report(
+    content: "Report", paths: Sequence[Path], templates: Path | None = None, detail: int | None = None
+) -> None:
     """Write a report to every path, by its extension; say where on standard error."""
     from gpureport.report import write as write_one  # noqa: PLC0415 - loads the report
 
     for path in paths:
         write_one(content, path, templates=templates, detail=detail)
         if str(path) != "-":
-            note(f"wrote {path}")
+            print_note(f"wrote {path}")

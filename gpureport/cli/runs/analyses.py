@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpureport.cli.messages.internal_errors import InternalError, report_fault
-from gpureport.cli.messages.verbosity import note
+from gpureport.cli.messages.internal_errors import InternalError, report_internal_error
+from gpureport.cli.messages.verbosity import print_note
 
 if TYPE_CHECKING:
     from gpureport.analysis.results import Analysis
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Analysed:
+class AnalysedRuns:
     """Runs with their analyses.
 
     Attributes:
@@ -35,14 +35,14 @@ class Analysed:
     faults: tuple[tuple["Recording", InternalError], ...] = ()
 
 
-def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
+def analyze_runs(  # noqa: PLR0913, PLR0917 - what the command line says of it
     found: Sequence["Recording"],
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     config: Path | None,
     prices: "PriceOptions | None" = None,
     fewest_runs: int = 1,
-) -> Analysed:
+) -> AnalysedRuns:
     """Return every recording with its analysis, showing progress when it takes long on a terminal.
 
     Each that gpureport fails on is told on standard error and left out.
@@ -59,18 +59,18 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
         InternalError: when gpureport fails on so many that fewer are left.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.cost.prices import Prices, stated  # noqa: PLC0415 - as above
-    from gpureport.analysis.engine.selection import check, configured, ignored_settings  # noqa: PLC0415 - as above
-    from gpureport.cli.runs.judging import Judge  # noqa: PLC0415 - as above
-    from gpureport.settings import read  # noqa: PLC0415 - only here
+    from gpureport.analysis.cost.prices import Prices, read_prices  # noqa: PLC0415 - as above
+    from gpureport.analysis.engine.selection import apply_settings, list_ignored_settings, select_kinds  # noqa: PLC0415 - as above
+    from gpureport.cli.runs.run_analyzer import RunAnalyzer  # noqa: PLC0415 - as above
+    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
-    kinds = check(RULES, select, ignore)
-    settings = read(config)
-    rules = configured(RULES, settings)
-    for text in ignored_settings(RULES, settings):
-        note(text)
-    said = stated(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
-    judge = Judge(rules=rules, kinds=frozenset(kinds), prices=said)
+    kinds = select_kinds(RULES, select, ignore)
+    settings = read_settings(config)
+    rules = apply_settings(RULES, settings)
+    for text in list_ignored_settings(RULES, settings):
+        print_note(text)
+    said = read_prices(settings).given(prices.gpu_hour_price, prices.carbon_intensity) if prices else Prices()
+    judge = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=said)
     with click.progressbar(found, label="Analysing", file=sys.stderr, hidden=not _long(found)) as bar:
         made = [(recording, judge.try_analysis(recording)) for recording in bar]
     runs = tuple((recording, one) for recording, one in made if not isinstance(one, InternalError))
@@ -78,8 +78,8 @@ def analysed(  # noqa: PLR0913, PLR0917 - what the command line says of it
     if faults and len(runs) < fewest_runs:
         raise faults[0][1]
     for _, one in faults:
-        report_fault(one)
-    return Analysed(runs=runs, rules=rules, kinds=judge.kinds, faults=faults)
+        report_internal_error(one)
+    return AnalysedRuns(runs=runs, rules=rules, kinds=judge.kinds, faults=faults)
 
 
 def _long(found: Sequence["Recording"]) -> bool:

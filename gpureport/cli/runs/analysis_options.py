@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class AnalysisOptions:
     """Options of the analysis and of the sources.
 
     Attributes:
@@ -31,10 +31,10 @@ class Asked:
     config: Path | None
     options: "SourceOptions"
 
-    def analysed(self, found: "Sequence[Recording]", fewest_runs: int = 1) -> analyses.Analysed:
+    def analysed(self, found: "Sequence[Recording]", fewest_runs: int = 1) -> analyses.AnalysedRuns:
         """Return runs with their analyses.
 
         Raises:
             InternalError: when gpureport fails on so many that fewer than `fewest_runs` are left.
         """
-        return analyses.analysed(found, self.select, self.ignore, self.config, self.prices, fewest_runs)
+        return analyses.analyze_runs(found, self.select, self.ignore, self.config, self.prices, fewest_runs)

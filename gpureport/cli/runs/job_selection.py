@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpureport.cli.messages.progress import shown
+from gpureport.cli.messages.progress import show_progress
 from gpureport.errors import SettingsError, SourceError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ EACH = 0
 """What stands for every job."""
 
 
-def readings(
+def select_readings(
     reading: "Reading | TrackedReading | CutReading", job: int
 ) -> "Iterator[Reading | TrackedReading | CutReading]":
     """Yield the jobs of a run that are wanted; the run itself where it cannot be read, which whoever reads it tells.
@@ -27,7 +27,7 @@ def readings(
     from gpureport.importers import CutReading  # noqa: PLC0415 - loads pyarrow
 
     try:
-        with shown(reading):
+        with show_progress(reading):
             whole = reading.recording()
     except SourceError:
         yield reading
@@ -36,7 +36,7 @@ def readings(
         yield CutReading(reading, window, whole)
 
 
-def recordings(recording: "Recording", job: int | None) -> "Iterator[Recording]":
+def select_recordings(recording: "Recording", job: int | None) -> "Iterator[Recording]":
     """Yield the jobs of a run that are wanted, the run itself where none is asked for.
 
     Raises:

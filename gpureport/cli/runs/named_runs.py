@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport.cli.messages import progress
-from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_fault
-from gpureport.cli.messages.line_account import summary
-from gpureport.cli.messages.styled_text import printable
-from gpureport.cli.messages.verbosity import detail, note
+from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
+from gpureport.cli.messages.line_account import summarise_run
+from gpureport.cli.messages.styled_text import make_printable
+from gpureport.cli.messages.verbosity import print_details, print_note
 from gpureport.cli.runs import job_selection, skipped_sources
 from gpureport.errors import SettingsError, SourceError, StoreError
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from gpureport.store import Store
 
 
-def store(options: "SourceOptions") -> "Store":
+def find_store(options: "SourceOptions") -> "Store":
     """Return the store the options name, else the nearest one."""
     from gpureport.store import Store  # noqa: PLC0415 - loads pyarrow
 
     return Store(options.store) if options.store else Store.find(Path.cwd())
 
 
-def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
+def find_readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading | TrackedReading | CutReading]":
     """Return every run the sources hold, or the part of each that is wanted, not yet read.
 
     Raises:
@@ -49,7 +49,7 @@ def readings(sources: Sequence[str], options: "SourceOptions") -> "list[Reading 
     if window is not None:
         parts = [CutReading(reading, window) for reading in found]
     if options.job is not None:
-        parts = [part for reading in parts for part in job_selection.readings(reading, options.job)]
+        parts = [part for reading in parts for part in job_selection.select_readings(reading, options.job)]
         _one_name(options, len(parts))
     return parts
 
@@ -71,7 +71,7 @@ def _logged(sources: Sequence[str], options: "SourceOptions") -> "list[Reading]"
     from gpureport.importers import Reading, find, together, training_logs, training_logs_in_folder  # noqa: PLC0415 - loads pyarrow
 
     for source in sources:
-        skipped_sources.skipped(source, (*options.host, *options.training))
+        skipped_sources.report_skipped_files(source, (*options.host, *options.training))
     if options.as_one_run:
         runs = [("", together(sources, options.host, options.kind))]
     else:
@@ -101,11 +101,11 @@ def _tracked(tracking: "Tracker", source: str, options: "SourceOptions") -> "lis
         )
         for run in chosen.runs
     ]
-    skipped_sources.runs(source, chosen.left_out)
+    skipped_sources.report_skipped_runs(source, chosen.left_out)
     return readings
 
 
-def listed(sources: Sequence[str], options: "SourceOptions") -> list[str]:
+def list_tracked_runs(sources: Sequence[str], options: "SourceOptions") -> list[str]:
     """Return a line for each run that stores of trackers hold.
 
     Raises:
@@ -131,7 +131,7 @@ def _one_name(options: "SourceOptions", runs: int) -> None:
         raise SettingsError("--name", f"one name for {runs} runs", "name one source at a time")
 
 
-def recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
+def read_recordings(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = False) -> list["Recording"]:
     """Return every run named: files and folders are read, anything else is looked up in the store.
 
     Args:
@@ -168,11 +168,11 @@ def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) 
     failures: list[InternalError] = []
     for source, own in options.each(sources):
         try:
-            if names_source(source, own):
+            if is_source(source, own):
                 _tell_path_from_run(source, own)
                 found += _read([source], own, tolerant=tolerant and not own.strict)
             else:
-                found += job_selection.recordings(_stored(source, own), own.job)
+                found += job_selection.select_recordings(_stored(source, own), own.job)
         except InternalError as error:
             failures.append(error)
             if not tolerant:
@@ -180,7 +180,7 @@ def _found(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool) 
     if failures and not (found and tolerant):
         raise failures[0]
     for failure in failures:
-        report_fault(failure)
+        report_internal_error(failure)
     return found
 
 
@@ -189,14 +189,14 @@ def _tell_path_from_run(source: str, options: "SourceOptions") -> None:
     if source == "-" or _looks_like_path(source) or not _exists(source):
         return
     try:
-        run = store(options).named(source).run
+        run = find_store(options).named(source).run
     except StoreError:
         return
     kind = "folder" if Path(source).is_dir() else "file"
-    note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
+    print_note(f"gpureport: {source}: reading the {kind}, not the stored run of the same name; its id is {run.id}")
 
 
-def absent(source: str) -> bool:
+def is_missing(source: str) -> bool:
     """Return whether a source is a file, a folder or a run that is not there."""
     return source != "-" and not _exists(source) and not _names_tracker(source)
 
@@ -205,7 +205,7 @@ def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = 
     """Return the runs that files and folders hold, showing progress when one takes long on a terminal."""
     found: list[Recording] = []
     left_out_errors: list[SourceError | InternalError] = []
-    for reading in readings(sources, options):
+    for reading in find_readings(sources, options):
         one = _try_reading(reading)
         if isinstance(one, SourceError | InternalError):
             left_out_errors.append(one)
@@ -217,24 +217,24 @@ def _read(sources: Sequence[str], options: "SourceOptions", *, tolerant: bool = 
         raise next((each for each in left_out_errors if isinstance(each, InternalError)), left_out_errors[0])
     for each in left_out_errors:
         if isinstance(each, InternalError):
-            report_fault(each)
+            report_internal_error(each)
         else:
-            click.echo(f"gpureport: left out: {printable(str(each))}", err=True)
+            click.echo(f"gpureport: left out: {make_printable(str(each))}", err=True)
     return found
 
 
 def _try_reading(reading: "Reading | TrackedReading | CutReading") -> "Recording | SourceError | InternalError":
     """Return a run, or why it cannot be read."""
     try:
-        with internal_errors(reading.locator), progress.shown(reading):
+        with internal_errors(reading.locator), progress.show_progress(reading):
             recording = reading.recording()
     except (SourceError, InternalError) as error:
         return error
-    detail(summary(recording.run))
+    print_details(summarise_run(recording.run))
     return recording
 
 
-def names_source(source: str, options: "SourceOptions | None" = None) -> bool:
+def is_source(source: str, options: "SourceOptions | None" = None) -> bool:
     """Return whether a word names a file, a folder or a tracker; what does not is looked up in the store.
 
     Args:
@@ -243,13 +243,13 @@ def names_source(source: str, options: "SourceOptions | None" = None) -> bool:
     """
     if source == "-" or _exists(source) or _names_tracker(source):
         return True
-    return _looks_like_path(source) and not (options and stored(source, options))
+    return _looks_like_path(source) and not (options and is_stored(source, options))
 
 
-def stored(name: str, options: "SourceOptions") -> bool:
+def is_stored(name: str, options: "SourceOptions") -> bool:
     """Return whether the store holds one run of a name."""
     try:
-        return bool(store(options).named(name))
+        return bool(find_store(options).named(name))
     except StoreError:
         return False
 
@@ -276,7 +276,7 @@ def _stored(name: str, options: "SourceOptions") -> "Recording":
     """Return a run of the store with what the options say about it."""
     from gpureport.importers import cut  # noqa: PLC0415 - loads pyarrow
 
-    place = store(options)
+    place = find_store(options)
     recording = place.read(place.named(name))
     if options.placing:
         raise SettingsError(

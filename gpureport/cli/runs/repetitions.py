@@ -3,19 +3,19 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-from gpureport.cli.runs import measuring, named_runs
+from gpureport.cli.runs import named_runs, run_sampling
 from gpureport.comparison.verdicts.calibration import alike, calibrated
 
 if TYPE_CHECKING:
     from gpureport.cli.options.shared_options import SourceOptions
-    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.comparison.verdicts.repetition_noise import Noise
     from gpureport.recording import Recording
 
 
-def noise(
+def measure_noise(
     options: "SourceOptions",
-    analysed: "Callable[[Sequence[Recording], int], Analysed]",
+    analysed: "Callable[[Sequence[Recording], int], AnalysedRuns]",
     meant: Collection[tuple[object, ...]] | None = None,
     most: int | None = None,
 ) -> "Noise":
@@ -27,7 +27,7 @@ def noise(
         meant: steps that count, as `alike` names them; all where None.
         most: how many runs at most, the newest; all where None.
     """
-    place = named_runs.store(options)
+    place = named_runs.find_store(options)
     entries = [entry for entry in place.entries() if entry.run.step is not None]
     groups = [alike(entry.run) for entry in entries]
     repeated = [
@@ -37,5 +37,5 @@ def noise(
     ]
     chosen = repeated if most is None else repeated[-most:]
     key = options.throughput
-    runs = [run for entry in chosen for run in measuring.measured(analysed([place.read(entry)], 0).runs, key)]
+    runs = [run for entry in chosen for run in run_sampling.sample_runs(analysed([place.read(entry)], 0).runs, key)]
     return calibrated(runs)

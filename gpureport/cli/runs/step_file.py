@@ -19,7 +19,7 @@ class NamedStep:
     runs: tuple[str, ...]
 
 
-def read(path: Path) -> tuple[NamedStep, ...]:
+def read_step_file(path: Path) -> tuple[NamedStep, ...]:
     """Return the steps of a file in their order.
 
     Args:

@@ -82,7 +82,7 @@ def step_options(command: Command) -> Command:
     return added  # type: ignore[no-any-return]  # click keeps the kind of what it decorates
 
 
-def recordings(
+def read_steps(
     source: tuple[str, ...], chain: StepOptions, options: "SourceOptions", *, tolerant: bool = False
 ) -> "list[Recording]":
     """Return the runs with their steps, from the command line or from a file; the rest as `sources` takes it.
@@ -97,13 +97,13 @@ def recordings(
     if options.anonymise and chain.by == ("folder", ""):
         raise SettingsError("--by", "--anonymise leaves no folder to tell runs by", "name the steps with --step")
     if chain.steps is None:
-        return _labelled(named_runs.recordings(source, options, tolerant=tolerant), chain.by)
+        return _labelled(named_runs.read_recordings(source, options, tolerant=tolerant), chain.by)
     if options.step:
         raise SettingsError("--step", f"{chain.steps} says which step each run belongs to", "leave one of them out")
     return [
         replace(one, run=replace(one.run, step=step.label))
-        for step in step_file.read(chain.steps)
-        for one in named_runs.recordings(step.runs, options)
+        for step in step_file.read_step_file(chain.steps)
+        for one in named_runs.read_recordings(step.runs, options)
     ]
 
 

@@ -98,7 +98,7 @@ def _fit(step: Step) -> MemoryFit:
         headroom=HEADROOM.value,
         headroom_source=HEADROOM.source,
         kinds=_kinds(most, sure=not reason) if told and most is not None else (),
-        unknown=tuple(gpu.model for gpu in gpus.table() if gpu.memory_total_bytes is None) if told else (),
+        unknown=tuple(gpu.model for gpu in gpus.load_gpus() if gpu.memory_total_bytes is None) if told else (),
         reason=reason,
     )
 
@@ -114,7 +114,7 @@ def _peaks(run: SampledRun) -> list[tuple[int, str, str]]:
 
 
 def _kinds(peak: int, *, sure: bool) -> tuple[KindFit, ...]:
-    found = (kind for gpu in gpus.table() if (kind := _kind(gpu, peak, sure=sure)) is not None)
+    found = (kind for gpu in gpus.load_gpus() if (kind := _kind(gpu, peak, sure=sure)) is not None)
     return tuple(sorted(found, key=lambda kind: (kind.memory_bytes, kind.model)))
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpureport import columns
-from gpureport.training_names import Role, recognised
+from gpureport.training_names import Role, recognise_metric
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,5 +43,5 @@ def training_figures(training: "pa.Table") -> tuple[TrainingFigure, ...]:
 
 
 def _tells_quality(name: str) -> bool:
-    said = recognised(name)
+    said = recognise_metric(name)
     return said is not None and said.role in _QUALITY

@@ -77,7 +77,7 @@ def _boards(rows: IntArray, data: dict[str, Values]) -> Iterator[tuple[_Board, B
     for code in present(models):
         named = models == code
         text = (names.texts or [])[code - 1] if names is not None and code else None
-        model = gpus.find(text)
+        model = gpus.find_gpu(text)
         own = sizes[named]
         for size in np.unique(own).tolist() if own.min() != own.max() else [float(own[0])]:
             yield _Board(model.model if model else None, float(size) or None), named & (sizes == size)

@@ -18,8 +18,8 @@ from gpureport.importers.merging.shared_devices import LogContents, Relation, Sp
 from gpureport.importers.protocol import time_bases
 from gpureport.importers.protocol.importer import Extraction, Input, Outcome, ReadOptions
 from gpureport.importers.protocol.reject_reasons import TWICE
-from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, joined
-from gpureport.recording import in_time_order
+from gpureport.quality import AbsentCells, LogGap, Quality, Rejected, gap_seconds, merge_quality
+from gpureport.recording import sort_by_time
 
 _FINEST = 1e-3
 
@@ -158,7 +158,7 @@ class MergedLogs:
             first = rejected.get(entry.reason, replace(entry, rows=0))
             rejected[entry.reason] = replace(first, rows=first.rows + entry.rows)
         return replace(
-            joined(accounts),
+            merge_quality(accounts),
             rejected=tuple(rejected.values()),
             absent_cells=tuple(AbsentCells(column=c, reason=r, cells=n) for (c, r), n in sorted(absent.items())),
             gaps=gaps,
@@ -228,7 +228,7 @@ def _ordered(extraction: Extraction) -> Iterator["pa.Table"]:
     for device, tables in kept.items():
         joined_up.setdefault(renamed.get(device, device), []).extend(tables)
     for device, tables in joined_up.items():
-        yield in_time_order(pa.concat_tables(tables, promote_options="default"), device)
+        yield sort_by_time(pa.concat_tables(tables, promote_options="default"), device)
 
 
 def _renamed(spans: dict[str, Span], renamed: dict[str, str]) -> dict[str, Span]:

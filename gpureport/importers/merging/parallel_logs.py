@@ -10,7 +10,7 @@ from gpureport import columns
 from gpureport.columns import BoolArray, IntArray
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import Outcome
-from gpureport.recording import HOST, KEY_FIELDS, in_time_order
+from gpureport.recording import HOST, KEY_FIELDS, sort_by_time
 
 _KEYS = {field.name for field in KEY_FIELDS}
 _COVERS = 1.25
@@ -42,7 +42,7 @@ class ParallelLogs:
         Raises:
             SourceError: when two hold the same column.
         """
-        tables = [in_time_order(pa.concat_tables(log, promote_options="default"), HOST) for log in logs]
+        tables = [sort_by_time(pa.concat_tables(log, promote_options="default"), HOST) for log in logs]
         self._disjoint(tables)
         every = [round(outcome.intervals.get(HOST, 1.0) * 1e6) or _LONE for outcome in outcomes]
         self._base = min(range(len(tables)), key=lambda place: (every[place], -len(tables[place])))
@@ -50,7 +50,7 @@ class ParallelLogs:
         for place, table in enumerate(tables):
             if place != self._base:
                 whole = self._beside(whole, table, place, (every[self._base], every[place]))
-        yield in_time_order(whole)
+        yield sort_by_time(whole)
 
     def _disjoint(self, tables: Sequence["pa.Table"]) -> None:
         held: dict[str, int] = {}
@@ -74,7 +74,7 @@ class ParallelLogs:
                 whole = whole.append_column(name, taken.column(name))
         own = table.filter(columns.array(~used, pa.bool_()))
         self._joined[place] = int(used.sum()), len(own)
-        return in_time_order(pa.concat_tables([whole, own], promote_options="default")) if len(own) else whole
+        return sort_by_time(pa.concat_tables([whole, own], promote_options="default")) if len(own) else whole
 
     def outcomes(self, outcomes: Sequence[Outcome]) -> list[Outcome]:
         """Return what is known of each log, once they are joined; readings that became part of rows are no rows."""

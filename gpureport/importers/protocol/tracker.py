@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from gpureport.errors import SourceError
 from gpureport.importers.protocol.importer import DescribedSource, ReadOptions
 from gpureport.quality import Quality
-from gpureport.recording import Device, Source, Stage, Work, no_training
+from gpureport.recording import Device, Source, Stage, Work, empty_training
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -122,7 +122,7 @@ class Tracked:
     series: dict[str, "pa.Table"]
     quality: Quality
     state: str
-    training: "pa.Table" = field(default_factory=no_training)
+    training: "pa.Table" = field(default_factory=empty_training)
     interval: float | None = None
     stages: tuple[Stage, ...] = ()
     params: tuple[tuple[str, str], ...] = ()

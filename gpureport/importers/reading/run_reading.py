@@ -14,22 +14,14 @@ from gpureport.errors import SourceError
 from gpureport.importers.decoding.raw_file import RawFile
 from gpureport.importers.merging.node_names import strip_suffixes
 from gpureport.importers.merging.parallel_logs import ParallelLogs
-from gpureport.importers.merging.run_names import derive_name, longer_names
+from gpureport.importers.merging.run_names import COMPRESSED, USUAL_NAMES, derive_name, longer_names
 from gpureport.importers.protocol import time_bases
-from gpureport.importers.protocol.importer import (
-    Extraction,
-    Input,
-    Labels,
-    Outcome,
-    ReadOptions,
-    TrainingFile,
-    format_identity_options,
-)
+from gpureport.importers.protocol.importer import Extraction, Input, Labels, Outcome, ReadOptions, TrainingFile
 from gpureport.importers.protocol.reject_reasons import NOT_SELECTED
 from gpureport.importers.protocol.run_identity import drop_unused_options
 from gpureport.metrics import Scope
-from gpureport.quality import joined
-from gpureport.recording import HOST, Device, Recording, Run, Source, arranged, in_time_order, no_training
+from gpureport.quality import merge_quality
+from gpureport.recording import HOST, Device, Recording, Run, Source, arrange_series, empty_training, sort_by_time
 
 if TYPE_CHECKING:
     from gpureport.importers.logs.training import Training
@@ -133,7 +125,10 @@ class Reading:
             # the order in which logs of one run are named says nothing
             beside = {each.locator: each.beside for each in self._inputs}
             sources = tuple(sorted(sources, key=lambda source: (beside[source.locator], source.sha256)))
-        return _identity(sources, drop_unused_options(self._inputs, self._files, self._placement))
+        placement = self._placement
+        if placement.columns is not None or placement.interval is not None:
+            placement = drop_unused_options(self._inputs, self._files, placement)
+        return _identity(sources, placement)
 
     def batches(self) -> Iterator["pa.Table"]:
         """Yield tables of one device each.
@@ -173,7 +168,8 @@ class Reading:
         if len(outcomes) > 1 and any(device.id == HOST for device in outcomes[0].devices):
             what = "the GPU log holds series of the machine already"
             raise SourceError(self._inputs[1].locator, what, "leave it out")
-        time_bases.check_time_bases(self._inputs, outcomes, self._placement.tz)
+        if len(outcomes) > 1:
+            time_bases.check_time_bases(self._inputs, outcomes, self._placement.tz)
         if hosts:
             self._hosts = ParallelLogs([each.locator for each in self._inputs[1:]])
             yield from self._hosts.joined(hosts, outcomes[1:])
@@ -225,7 +221,8 @@ class Reading:
             return outcomes
         if self._hosts is not None:
             outcomes[1:] = self._hosts.outcomes(outcomes[1:])
-        return [outcome.noted(file.account.notes()) for outcome, file in zip(outcomes, self._files, strict=True)]
+        notes = [file.account.notes() for file in self._files]
+        return [outcome.noted(more) if more else outcome for outcome, more in zip(outcomes, notes, strict=True)]
 
     def run(self) -> Run:
         """Return what is known about the run, after the last batch.
@@ -241,10 +238,10 @@ class Reading:
         gpus = {device.id for device in devices if device.scope is Scope.GPU}
         rates = [rate for outcome in outcomes for device, rate in outcome.intervals.items() if device in gpus]
         trained = [each.outcome.quality for each in self._trained]
-        labels, quality = self.labels, joined([*(outcome.quality for outcome in outcomes), *trained])
-        if not self._merged:
-            said = time_bases.describe_time_zones(self._inputs, outcomes, self._placement.tz)
-            quality = replace(quality, notes=(*quality.notes, *said))
+        labels, quality = self.labels, merge_quality([*(outcome.quality for outcome in outcomes), *trained])
+        if len(outcomes) > 1 and not self._merged:
+            zones = time_bases.describe_time_zones(self._inputs, outcomes, self._placement.tz)
+            quality = replace(quality, notes=(*quality.notes, *zones))
         quality = replace(quality, notes=(*quality.notes, *self._unused.values()))
         return Run(
             id=self.run_id,
@@ -281,7 +278,7 @@ class Reading:
     def training(self) -> "pa.Table":
         """Return the training metrics, after the last batch; empty when there are none."""
         if not self._trained:
-            return no_training()
+            return empty_training()
         return pa.concat_tables([each.table for each in self._trained]).unify_dictionaries().combine_chunks()
 
     def recording(self) -> Recording:
@@ -294,11 +291,11 @@ class Reading:
             kept.setdefault(renamed.get(device, device), []).append(batch)
         run = self.run()
         tables = [
-            in_time_order(pa.concat_tables(kept[device.id], promote_options="default"), device.id)
+            sort_by_time(pa.concat_tables(kept[device.id], promote_options="default"), device.id)
             for device in run.devices
             if device.id in kept
         ]
-        return Recording(run=run, series=arranged(tables), training=self.training())
+        return Recording(run=run, series=arrange_series(tables), training=self.training())
 
 
 def call_apart(readings: Sequence[Reading]) -> None:
@@ -310,12 +307,21 @@ def call_apart(readings: Sequence[Reading]) -> None:
             each.longer_name = longer
 
 
+def placed_by(placement: ReadOptions) -> str:
+    """Return the options that select or place rows as the text that is part of a run's identity."""
+    lines = [f"tz={placement.tz or ''} gpus={placement.gpus or ''}"]
+    names = ("columns", "interval", "gpus_per_tick", "map", "as_logged")
+    later = {name: getattr(placement, name) or None for name in names}
+    lines += [f"{name}={value}" for name, value in later.items() if value is not None]
+    return "".join(f"{line}\n" for line in lines)
+
+
 def _identity(sources: Sequence[Source], placement: ReadOptions) -> str:
     """Return the run's id: from the bytes of its sources and the options that select or place rows."""
     hasher = sha256()
     for source in sources:
         hasher.update(f"{source.kind} {source.sha256}\n".encode())
-    hasher.update(format_identity_options(placement).encode())
+    hasher.update(placed_by(placement).encode())
     return hasher.hexdigest()[:16]
 
 
@@ -328,7 +334,8 @@ def _name(inputs: Sequence[Input]) -> str:
         return Path(commonpath([Path(log.locator).resolve().parent for log in logs])).name or strip_suffixes(
             logs[0].path.name
         )
-    return derive_name(logs[0].locator)
+    path = Path(logs[0].locator)
+    return derive_name(logs[0].locator) if path.suffix in COMPRESSED or path.stem in USUAL_NAMES else path.stem
 
 
 def _place(device: Device) -> tuple[bool, str, int]:

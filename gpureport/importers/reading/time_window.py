@@ -15,7 +15,7 @@ from gpureport.errors import SettingsError, SourceError
 from gpureport.importers.protocol.reject_reasons import OTHER_JOB, OUTSIDE
 from gpureport.importers.timebase import zones
 from gpureport.quality import LogGap, Quality, Rejected
-from gpureport.recording import Recording, Run, Source, Stage, arranged
+from gpureport.recording import Recording, Run, Source, Stage, arrange_series
 
 if TYPE_CHECKING:
     from gpureport.importers.protocol.importer import Labels
@@ -110,7 +110,7 @@ def cut(recording: Recording, window: Window) -> Recording:
             stages=tuple(_stages(run, start, end)),
             quality=_account(run, (start, end), int((~inside).sum()), OUTSIDE if window.job is None else OTHER_JOB),
         ),
-        series=arranged([series]),
+        series=arrange_series([series]),
         training=recording.training.filter(columns.array(_inside(recording.training, start, end), pa.bool_())),
     )
 

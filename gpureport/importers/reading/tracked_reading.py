@@ -6,11 +6,12 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from gpureport.errors import SourceError
-from gpureport.importers.protocol.importer import Labels, ReadOptions, format_identity_options
+from gpureport.importers.protocol.importer import Labels, ReadOptions
 from gpureport.importers.protocol.reject_reasons import CHOSEN
 from gpureport.importers.protocol.tracker import Tracked, TrackerRun
+from gpureport.importers.reading.run_reading import placed_by
 from gpureport.importers.timebase import zones
-from gpureport.recording import Recording, Run, Source, arranged
+from gpureport.recording import Recording, Run, Source, arrange_series
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -86,7 +87,7 @@ class TrackedReading:
     @property
     def run_id(self) -> str:
         """The run's id, from that of the tracker and the options that select or place rows."""
-        identity = f"{self._kind} {self._of.key}\n{format_identity_options(self._placement)}"
+        identity = f"{self._kind} {self._of.key}\n{placed_by(self._placement)}"
         return sha256(identity.encode()).hexdigest()[:16]
 
     def batches(self) -> Iterator["pa.Table"]:
@@ -134,4 +135,4 @@ class TrackedReading:
         """Read the whole run into memory."""
         run = self.run()
         tables = [self._tracked.series[device.id] for device in run.devices if device.id in self._tracked.series]
-        return Recording(run=run, series=arranged(tables), training=self._tracked.training)
+        return Recording(run=run, series=arrange_series(tables), training=self._tracked.training)

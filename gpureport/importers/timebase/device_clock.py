@@ -88,7 +88,7 @@ class Clock:
             values, counts = np.unique(np.repeat(values // 1000 * 1000, counts), return_counts=True)
         self._ticks.update(dict(zip(values.tolist(), counts.tolist(), strict=True)))
         if self._pairs is None:
-            self._pairs = sampling_rate.pair_interval(ticks[ticks > 0])
+            self._pairs = sampling_rate.detect_paired_interval(ticks[ticks > 0])
         limit = gap_seconds(self._usual() or 0.0) / 2 * 1e6
         self._long += [(int(times[row]), int(times[row + 1])) for row in np.flatnonzero(ticks > limit)]
 
@@ -100,7 +100,7 @@ class Clock:
         interval = self.interval or 0.0
         far = np.array(self._long, np.int64).reshape(-1, 2)
         far = far[far[:, 1] - far[:, 0] > gap_seconds(interval) * 1e6]
-        found = far[~sampling_rate.usual(far, interval)]
+        found = far[~sampling_rate.mark_slow_distances(far, interval)]
         return tuple(LogGap(device=self.device, start=start, end=end) for start, end in found.tolist())
 
     def bunched(self) -> bool:

@@ -12,7 +12,7 @@ from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.importers.devices.series_assembly import coverage
 from gpureport.importers.timebase.device_clock import Clock
 from gpureport.quality import Quality
-from gpureport.recording import METRIC_TYPES, SCHEMA
+from gpureport.recording import HOST, METRIC_TYPES, SCHEMA
 
 
 def build_device_table(
@@ -39,7 +39,7 @@ def build_device_table(
     arrays: dict[str, pa.Array[Any]] = {
         "device": columns.category(device, len(rows)),
         "timestamp": columns.array(times[rows], pa.timestamp("us")),
-        "imputed": columns.array(columns.same(False, len(rows)) if imputed is None else imputed[rows], pa.bool_()),  # noqa: FBT003 - the value, not a switch
+        "imputed": columns.array(np.zeros(len(rows), dtype=np.bool_) if imputed is None else imputed[rows], pa.bool_()),
     }
     if stages:
         arrays["stage"] = _stage_column(len(times), stages, rows)
@@ -54,7 +54,7 @@ def _metric_column(name: str, values: FloatArray) -> "pa.Array[Any]":
         texts, codes = np.unique(values, return_inverse=True)
         return columns.categories(codes, [f"{text:g}" for text in texts], ~np.isnan(values))
     kind = METRIC_TYPES[name]
-    return columns.optional(np.rint(values) if pa.types.is_integer(kind) else values, kind)
+    return columns.array_with_nulls(np.rint(values) if pa.types.is_integer(kind) else values, kind)
 
 
 def _stage_column(length: int, stages: Sequence[tuple[str, BoolArray]], rows: IntArray) -> "pa.Array[Any]":
@@ -73,6 +73,14 @@ def read_clocks(tables: Iterable["pa.Table"]) -> list[Clock]:
         clock.read(columns.integers(each.column("timestamp")))
         found.append(clock)
     return found
+
+
+def usual_interval(clocks: Iterable[Clock]) -> float | None:
+    """Return the median seconds between samples of one GPU, of a host where there is no GPU."""
+    known = [(clock.device, clock.interval) for clock in clocks]
+    gpus = [interval for device, interval in known if not device.endswith(HOST)]
+    rates = sorted(rate for rate in gpus or [interval for _, interval in known] if rate is not None)
+    return rates[len(rates) // 2] if rates else None
 
 
 def add_timing(quality: Quality, seen: Sequence[Clock]) -> Quality:

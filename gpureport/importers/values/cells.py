@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gpureport.columns import BoolArray, codes, everywhere, strings, taken
+from gpureport.columns import BoolArray, all_valid, codes, strings, take_codes
 from gpureport.importers.values.numbers import Number, read_all
 
 
@@ -113,7 +113,7 @@ class Decoded:
     def values(self, dtype: str) -> npt.NDArray[Any]:
         """Return one value a row."""
         if self.plain is None:
-            return taken(np.array(self.distinct, dtype=dtype), self.codes)
+            return take_codes(np.array(self.distinct, dtype=dtype), self.codes)
         values = self.plain.astype(dtype)
         coded = np.flatnonzero(self.codes >= 0)
         if len(coded):
@@ -122,7 +122,7 @@ class Decoded:
 
     def valid(self) -> BoolArray:
         """Return where a row holds a value."""
-        return everywhere(len(self.codes)) if self.present.all() else self._of(self.present, plain=True)
+        return all_valid(len(self.codes)) if self.present.all() else self._of(self.present, plain=True)
 
     def wrong(self) -> BoolArray:
         """Return where the text of a row is not what the column holds."""

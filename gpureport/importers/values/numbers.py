@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
-from gpureport.units import MOST, UNITS, quantity, split
+from gpureport.units import MOST, UNITS, parse_quantity, split_quantity
 
 _FEWEST = 8
 """Cells of one pattern below which they are read one by one: as fast, and an odd one is looked at."""
@@ -33,14 +33,14 @@ class Number:
 
     def read(self, text: str) -> float | int | None:
         """Return the number one stripped cell holds in the base unit, None when it holds none that can be."""
-        value = quantity(text, self.unit, self.base)
+        value = parse_quantity(text, self.unit, self.base)
         if value is None or (self.part and value > 1):
             return None
         return round(value) if self.whole else value
 
     def pattern(self, text: str) -> "Pattern | None":
         """Return how cells are read that differ from this one in their digits alone, None when they hold no number."""
-        parts = split(text.strip())
+        parts = split_quantity(text.strip())
         if parts is None or not parts[0].isascii() or self.read(parts[0].translate(_ZEROS) + parts[1]) is None:
             return None
         unit = UNITS[parts[1] or self.unit]

@@ -15,7 +15,7 @@ from gpureport.report.charts import report_figures
 from gpureport.report.formats import term_tooltips, themes
 from gpureport.report.model.report_content import Report
 from gpureport.report.samples import embedded_series
-from gpureport.report.sections.merging import joined_tables, shared_answers, shared_facts
+from gpureport.report.sections.merging import joined_tables, shared_checklists, shared_facts
 from gpureport.report.wording import display
 
 TEMPLATE, STYLE, SCRIPTS = "report.html", "report.css", ("controls.js", "report.js")
@@ -85,10 +85,10 @@ def _page(report: Report, templates: Path | None, detail: int | None, back: str)
         "meaning": term_tooltips.meaning_filter(defined),
     }
     pages.filters |= {
-        "together": joined_tables.together,
-        "shared": shared_answers.shared,
-        "merged": shared_facts.merged,
-        "notes": shared_facts.notes,
+        "together": joined_tables.join_single_row_tables,
+        "shared": shared_checklists.merge_checklists,
+        "merged": shared_facts.merge_facts,
+        "notes": shared_facts.merge_notes,
     }
     style = cssmin(pages.get_template(STYLE).render())
     samples = embedded_series.embed_series(report.timeline, detail=detail)

@@ -23,7 +23,7 @@ from gpureport.recording import Recording
 from gpureport.report.charts import fonts, report_figures, timeline_pages
 from gpureport.report.model.report_content import Report
 from gpureport.report.model.time_charts import Timeline
-from gpureport.report.sections.merging import merged_statements
+from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
 
 TEMPLATE = "report.typ"
@@ -71,14 +71,14 @@ def render(report: Report, templates: Path | None = None) -> bytes:
         RenderError: when fonts are missing or the template cannot be compiled.
     """
     own = templates / TEMPLATE if templates else None
-    template = own if own and own.is_file() else resources.folder("templates") / TEMPLATE
+    template = own if own and own.is_file() else resources.find_shipped_folder("templates") / TEMPLATE
     theme_fonts = fonts.find_theme_fonts(templates)
     paths = [*fonts.shipped_fonts(), *theme_fonts]
     date = _file_date(report)
     try:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
-            _copy_inputs(folder, template, templates, paths)
+            _copy_inputs(folder, templates, paths)
             _write_inputs(report, folder, fonts.drawable_characters(paths), fonts.family_names(theme_fonts))
             return _compile(folder, template, date)
     except OSError as error:
@@ -103,13 +103,18 @@ def _file_date(report: Report) -> int:
     return int(stated)
 
 
-def _copy_inputs(folder: Path, template: Path, templates: Path | None, paths: Sequence[Path]) -> None:
+def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
-    beside = templates.iterdir() if templates and templates.is_dir() else ()
-    for path in beside:
-        if path.suffix.lower() in _THEME_FILES and path.is_file():
-            shutil.copyfile(path, folder / path.name)
-    shutil.copyfile(template, folder / TEMPLATE)
+    sources = [
+        (resources.find_shipped_folder("templates"), {".typ"}),
+        *([(templates, _THEME_FILES)] if templates else []),
+    ]
+    for source, suffixes in sources:
+        for path in (*source.glob("*"), *source.glob("sections/*")):
+            if path.suffix.lower() in suffixes and path.is_file():
+                target = folder / path.relative_to(source)
+                target.parent.mkdir(exist_ok=True)
+                shutil.copyfile(path, target)
     (folder / _FONTS).mkdir()
     for place, path in enumerate(paths):
         # Fonts are given by folder, and matplotlib's holds others, which must not stand in for a missing glyph.
@@ -137,7 +142,7 @@ def _write_inputs(report: Report, folder: Path, drawable: frozenset[int], famili
     content = json.dumps(_plain(report), ensure_ascii=False, allow_nan=False)
     rest = {
         "headline": display.headline(report.verdict.sentence),
-        "once": asdict(merged_statements.of(report)),
+        "shared": asdict(shared_content.share_content(report)),
         "figures": asdict(_draw_figures(report, folder, drawable)),
         "fonts": list(families),
         "missing": _missing_note(fonts.find_missing_characters(content, drawable)),

@@ -42,7 +42,7 @@ _HINT = "mend it, or take it out of the folder to use the one shipped"
 
 def template_loader(templates: Path | None) -> BaseLoader:
     """Return what finds templates: in a person's folder first, then among those shipped."""
-    shipped = FileSystemLoader(resources.folder("templates"))
+    shipped = FileSystemLoader(resources.find_shipped_folder("templates"))
     own = [] if templates is None else [FileSystemLoader(templates)]
     return ChoiceLoader([*own, shipped, PrefixLoader({SHIPPED: shipped})])
 
@@ -51,7 +51,7 @@ def picture_function(templates: Path | None) -> Callable[[str], str]:
     """Return the function by which a template shows a picture of its folder, as an address that loads nothing."""
 
     def address(name: str) -> str:
-        path = (templates or resources.folder("templates")) / name
+        path = (templates or resources.find_shipped_folder("templates")) / name
         kind = _PICTURES.get(path.suffix.lower())
         if kind is None or not path.is_file():
             kinds = ", ".join(_PICTURES)
@@ -70,7 +70,8 @@ def check_theme(templates: Path) -> None:
     """
     if not templates.is_dir():
         raise RenderError(str(templates), "no such folder", "name a folder with templates")
-    names = sorted(path.name for path in resources.folder("templates").iterdir() if path.is_file())
+    shipped = resources.find_shipped_folder("templates")
+    names = sorted(str(path.relative_to(shipped)) for path in shipped.rglob("*") if path.is_file())
     own = [name for name in names if (templates / name).is_file()]
     if not own:
         raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")

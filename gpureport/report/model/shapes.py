@@ -1,6 +1,6 @@
 """The generic shapes of a section: statements, tables, paragraphs. Every format shows them without new code."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table; `numeric` says of each column after the first whether it holds figures."""
+    """A table; `numeric` says of each column after the first whether it holds figures; `note` is all notes in one."""
 
     columns: tuple[str, ...]
     numeric: tuple[bool, ...]
     rows: tuple[Row, ...]
-    note: str = ""
+    note: str = field(init=False)
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Join the notes."""
+        object.__setattr__(self, "note", " ".join(self.notes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

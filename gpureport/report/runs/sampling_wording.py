@@ -38,7 +38,11 @@ def describe_sampling(run: ReportRun) -> str:
 def _other_intervals(run: ReportRun) -> list[float]:
     """Return how far apart samples of the first device are in a log that changes its pace; nothing in any other."""
     device = next(iter(run.run.gpus or run.run.hosts), None)
-    pace = sampling_rate.of(columns.integers(run.recording.of(device.id)["timestamp"])) if device else None
+    pace = (
+        sampling_rate.measure_sampling_rate(columns.integers(run.recording.of(device.id)["timestamp"]))
+        if device
+        else None
+    )
     if pace is None or not (pace.slow or pace.denser):
         return []
     return sorted({pace.interval, pace.denser or pace.interval, *(each.interval for each in pace.slow)})

@@ -8,12 +8,12 @@ Holder = TypeVar("Holder")
 
 
 def group_holders(pairs: Iterable[tuple[Key, Holder]]) -> dict[Key, list[Holder]]:
-    """Return for each fact all that it holds for, each once, in the order in which they come.
+    """Return for each fact all that it holds for, in the order in which they come.
 
     Args:
         pairs: facts as values, each with a run, a step or a figure that it holds for.
     """
-    groups: dict[Key, dict[Holder, None]] = {}
+    groups: dict[Key, list[Holder]] = {}
     for key, holder in pairs:
-        groups.setdefault(key, {})[holder] = None
-    return {key: list(holders) for key, holders in groups.items()}
+        groups.setdefault(key, []).append(holder)
+    return groups

@@ -13,7 +13,7 @@ from gpureport.analysis.series.bins import build_grid, rolling_mean
 from gpureport.analysis.series.device_series import series_by_device
 from gpureport.columns import FloatArray
 from gpureport.findings import Interval
-from gpureport.recording import Recording, arranged
+from gpureport.recording import Recording, arrange_series
 from tests.builders import recording, steps
 
 DAY = 86_400
@@ -100,7 +100,7 @@ def with_a_lone_sample(times: FloatArray, alone: float) -> Recording:
     run = recording(util=steps((97, 300)), times=np.full(300, 0.0) + times)
     seen = replace(run.run.devices[0], id="gpu:1", index=1)
     other = recording(util=[97.0], times=[alone]).series.to_pydict() | {"device": ["gpu:1"]}
-    series = arranged([run.series, pa.table(other).cast(run.series.schema)])
+    series = arrange_series([run.series, pa.table(other).cast(run.series.schema)])
     devices = (*run.run.devices, seen)
     return replace(run, run=replace(run.run, devices=devices), series=series)
 

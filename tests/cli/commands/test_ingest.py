@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gpureport.cli.messages.line_account import summary
+from gpureport.cli.messages.line_account import summarise_run
 from tests.builders import event, recording, with_quality
 from tests.cli.program import Program
 from tests.importers.written_logs import HEADER, log, row
@@ -42,7 +42,7 @@ def test_the_summary_tells_what_happened() -> None:
     told = [event("driver_message", place, f"message {place}", line=place) for place in range(12)]
     told.append(event("gpu_lost", 100, "GPU is lost", line=102, device="gpu:1"))
     made = with_quality(recording(util=[50.0] * 200), log_events=tuple(told), synthetic_time=True)
-    lines = summary(made.run, "")
+    lines = summarise_run(made.run, "")
     assert lines[2:5] == [
         "  the log has no time stamps; times count from --interval",
         "  gpu lost of gpu:1, 100 s after the first sample: GPU is lost (line 102)",

@@ -15,6 +15,7 @@ from gpureport.importers import Reading
 from gpureport.nightly.history.night_figures import Figure
 from gpureport.nightly.history.night_history import History
 from gpureport.recording import Recording
+from gpureport.report.formats.json import analysis_json
 from gpureport.store import Entry, Store
 from tests.cli.program import Program
 from tests.importers.written_logs import log
@@ -121,7 +122,7 @@ def test_a_fault_of_no_run_names_the_command(gpureport: Program, monkeypatch: py
     def failing(*_: object) -> NoReturn:
         raise KeyError("idle")
 
-    monkeypatch.setattr("gpureport.report.formats.json.analysis_json.render", failing)
+    monkeypatch.setattr(analysis_json, "render", failing)
     outcome = gpureport("analyze", "logs/a.csv", "--format", "json")
     assert (outcome.code, outcome.out, outcome.err.count("\n")) == (5, "", 1)
     assert outcome.err.startswith("gpureport: analyze: internal error (KeyError")
@@ -132,7 +133,7 @@ def test_a_fault_of_storing_one_log_leaves_the_others(
     gpureport: Program, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
 ) -> None:
     """They are in the store, and the one that is not is named."""
-    whole = importlib.import_module("gpureport.cli.commands.ingest").ingested
+    whole = importlib.import_module("gpureport.cli.commands.ingest").store_run
 
     def failing(store: Store, reading: Reading, *, force: bool) -> tuple[Entry, str]:
         if reading.locator.endswith("c.csv"):
@@ -141,7 +142,7 @@ def test_a_fault_of_storing_one_log_leaves_the_others(
         return stored
 
     for module in ("ingest", "nightly"):
-        monkeypatch.setattr(importlib.import_module(f"gpureport.cli.commands.{module}"), "ingested", failing)
+        monkeypatch.setattr(importlib.import_module(f"gpureport.cli.commands.{module}"), "store_run", failing)
     outcome = gpureport(command, "logs", *(["--site", "site"] if command == "nightly" else []))
     assert (outcome.code, "left out: logs/c.csv: internal error (IndexError" in outcome.err) == (5, True)
     assert sorted(entry.run.name for entry in Store(tmp_path / ".gpureport").entries()) == ["a", "b"]
@@ -152,7 +153,7 @@ def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
 ) -> None:
     """As where its analysis fails."""
     tonight = importlib.import_module("gpureport.nightly.history.capture")
-    whole = tonight.figures
+    whole = tonight.measure_figures
 
     def failing(run: SampledRun) -> tuple[Figure, ...]:
         if run.analysis.run.name == "c":
@@ -160,7 +161,7 @@ def test_a_night_keeps_its_other_runs_where_figures_of_one_fail(
         figures: tuple[Figure, ...] = whole(run)
         return figures
 
-    monkeypatch.setattr(tonight, "figures", failing)
+    monkeypatch.setattr(tonight, "measure_figures", failing)
     outcome = gpureport("nightly", "logs/a.csv", "logs/c.csv", "--site", "site", "--date", "2026-03-01")
     assert (outcome.code, "left out: logs/c.csv: internal error (ZeroDivisionError" in outcome.err) == (5, True)
     (night,) = History(tmp_path / ".gpureport").nights()
@@ -175,7 +176,7 @@ def test_a_night_has_its_pages_where_its_report_fails(
     def failing(*_: object, **__: object) -> NoReturn:
         raise KeyError("idle")
 
-    monkeypatch.setattr("gpureport.report.build", failing)
+    monkeypatch.setattr(importlib.import_module("gpureport.report"), "build", failing)
     outcome = gpureport("nightly", "logs/a.csv", "--site", "site", "--date", "2026-03-01")
     assert (outcome.code, "left out: the report of 2026-03-01" in outcome.err) == (5, True)
     assert (tmp_path / "site" / "index.html").is_file()

@@ -39,7 +39,7 @@ def test_the_worst_gpu_of_all_runs_decides() -> None:
     assert found.smallest.model == "L4"
     assert found.smallest.free_ratio == pytest.approx(1 - 20 * 2**30 / found.smallest.memory_bytes)
     assert (found.headroom, found.headroom_source) == (HEADROOM.value, HEADROOM.source)
-    assert {kind.model for kind in found.kinds} | set(found.unknown) == {gpu.model for gpu in gpus.table()}
+    assert {kind.model for kind in found.kinds} | set(found.unknown) == {gpu.model for gpu in gpus.load_gpus()}
     assert all(kind.source for kind in found.kinds)
     (fuller,) = fits(sampled("full", util=level(90, 300), memory=GROWING * 21.5 / 20))
     fitting = {kind.model: kind.fits for kind in fuller.kinds}

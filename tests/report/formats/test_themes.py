@@ -49,7 +49,7 @@ def test_the_theme_of_the_guide_works(report: Report, tmp_path: Path) -> None:
 
 def test_the_guide_names_every_block_and_colour_it_may() -> None:
     """Blocks and colours of the guide are those of the templates."""
-    templates = resources.folder("templates")
+    templates = resources.find_shipped_folder("templates")
     blocks = set(re.findall(r"{% block (\w+) %}", (templates / "report.html").read_text(encoding="utf-8")))
     assert {name for name in blocks if f"| `{name}` |" not in GUIDE} == set()
     style = (templates / "report.css").read_text(encoding="utf-8")
@@ -112,7 +112,7 @@ def test_a_folder_is_checked_before_any_work(tmp_path: Path) -> None:
 def test_copies_of_what_is_shipped_are_a_theme(report: Report, tmp_path: Path) -> None:
     """Where a person begins: each file as it is, checked and rendered to the same page."""
     folder = tmp_path / "copies"
-    copytree(resources.folder("templates"), folder)
+    copytree(resources.find_shipped_folder("templates"), folder)
     themes.check_theme(folder)
     assert html.render(report, folder) == html.render(report)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from gpureport.analysis.detectors.idle.gap_causes import NO_PROCESS
 from gpureport.analysis.job import jobs, training_signs
 from gpureport.analysis.job.phases import UTILISATION
-from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.signals.idle_runs import IdleRun
 from gpureport.findings import Interval, NotJudged
@@ -81,10 +81,11 @@ def report_invisible_gaps(series: DeviceSeries, shortest: float) -> Iterator[Not
         yield NotJudged(
             kind="idle_gap",
             device=series.device.id,
-            reason=(
-                f"the driver gives a new utilisation every {phrases.duration(period)}, so gaps between "
-                f"{phrases.duration(shortest)} and that cannot be seen, however fast the log is written"
+            template=(
+                "the driver gives a new utilisation every {}, so gaps between {} and that cannot be seen, however fast "
+                "the log is written"
             ),
+            amounts=(missing_metrics.length_of(period), missing_metrics.length_of(shortest)),
             recording="a trace of the job (nsys profile, or the profiler of the framework)",
         )
 
@@ -98,7 +99,7 @@ def describe_gap(series: DeviceSeries, gap: Interval, cause: str, mean: float) -
         cause: what lies behind it.
         mean: mean utilisation.
     """
-    idle = f"{phrases.gpu(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
+    idle = f"{phrases.gpu_name(series.device.id)} was idle for {phrases.duration(gap.seconds)}"
     low = f"(mean utilisation {phrases.percent(mean)})"
     if cause == NO_PROCESS:
         return f"{idle}, most of it with no memory in use, as between two processes {low}."

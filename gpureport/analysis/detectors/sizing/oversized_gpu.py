@@ -75,7 +75,7 @@ class OversizedGpu(Rule):
         self, context: Context, peers: list[DeviceSeries], seconds: float
     ) -> Iterator[Finding | NotJudged]:
         names = tuple(one.device.id for one in peers)
-        known = gpus.find(peers[0].device.model)
+        known = gpus.find_gpu(peers[0].device.model)
         peaks = [memory_peak(one) for one in peers]
         totals = [memory_total(one) for one in peers]
         if seconds < self.shortest.value:
@@ -85,7 +85,7 @@ class OversizedGpu(Rule):
         elif known is None or _look_up_size(known) is None:
             yield _report_unjudged(f"the GPU table does not say how fast {peers[0].device.model or 'this GPU'} is")
         elif any(peak is None for peak in peaks) or not all(totals):
-            yield missing_metrics.absent(_KIND, None, _USED, "gpu_memory_total_bytes")
+            yield missing_metrics.not_recorded(_KIND, None, _USED, "gpu_memory_total_bytes")
         else:
             peak = max(peak for peak in peaks if peak is not None)
             total = min(total for total in totals if total)
@@ -98,7 +98,7 @@ class OversizedGpu(Rule):
         """Return the model of the lowest power limit that would do, None where none does."""
         own = _look_up_size(known)
         found: list[tuple[float, _SmallerGpu]] = []
-        for gpu in gpus.table():
+        for gpu in gpus.load_gpus():
             size = _look_up_size(gpu)
             if own is None or size is None or size.memory >= total or size.power >= own.power:
                 continue
@@ -143,7 +143,7 @@ class OversizedGpu(Rule):
             ruled_out=("preallocation: memory did not rise in one step and stay",),
             summary=(
                 f"The job would fit {fit.gpu.model}: it used up to {phrases.size(peak)} of memory and kept "
-                f"{phrases.gpus(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
+                f"{phrases.gpu_names(names, tuple(context.gpus()))} busy {phrases.percent(used)} of the time; at up to "
                 f"{fit.slower:.1f} times slower that is {phrases.percent(fit.busy)}."
             ),
             recommendation=_ADVICE,
@@ -189,6 +189,4 @@ def _average_utilisation(context: Context, series: DeviceSeries) -> float:
 
 
 def _report_unjudged(reason: str) -> NotJudged:
-    return NotJudged(
-        kind=_KIND, device=None, reason=reason, recording=missing_metrics.recording([_USED, "gpu_memory_total_bytes"])
-    )
+    return missing_metrics.unjudged(_KIND, None, reason, [_USED, "gpu_memory_total_bytes"])

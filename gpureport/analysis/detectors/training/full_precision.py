@@ -54,7 +54,7 @@ class FullPrecision(Rule):
         """Yield at most one finding, for the GPUs that could do better."""
         able = []
         for device in context.active:
-            known = gpus.find(context.series[device].device.model)
+            known = gpus.find_gpu(context.series[device].device.model)
             if known is None or known.compute_capability is None:
                 model = context.series[device].device.model or "the GPU"
                 yield _report_unjudged(device, f"the compute capability of {model} is not known")
@@ -103,7 +103,7 @@ class FullPrecision(Rule):
             why = f"tensor cores were active {phrases.percent(tensor)} of the busy time"
         else:
             why = f"its params say {said[0]}" if said else ""
-        whose = phrases.gpus(tuple(devices), tuple(context.gpus()))
+        whose = phrases.gpu_names(tuple(devices), tuple(context.gpus()))
         return Finding(
             kind=_KIND,
             severity=Severity.INFO,

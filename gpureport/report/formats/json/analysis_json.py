@@ -22,7 +22,7 @@ from gpureport.analysis.results import (
     ThrottleEntry,
 )
 from gpureport.comparison.steps.steps import Step
-from gpureport.findings import Answer, Finding, Interval, NotJudged
+from gpureport.findings import Answer, ChecklistEntry, Finding, Interval, NotJudged
 from gpureport.quality import LogEvent
 from gpureport.recording import Run
 from gpureport.report.formats.json.across_json import across_runs_json
@@ -74,7 +74,7 @@ def _analysis(analysis: Analysis) -> dict[str, Any]:
         "not_judged": [_not_judged(each) for each in analysis.not_judged],
         "limits": list(analysis.limits),
         "answers": [_answer(answer) for answer in analysis.answers],
-        "checklist": [asdict(entry) for entry in analysis.checklist],
+        "checklist": [_checklist_entry(entry) for entry in analysis.checklist],
     }
     return entry | ({} if analysis.cost is None else {"cost": _cost(analysis.cost)})
 
@@ -92,7 +92,19 @@ def _causes(time: GpuTime) -> dict[str, dict[str, float]]:
 
 
 def _answer(answer: Answer) -> dict[str, Any]:
-    return asdict(answer) | {"devices": list(answer.devices), "findings": list(answer.findings)}
+    return {
+        "kind": answer.kind,
+        "group": answer.group,
+        "devices": list(answer.devices),
+        "outcome": answer.outcome,
+        "findings": list(answer.findings),
+        "reason": answer.reason,
+        "recording": answer.recording,
+    }
+
+
+def _checklist_entry(entry: ChecklistEntry) -> dict[str, Any]:
+    return {"item": entry.item, "state": entry.state, "reason": entry.reason, "recording": entry.recording}
 
 
 def _run(run: Run) -> dict[str, Any]:

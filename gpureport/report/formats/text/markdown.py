@@ -88,7 +88,7 @@ def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
     for run in report.stages:
         label = f", {escape(run.label)}" if len(report.quality) > 1 else ""
         yield f"stages{label}", ["", f"## Stages{label}", "", *_table(run.table), "", escape(run.table.note)]
-    held = joined_tables.together(report.clocks)
+    held = joined_tables.join_single_row_tables(report.clocks)
     for clocks in held:
         # one table for all runs names them in its rows
         named = len(report.quality) > 1 and len(held) == len(report.clocks)
@@ -96,7 +96,7 @@ def _tables(report: Report) -> Iterator[tuple[str, list[str]]]:
         lines = ["", f"## What held the clocks{label}", "", *_table(clocks.table), "", escape(clocks.table.note)]
         yield f"what held the clocks{label}", lines
     if report.spending:
-        facts = (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in shared_facts.lines(report.spending))
+        facts = (f"- {escape(f'{fact.name}: {fact.text}')}" for fact in shared_facts.list_facts(report.spending))
         yield "energy and cost", ["", "## Energy and cost", "", *facts]
 
 

@@ -168,7 +168,7 @@ def _card(card: FindingCard, page: Page, *, full: bool) -> Iterator[Line]:
 
 
 def _gpus(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.together(report.gpus)
+    shown = joined_tables.join_single_row_tables(report.gpus)
     for run in shown:
         yield from page.heading("Per GPU", run.label if len(shown) > 1 else "")
         yield from terminal_tables.grid_lines(run.table, page)
@@ -186,7 +186,7 @@ def _stages(report: Report, page: Page) -> Iterator[Line]:
 
 
 def _clocks(report: Report, page: Page) -> Iterator[Line]:
-    shown = joined_tables.together(report.clocks)
+    shown = joined_tables.join_single_row_tables(report.clocks)
     for run in shown:
         named = len(report.quality) > 1 and len(shown) == len(report.clocks)
         yield from page.heading("What held the clocks", run.label if named else "")
@@ -197,7 +197,7 @@ def _clocks(report: Report, page: Page) -> Iterator[Line]:
 def _spending(report: Report, page: Page) -> Iterator[Line]:
     if report.spending:
         yield from page.heading("Energy and cost", "")
-        yield from terminal_tables.fact_lines(shared_facts.lines(report.spending), page)
+        yield from terminal_tables.fact_lines(shared_facts.list_facts(report.spending), page)
 
 
 def _quality(report: Report, page: Page) -> Iterator[Line]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from gpureport.report.model.finding_card import AdviceStep
 from gpureport.report.model.report_content import AnswerLine, Answers, Checklist
-from gpureport.report.sections.merging import shared_answers
+from gpureport.report.sections.merging import shared_checklists
 from gpureport.report.wording import display
 from gpureport.report.wording.terminal_lines import Line, Page
 
@@ -24,7 +24,7 @@ def checklist_lines(runs: Sequence[Checklist], page: Page, *, full: bool) -> Ite
 
     In full, answers that several runs have in common stand once, those of the last run at the end.
     """
-    held = reversed(shared_answers.shared(runs)) if full else shared_answers.shared(runs[-1:])
+    held = reversed(shared_checklists.merge_checklists(runs)) if full else shared_checklists.merge_checklists(runs[-1:])
     for each in held:
         yield from page.heading("Checklist", each.runs if len(runs) > 1 else "")
         widest = max((display.terminal_width(line.state) for line in each.lines), default=0)

@@ -41,7 +41,7 @@ def table(comparison: Comparison) -> Table:
         columns=("Step", *heads, *(each.title for each in figures.values())),
         numeric=(*(False for _ in heads), *(True for _ in figures)),
         rows=tuple(rows),
-        note=_joined(
+        notes=_notes(
             _note(title.noun, several=several),
             allowance(comparison),
             list_reasons(reasons),
@@ -79,8 +79,8 @@ def _price_note(steps: Sequence[Step], figures: Iterable[str]) -> str:
     return spending.price_note(_analyses(steps)) if COST_PER_WORK in figures else ""
 
 
-def _joined(*notes: str) -> str:
-    return " ".join(filter(None, notes))
+def _notes(*notes: str) -> tuple[str, ...]:
+    return tuple(filter(None, notes))
 
 
 def _analyses(steps: Sequence[Step]) -> list[Analysis]:
@@ -135,16 +135,18 @@ def overview(comparison: Comparison) -> Table:
     brief = step_figures.brief(comparison)
     figures = _beside(_figures(comparison.steps, brief=brief), [value for _, value in named])
     repeated = len(named) > len(comparison.steps)
-    note = "Of several runs, GPU-hours and energy are a mean, peak memory is the highest, the rest is over all of them."
-    if PER_WORK in figures:
-        note = note.replace(", the rest", ", figures per unit of work are the geometric mean of the runs, the rest")
+    per_work = "figures per unit of work are the geometric mean of the runs, " if PER_WORK in figures else ""
+    note = (
+        f"Of several runs, GPU-hours and energy are a mean, peak memory is the highest, {per_work}the rest is over all "
+        "of them."
+    )
     without = [metric for metric in figures if any(step.value(metric) is None for step in comparison.steps)]
     filled = any(settled.get(step.label, {}).get(metric) is not None for metric in without for step in comparison.steps)
     return Table(
         columns=("Step", *(each.title for each in figures.values())),
         numeric=(True,) * len(figures),
         rows=tuple(_plain_row(head, value, figures) for head, value in named),
-        note=_joined(
+        notes=_notes(
             note if repeated else "",
             "What whole recordings do not tell is of what had settled." if filled else "",
             _price_note(comparison.steps, figures),
@@ -204,7 +206,7 @@ def differences(figures: Sequence[tuple[FigureFormat, Delta]], steps: Sequence[S
         columns=("", "Before", "After", "Difference", f"95{display.GAP}% interval"),
         numeric=(True,) * 4,
         rows=tuple(_difference(each, delta) for each, delta in figures),
-        note=_joined(
+        notes=_notes(
             "Start-up and what had not settled are left out of shares, power, clocks and rates."
             if any(delta.window == "steady" for _, delta in figures)
             else "",
@@ -234,7 +236,7 @@ def effects(
         columns=("", "Before", "After", "Difference", "Verdict", *heads),
         numeric=(True, True, True, False, *((True, False) if since else ())),
         rows=tuple(_effect(shown, delta, since.get(delta.metric)) for shown, delta in figures),
-        note=_joined(differences(figures, steps).note, list_reasons(reasons)),
+        notes=_notes(*differences(figures, steps).notes, list_reasons(reasons)),
     )
 
 

@@ -19,7 +19,7 @@ def table(checks: Sequence[Check]) -> Table | None:
         columns=("Limit", "Outcome", "Observed", "Run"),
         numeric=(False, False, False),
         rows=tuple(_row(check) for check in checks),
-        note=_NOTE,
+        notes=(_NOTE,),
     )
 
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from gpureport.analysis.advice.checklist import ITEMS
-from gpureport.findings import Answer, Outcome
+from gpureport.analysis.rules import missing_metrics
+from gpureport.findings import Answer, ChecklistEntry, Outcome
 from gpureport.report.model.finding_card import FindingCard
 from gpureport.report.model.report_content import AnswerLine, Answers, CheckLine, Checklist
 from gpureport.report.runs.report_run import ReportRun
-from gpureport.report.sections.findings import judgement
 from gpureport.report.wording import display, terms
 
 _LETTERS = 60
@@ -34,17 +34,15 @@ def _matrix(run: ReportRun, cards: Sequence[FindingCard]) -> Answers:
 def _line(answer: Answer, run: ReportRun, cards: Sequence[FindingCard], *, several: bool) -> AnswerLine:
     kind = display.clean(answer.kind)
     shown = (card for card in cards if card.kind == kind and set(card.fingerprints) & set(answer.findings))
-    reason = answer.reason
-    for device in answer.devices:
-        reason = reason.replace(f"{device}:", f"{run.device(device)}:")
+    records = (missing_metrics.recorded_fields(one.metrics) if one.metrics else one.recording for one in answer.missing)
     return AnswerLine(
         kind=kind,
-        title=terms.kind(kind),
+        title=terms.kind_title(kind),
         group=display.shorten(display.clean(answer.group), _LETTERS) if several else "",
         outcome=answer.outcome.value,
         cards=tuple(card.id for card in shown),
-        reason=terms.prose(display.clean_sentence(reason)),
-        recording=judgement.fields_only(display.clean(answer.recording)),
+        reason=terms.humanize(display.clean_sentence(answer.reason_with(run.device))),
+        recording=display.clean("; ".join(dict.fromkeys(filter(None, records)))),
     )
 
 
@@ -58,8 +56,8 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
                     item=entry.item,
                     title=ITEMS.get(entry.item, entry.item),
                     state=entry.state.value,
-                    reason=terms.prose(display.clean_sentence(entry.reason)),
-                    recording=judgement.fields_only(display.clean(entry.recording)),
+                    reason=terms.humanize(display.clean_sentence(entry.reason)),
+                    recording=display.clean(_recording(entry)),
                 )
                 for entry in run.analysis.checklist
             ),
@@ -67,3 +65,9 @@ def checklists(runs: Sequence[ReportRun]) -> tuple[Checklist, ...]:
         for run in runs
         if run.analysis.checklist
     )
+
+
+def _recording(entry: ChecklistEntry) -> str:
+    """Return what to record, with fields in the place of the command that logs them."""
+    fields = missing_metrics.recorded_fields(entry.metrics)
+    return "; ".join(filter(None, [fields, *entry.other_recordings])) or entry.recording

@@ -1,19 +1,35 @@
 """What could not be judged, and how much could: an empty list of findings must never read as good health."""
 
-import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
+from gpureport.analysis.rules import missing_metrics
+from gpureport.findings import Amount, NotJudged
 from gpureport.metrics import BY_NAME
 from gpureport.report.model.report_content import Judgement, NotJudgedLine
 from gpureport.report.runs.report_run import ReportRun
 from gpureport.report.wording import display, terms
+from gpureport.report.wording.grouping import group_holders
 
-_COMMAND = re.compile(r"nvidia-smi --query-gpu=([\w.,]+)([^;]*)")
-_KEYS = {"timestamp", "index"}
-_QUANTITY = re.compile(r"\d[\d.]*\s(?:(?:h|min)(?:\s\d+\s(?:min|s))?|s|ms|%|samples?)(?!\w)")
-_AMOUNT = re.compile(r"(\d[\d.]*)\s(\w+|%)")
-_TIMES = {"h": 3600.0, "min": 60.0, "s": 1.0, "ms": 0.001}
+_FEW = 4
+"""Places that are named one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cause:
+    """Why kinds could not be judged, whatever amounts the reason names, and what to record."""
+
+    reason: str
+    recording: str
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A kind that could not be judged on a device of a run, or on the whole run."""
+
+    run: ReportRun
+    entry: NotJudged
 
 
 def judged_kinds(runs: Sequence[ReportRun], asked: Collection[str]) -> tuple[int, int, int]:
@@ -37,11 +53,13 @@ def judgement(runs: Sequence[ReportRun], asked: Collection[str]) -> Judgement:
     """Return what could not be judged, one line for each reason."""
     judged, missing, partly = judged_kinds(runs, asked)
     limits = dict.fromkeys(display.clean_sentence(limit) for run in runs for limit in run.analysis.limits)
-    lines = tuple(_lines(runs))
-    command = _command([line.recording for line in lines], _recorded(runs))
-    if command:
-        lines = tuple(replace(line, recording=fields_only(line.recording)) for line in lines)
-    return Judgement(sentence=_sentence(judged, missing, partly), lines=lines, limits=tuple(limits), command=command)
+    command = _command(runs)
+    return Judgement(
+        sentence=_sentence(judged, missing, partly),
+        lines=tuple(_lines(runs, in_fields=bool(command))),
+        limits=tuple(limits),
+        command=command,
+    )
 
 
 def _recorded(runs: Sequence[ReportRun]) -> list[str]:
@@ -52,22 +70,13 @@ def _recorded(runs: Sequence[ReportRun]) -> list[str]:
     return list(dict.fromkeys(fields))
 
 
-def _command(recordings: Sequence[str], recorded: Sequence[str]) -> str:
-    """Return one command for what is recorded and all that is named; empty where several are not named."""
-    found = dict.fromkeys(match.groups() for text in recordings for match in _COMMAND.finditer(text))
-    named = (name for names, _ in found for name in names.split(","))
-    fields = dict.fromkeys([*sorted(_KEYS, reverse=True), *recorded, *named])
-    return f"nvidia-smi --query-gpu={','.join(fields)}{next(iter(found))[1]}" if len(found) > 1 else ""
-
-
-def fields_only(recording: str) -> str:
-    """Return what to record with each nvidia-smi command as the fields it is about: one command logs them all."""
-    return _COMMAND.sub(_fields, recording)
-
-
-def _fields(command: re.Match[str]) -> str:
-    names = [name for name in command[1].split(",") if name not in _KEYS]
-    return f"nvidia-smi: {', '.join(names)}"
+def _command(runs: Sequence[ReportRun]) -> str:
+    """Return one command for what is recorded and all that is missing; empty where no two commands differ."""
+    missing = (missing_metrics.queried_fields(entry.metrics) for run in runs for entry in run.analysis.not_judged)
+    different = dict.fromkeys(tuple(fields) for fields in missing if fields)
+    if len(different) <= 1:
+        return ""
+    return missing_metrics.query_command([*_recorded(runs), *(field for fields in different for field in fields)])
 
 
 def _sentence(judged: int, missing: int, partly: int) -> str:
@@ -80,43 +89,46 @@ def _sentence(judged: int, missing: int, partly: int) -> str:
     return f"{display.plural(judged, 'kind')} could be judged{some}; {missing} could not be judged, or only in part."
 
 
-def _lines(runs: Sequence[ReportRun]) -> Iterator[NotJudgedLine]:
-    gathered: dict[tuple[str, str], dict[str, list[str]]] = {}
-    for run in runs:
-        for entry in run.analysis.not_judged:
-            kinds = gathered.setdefault(
-                (terms.prose(display.clean_sentence(entry.reason)), display.clean(entry.recording)), {}
-            )
-            kinds.setdefault(terms.kind(display.clean(entry.kind)), []).append(_place(run, entry.device, len(runs)))
-    alike: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, list[str]]]] = {}
-    for (reason, recording), kinds in gathered.items():
-        places = dict.fromkeys(place for found in kinds.values() for place in found)
-        alike.setdefault((_QUANTITY.sub("#", reason), recording, tuple(kinds)), []).append((reason, list(places)))
+def _lines(runs: Sequence[ReportRun], *, in_fields: bool) -> Iterator[NotJudgedLine]:
+    """Yield a line for each cause and each set of kinds that it leaves open.
+
+    Args:
+        runs: the runs.
+        in_fields: whether fields stand in the place of the command that logs them.
+    """
+    cases = [_Case(run, entry) for run in runs for entry in run.analysis.not_judged]
+    by_sentence = group_holders(((_cause(case.entry), case.entry.reason), case) for case in cases)
+    by_kinds = group_holders(
+        ((cause, tuple(dict.fromkeys(case.entry.kind for case in held))), case)
+        for (cause, _), held in by_sentence.items()
+        for case in held
+    )
     labels = {run.label for run in runs}
-    for (_, recording, together), told in alike.items():
-        places = dict.fromkeys(place for _, found in told for place in found)
-        where = "" if set(places) == labels else _places(list(places))
+    for (cause, kinds), held in by_kinds.items():
+        reason = _with_ranges(cause.reason, [case.entry.amounts for case in held])
+        places = list(dict.fromkeys(_place(case.run, case.entry.device, len(runs)) for case in held))
         yield NotJudgedLine(
-            kinds=together, where=where, reason=_reason([said for said, _ in told]), recording=recording
+            kinds=tuple(terms.kind_title(display.clean(kind)) for kind in kinds),
+            where="" if set(places) == labels else _places(places),
+            reason=terms.humanize(display.clean_sentence(reason)),
+            recording=display.clean(
+                missing_metrics.recorded_fields(cause.metrics) if in_fields and cause.metrics else cause.recording
+            ),
         )
 
 
-def _reason(reasons: Sequence[str]) -> str:
-    """Return reasons that differ in their quantities as one that holds the least and the most of each."""
-    ranges = iter([_range(found) for found in zip(*map(_QUANTITY.findall, reasons), strict=True)])
-    return _QUANTITY.sub(lambda _: next(ranges), reasons[0])
+def _cause(entry: NotJudged) -> _Cause:
+    return _Cause(reason=entry.template or entry.reason, recording=entry.recording, metrics=entry.metrics)
 
 
-def _range(quantities: Sequence[str]) -> str:
-    least, most = min(quantities, key=_size), max(quantities, key=_size)
-    if least == most:
-        return least
-    return f"{least.removesuffix('samples').rstrip()} to {most}" if most.endswith("samples") else f"{least} to {most}"
+def _with_ranges(template: str, amounts: Sequence[tuple[Amount, ...]]) -> str:
+    """Return a reason with the least and the most of each amount that it names."""
+    return template.format(*map(_range, zip(*amounts, strict=True))) if amounts[0] else template
 
 
-def _size(quantity: str) -> float:
-    """Return a quantity as a number that orders it among others of its kind."""
-    return sum(float(number) * _TIMES.get(unit, 1.0) for number, unit in _AMOUNT.findall(quantity))
+def _range(amounts: Sequence[Amount]) -> str:
+    least, most = (pick(amounts, key=lambda amount: amount.value) for pick in (min, max))
+    return least.words if least.words == most.words else f"{least.text} to {most.words}"
 
 
 def _place(run: ReportRun, device: str | None, runs: int) -> str:
@@ -126,5 +138,5 @@ def _place(run: ReportRun, device: str | None, runs: int) -> str:
 
 def _places(places: list[str]) -> str:
     shown = [place for place in places if place]
-    few = 4
-    return ", ".join(shown) if len(shown) <= few else f"{', '.join(shown[:few])} and {len(shown) - few} more"
+    more = len(shown) - _FEW
+    return ", ".join(shown) if more <= 0 else f"{', '.join(shown[:_FEW])} and {more} more"

@@ -48,18 +48,18 @@ def _has_time(entry: ThrottleEntry) -> bool:
 
 def _table(run: ReportRun, shown: Sequence[ThrottleEntry]) -> Table:
     ranked = sorted(shown, key=lambda entry: (list(_EFFECTS).index(entry.effect), -_seconds(entry)))
-    more = f" {display.plural(len(ranked) - _LISTED, 'more row')} in the JSON." if len(ranked) > _LISTED else ""
+    more = [f"{display.plural(len(ranked) - _LISTED, 'more row')} in the JSON."] if len(ranked) > _LISTED else []
     rows = [_row(run, entry) for entry in ranked[:_LISTED]]
     known = [any(row.cells[place].text not in _ABSENT for row in rows) for place in range(len(_COLUMNS) - 1)]
     columns = tuple(compress(_COLUMNS, (True, *known)))
     lacking = [name for name in _COLUMNS if name not in columns]
-    meant = "".join(f"{name}: {words}. " for name, words in _COLUMN_MEANINGS.items() if name in columns)
-    unknown = f" Not recorded: {display.join_words([_MISSING_COLUMNS[name] for name in lacking])}." if lacking else ""
+    meant = [f"{name}: {words}." for name, words in _COLUMN_MEANINGS.items() if name in columns]
+    unknown = [f"Not recorded: {display.join_words([_MISSING_COLUMNS[name] for name in lacking])}."] if lacking else []
     return Table(
         columns=columns,
         numeric=(False, *[True] * (len(columns) - 2)),
         rows=tuple(replace(row, cells=tuple(compress(row.cells, known))) for row in rows),
-        note=f"{meant}{_NOTE}{unknown}{_never_seen(run)}{more}",
+        notes=(*meant, _NOTE, *unknown, *_never_seen(run), *more),
     )
 
 
@@ -90,9 +90,9 @@ def _counter_note(entry: ThrottleEntry) -> str:
     return display.join_words([*parts, *(["started anew"] if entry.counted.restarts else [])])
 
 
-def _never_seen(run: ReportRun) -> str:
+def _never_seen(run: ReportRun) -> list[str]:
     """Return which harmful reasons were recorded and never showed."""
     harmful = [entry for entry in run.analysis.throttle_ledger if entry.effect is Effect.HARMFUL]
     shown = {entry.reason for entry in harmful if _has_time(entry)}
     never = dict.fromkeys(entry.reason.replace("_", " ") for entry in harmful if entry.reason not in shown)
-    return f" Recorded and never seen: {display.join_words(list(never))}." if never else ""
+    return [f"Recorded and never seen: {display.join_words(list(never))}."] if never else []

@@ -129,7 +129,7 @@ def _add_missing_note(table: GpuTable, unknown: Sequence[_Column], runs: Sequenc
     names = display.join_words([column.prose for column in unknown])
     moment = ", or not told by a single sample" if any(run.samples == 1 for run in runs) else ""
     note = f"Not recorded{' in any run' if len(runs) > 1 else ''}{moment}: {names}."
-    return replace(table, table=replace(table.table, note=note))
+    return replace(table, table=replace(table.table, notes=(note,)))
 
 
 def _table(run: ReportRun, unknown: Sequence[_Column]) -> GpuTable:

@@ -44,7 +44,7 @@ def _table(stages: Sequence[StageStatistics]) -> Table:
         for stage in stages
     )
     titles = ("Stage", *(title for title, _ in columns))
-    return Table(columns=titles, numeric=(True,) * len(columns), rows=rows, note=_NOTE)
+    return Table(columns=titles, numeric=(True,) * len(columns), rows=rows, notes=(_NOTE,))
 
 
 def _mean(stage: StageStatistics, metric: str) -> float | None:

@@ -1,20 +1,18 @@
 """Tables of runs with one GPU each, as one table with a row for each run."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
 from gpureport.report.model.report_content import ClockTable, GpuTable
 from gpureport.report.model.shapes import Cell
 from gpureport.report.wording import display
-
-_SENTENCES = re.compile(r"(?<=\.) ")
+from gpureport.report.wording.grouping import group_holders
 
 Labelled = TypeVar("Labelled", GpuTable, ClockTable)
 
 
-def together(runs: Sequence[Labelled]) -> tuple[Labelled, ...]:
+def join_single_row_tables(runs: Sequence[Labelled]) -> tuple[Labelled, ...]:
     """Return tables of runs, those of one row as one; as they are unless all have one row and the same columns."""
     columns = {run.table.columns for run in runs}
     if len(runs) == 1 or len(columns) != 1 or any(len(run.table.rows) != 1 for run in runs):
@@ -22,7 +20,7 @@ def together(runs: Sequence[Labelled]) -> tuple[Labelled, ...]:
     heads = zip(_names(runs), runs, strict=True)
     rows = tuple(replace(row, head=Cell(text=name)) for name, run in heads for row in run.table.rows)
     named = (_heading(runs[0]), *runs[0].table.columns[1:])
-    table = replace(runs[0].table, columns=named, rows=rows, note=_note(runs))
+    table = replace(runs[0].table, columns=named, rows=rows, notes=tuple(_notes(runs)))
     return (replace(runs[0], label=f"all {len(runs)} runs", table=table),)
 
 
@@ -38,14 +36,12 @@ def _names(runs: Sequence[GpuTable | ClockTable]) -> list[str]:
     return [f"{run.label}, {head}" for run, head in zip(runs, heads, strict=True)]
 
 
-def _note(runs: Sequence[GpuTable | ClockTable]) -> str:
-    """Return what the notes of runs say, each sentence once; one that not all say with the runs that it is of."""
-    said: dict[str, list[str]] = {}
-    for run in runs:
-        for sentence in dict.fromkeys(filter(None, _SENTENCES.split(run.table.note))):
-            said.setdefault(sentence, []).append(run.label)
-    ordered = sorted(said, key=lambda sentence: len(said[sentence]) < len(runs))
-    return " ".join(
-        sentence if len(said[sentence]) == len(runs) else f"{display.join_words(said[sentence])}: {sentence}"
-        for sentence in ordered
-    )
+def _notes(runs: Sequence[GpuTable | ClockTable]) -> Iterator[str]:
+    """Yield each note once, those of all runs first; one that not all have with the runs that it is of."""
+    if isinstance(runs[0], GpuTable):
+        # what no run recorded is under the first table
+        yield from runs[0].table.notes
+        return
+    holders = group_holders((note, run.label) for run in runs for note in run.table.notes)
+    yield from (note for note, labels in holders.items() if len(labels) == len(runs))
+    yield from (f"{display.join_words(labels)}: {note}" for note, labels in holders.items() if len(labels) < len(runs))

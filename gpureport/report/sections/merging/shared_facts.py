@@ -7,6 +7,7 @@ from typing import Protocol
 from gpureport.report.model.report_content import RunQuality
 from gpureport.report.model.shapes import Fact
 from gpureport.report.wording import numbered_labels
+from gpureport.report.wording.grouping import group_holders
 
 
 class Labelled(Protocol):
@@ -22,7 +23,7 @@ class Labelled(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class SharedText:
     """A statement, and the runs that it holds for in words; empty where it holds for all of them."""
 
     runs: str
@@ -30,42 +31,34 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Named:
+class SharedFact:
     """What is said of runs under one name."""
 
     name: str
-    said: tuple[Said, ...]
+    said: tuple[SharedText, ...]
 
 
-def merged(runs: Sequence[Labelled]) -> tuple[Named, ...]:
+def merge_facts(runs: Sequence[Labelled]) -> tuple[SharedFact, ...]:
     """Return the statements of runs by their names, in the order in which they first stand."""
-    held: dict[str, dict[str, list[str]]] = {}
-    for run in runs:
-        for fact in run.facts:
-            held.setdefault(fact.name, {}).setdefault(fact.text, []).append(run.label)
-    return tuple(
-        Named(name=name, said=tuple(_said(text, labels, len(runs)) for text, labels in texts.items()))
-        for name, texts in held.items()
-    )
+    holders = group_holders((fact, run.label) for run in runs for fact in run.facts)
+    names = group_holders((fact.name, _shared(fact.text, labels, len(runs))) for fact, labels in holders.items())
+    return tuple(SharedFact(name=name, said=tuple(texts)) for name, texts in names.items())
 
 
-def lines(runs: Sequence[Labelled]) -> tuple[Fact, ...]:
+def list_facts(runs: Sequence[Labelled]) -> tuple[Fact, ...]:
     """Return the statements of runs as lines, each with the runs that it holds for unless these are all."""
     return tuple(
-        Fact(name=named.name, text=f"{said.runs}: {said.text}" if said.runs else said.text)
-        for named in merged(runs)
-        for said in named.said
+        Fact(name=fact.name, text=f"{each.runs}: {each.text}" if each.runs else each.text)
+        for fact in merge_facts(runs)
+        for each in fact.said
     )
 
 
-def notes(runs: Sequence[RunQuality]) -> tuple[Said, ...]:
+def merge_notes(runs: Sequence[RunQuality]) -> tuple[SharedText, ...]:
     """Return what else a reader must know of runs, in the order in which it first stands."""
-    held: dict[str, list[str]] = {}
-    for run in runs:
-        for note in dict.fromkeys(run.notes):
-            held.setdefault(note, []).append(run.label)
-    return tuple(_said(text, labels, len(runs)) for text, labels in held.items())
+    holders = group_holders((note, run.label) for run in runs for note in dict.fromkeys(run.notes))
+    return tuple(_shared(note, labels, len(runs)) for note, labels in holders.items())
 
 
-def _said(text: str, labels: Sequence[str], runs: int) -> Said:
-    return Said(runs="" if len(labels) == runs else numbered_labels.list_labels(labels), text=text)
+def _shared(text: str, labels: Sequence[str], runs: int) -> SharedText:
+    return SharedText(runs="" if len(labels) == runs else numbered_labels.list_labels(labels), text=text)

@@ -66,6 +66,6 @@ def test_no_model_of_older_arithmetic_is_proposed() -> None:
     """What runs in bfloat16 needs compute capability 8.0."""
     memory = np.minimum(_MEMORY, 8.0)
     (finding,) = found(analyze(recording(util=np.tile([12.4, 12.2], 400), memory=memory)), "oversized_gpu")
-    (named,) = [gpu for gpu in gpus.table() if f"would fit {gpu.model}:" in finding.summary]
+    (named,) = [gpu for gpu in gpus.load_gpus() if f"would fit {gpu.model}:" in finding.summary]
     assert named.compute_capability is not None
     assert named.compute_capability >= (8, 0)

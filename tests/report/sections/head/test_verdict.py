@@ -7,6 +7,7 @@ import pytest
 
 from gpureport.analysis import analyze
 from gpureport.analysis.results import Analysis, TimePart
+from gpureport.analysis.rules import missing_metrics
 from gpureport.findings import NotJudged, Severity
 from gpureport.importers.protocol.reject_reasons import NO_TIME
 from gpureport.quality import Rejected
@@ -204,22 +205,17 @@ def test_long_names_are_cut_and_stay_apart() -> None:
 def test_several_commands_are_one() -> None:
     """What is recorded and what is missing in one nvidia-smi command; each line keeps its own fields."""
     missing = [
-        NotJudged(
-            kind=kind,
-            device=None,
-            reason=f"{field} was not recorded",
-            recording=f"nvidia-smi --query-gpu=timestamp,index,{field} --format=csv -l 1 -f gpu.csv; a host log",
-        )
-        for kind, field in (("power_cap", "power.limit"), ("thermal_throttle", "temperature.gpu"))
+        missing_metrics.not_recorded(kind, None, metric, "cpu_utilization_ratio")
+        for kind, metric in (("power_cap", "gpu_power_limit_watts"), ("thermal_throttle", "gpu_temperature_celsius"))
     ]
     judgement = report(examples.pair(examples.run(), (), tuple(missing))).judgement
     assert judgement.command == (
         "nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw,temperature.gpu,clocks.current.sm"
-        ",power.limit --format=csv -l 1 -f gpu.csv"
+        ",enforced.power.limit --format=csv -l 1 -f gpu.csv"
     )
     assert [line.recording for line in judgement.lines] == [
-        "nvidia-smi: power.limit; a host log",
-        "nvidia-smi: temperature.gpu; a host log",
+        f"nvidia-smi: {field}; a CSV with a timestamp and psutil.cpu_percent() once a second, given with --host"
+        for field in ("enforced.power.limit", "temperature.gpu")
     ]
     assert report(examples.pair(examples.run(), (), (missing[0],))).judgement.command == ""
 

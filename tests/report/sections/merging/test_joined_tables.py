@@ -20,7 +20,7 @@ def single(name: str, gpus: int = 1) -> Run:
 def test_runs_of_one_gpu_are_rows_of_one_table() -> None:
     """Each by its label; the page and the text have one heading for all."""
     content = report(*(examples.pair(single(name)) for name in ("before", "then", "after")))
-    (table,) = joined_tables.together(content.gpus)
+    (table,) = joined_tables.join_single_row_tables(content.gpus)
     assert [row.head.text for row in table.table.rows] == ["before", "then", "after"]
     assert (table.label, table.table.columns[0]) == ("all 3 runs", "Run")
     assert table.table.note == content.gpus[0].table.note
@@ -33,26 +33,36 @@ def test_gpus_that_differ_are_named() -> None:
     pairs = [examples.pair(single("before")), examples.pair(single("after"))]
     first, second = report(*pairs).gpus
     row = replace(second.table.rows[0], head=Cell(text="GPU 3"))
-    (table,) = joined_tables.together((first, replace(second, table=replace(second.table, rows=(row,)))))
+    (table,) = joined_tables.join_single_row_tables((first, replace(second, table=replace(second.table, rows=(row,)))))
     assert [row.head.text for row in table.table.rows] == ["before, GPU\N{NO-BREAK SPACE}0", "after, GPU 3"]
 
 
 def test_runs_of_several_gpus_keep_tables_of_their_own() -> None:
     """One run with two of them is enough; the first says what holds for all."""
     content = report(examples.pair(single("before")), examples.pair(single("after", 2)))
-    assert joined_tables.together(content.gpus) == content.gpus
-    assert joined_tables.together(content.gpus[:1]) == content.gpus[:1]
+    assert joined_tables.join_single_row_tables(content.gpus) == content.gpus
+    assert joined_tables.join_single_row_tables(content.gpus[:1]) == content.gpus[:1]
 
 
-def held(label: str, reason: str, note: str = "Shares overlap. Never seen: x.") -> ClockTable:
+def held(label: str, reason: str, never_seen: str = "Never seen: x.") -> ClockTable:
     """Return what held the clocks of a run: one reason."""
     row = Row(head=Cell(text=reason), cells=(Cell(text="normal"),))
-    return ClockTable(label=label, table=Table(columns=("Reason", "Kind"), numeric=(False,), rows=(row,), note=note))
+    return ClockTable(
+        label=label,
+        table=Table(
+            columns=("Reason", "Kind"),
+            numeric=(False,),
+            rows=(row,),
+            notes=("Shares overlap.", never_seen),
+        ),
+    )
 
 
 def test_the_reason_that_held_a_clock_is_named() -> None:
     """Though it is the same in every run: a table of runs alone would not say what held them."""
-    (table,) = joined_tables.together([held("before", "sw power cap, GPU 0"), held("after", "sw power cap, GPU 0")])
+    (table,) = joined_tables.join_single_row_tables(
+        [held("before", "sw power cap, GPU 0"), held("after", "sw power cap, GPU 0")]
+    )
     assert table.table.columns == ("Run, reason", "Kind")
     assert [row.head.text for row in table.table.rows] == ["before, sw power cap, GPU 0", "after, sw power cap, GPU 0"]
     assert table.table.note == "Shares overlap. Never seen: x."
@@ -60,8 +70,8 @@ def test_the_reason_that_held_a_clock_is_named() -> None:
 
 def test_notes_that_differ_name_their_runs() -> None:
     """What one run never showed is not said of all."""
-    runs = [held("a", "r"), held("b", "r", "Shares overlap. Never seen: y."), held("c", "r")]
-    (table,) = joined_tables.together(runs)
+    runs = [held("a", "r"), held("b", "r", "Never seen: y."), held("c", "r")]
+    (table,) = joined_tables.join_single_row_tables(runs)
     assert table.table.note == "Shares overlap. a and c: Never seen: x. b: Never seen: y."
 
 

@@ -2,7 +2,7 @@
 
 from gpureport.report.model.report_content import RunQuality, Spending
 from gpureport.report.model.shapes import Fact
-from gpureport.report.sections.merging.shared_facts import Named, Said, lines, merged, notes
+from gpureport.report.sections.merging.shared_facts import SharedFact, SharedText, list_facts, merge_facts, merge_notes
 
 
 def spent(label: str, **facts: str) -> Spending:
@@ -13,23 +13,25 @@ def spent(label: str, **facts: str) -> Spending:
 def test_what_holds_for_all_runs_is_said_without_them() -> None:
     """And what holds for some with those; a run of which nothing is said is not counted in."""
     runs = [spent("a/1", Energy="5 Wh", Cost="1"), spent("a/2", Energy="5 Wh", Cost="1"), spent("b", Energy="5 Wh")]
-    assert merged(runs) == (
-        Named(name="Energy", said=(Said(runs="", text="5 Wh"),)),
-        Named(name="Cost", said=(Said(runs="a/1 to /2", text="1"),)),
+    assert merge_facts(runs) == (
+        SharedFact(name="Energy", said=(SharedText(runs="", text="5 Wh"),)),
+        SharedFact(name="Cost", said=(SharedText(runs="a/1 to /2", text="1"),)),
     )
 
 
 def test_each_statement_keeps_its_runs() -> None:
     """One run needs no name."""
-    assert merged([spent("a", Energy="5 Wh"), spent("b", Energy="6 Wh")])[0].said == (
-        Said(runs="a", text="5 Wh"),
-        Said(runs="b", text="6 Wh"),
+    assert merge_facts([spent("a", Energy="5 Wh"), spent("b", Energy="6 Wh")])[0].said == (
+        SharedText(runs="a", text="5 Wh"),
+        SharedText(runs="b", text="6 Wh"),
     )
-    assert [fact.text for fact in lines([spent("a", Energy="5 Wh"), spent("b", Energy="6 Wh")])] == [
+    assert [fact.text for fact in list_facts([spent("a", Energy="5 Wh"), spent("b", Energy="6 Wh")])] == [
         "a: 5 Wh",
         "b: 6 Wh",
     ]
-    assert merged([spent("a", Energy="5 Wh")]) == (Named(name="Energy", said=(Said(runs="", text="5 Wh"),)),)
+    assert merge_facts([spent("a", Energy="5 Wh")]) == (
+        SharedFact(name="Energy", said=(SharedText(runs="", text="5 Wh"),)),
+    )
 
 
 def test_a_note_that_several_runs_have_stands_once() -> None:
@@ -38,4 +40,4 @@ def test_a_note_that_several_runs_have_stands_once() -> None:
         RunQuality(label=label, facts=(), notes=held, events=(), more_events="")
         for label, held in (("a/1", ("Cut.", "Cut.", "Repaired.")), ("a/2", ("Cut.",)), ("b", ("Cut.", "Repaired.")))
     ]
-    assert notes(runs) == (Said(runs="", text="Cut."), Said(runs="a/1 and b", text="Repaired."))
+    assert merge_notes(runs) == (SharedText(runs="", text="Cut."), SharedText(runs="a/1 and b", text="Repaired."))

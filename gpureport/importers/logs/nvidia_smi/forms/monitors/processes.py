@@ -11,7 +11,7 @@ from gpureport.importers.logs.nvidia_smi.query.non_data_lines import QueryGpuDia
 from gpureport.importers.protocol.reject_reasons import BEFORE_HEADER, CUT_LAST_LINE, WRONG_CELLS
 from gpureport.importers.text.text_log import Chunk, Record, make_chunk
 from gpureport.importers.values.cells import Absent, absent
-from gpureport.units import quantity
+from gpureport.units import parse_quantity
 
 _NOTHING = {"-", ""}
 _MESSAGES = QueryGpuDialect()
@@ -97,7 +97,7 @@ class Lists:
         if isinstance(why, Absent):
             self.absent["used_gpu_memory", why.reason] += line.memory is not None
             return None
-        size = quantity(text, "MiB", "By")
+        size = parse_quantity(text, "MiB", "By")
         return None if held is None or size is None else held + round(size)
 
     def close(self) -> Iterator[Record]:

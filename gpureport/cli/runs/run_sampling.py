@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpureport.recording import Recording
 
 
-def measured(runs: "Sequence[tuple[Recording, Analysis]]", key: str | None = None) -> "list[SampledRun]":
+def sample_runs(runs: "Sequence[tuple[Recording, Analysis]]", key: str | None = None) -> "list[SampledRun]":
     """Return runs as a comparison takes them.
 
     Args:

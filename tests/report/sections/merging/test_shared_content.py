@@ -5,8 +5,8 @@ from dataclasses import replace
 from gpureport.findings import Answer, Outcome
 from gpureport.report import build
 from gpureport.report.model.report_content import Report
-from gpureport.report.sections.merging import merged_statements
-from gpureport.report.sections.merging.shared_facts import Named, Said
+from gpureport.report.sections.merging import shared_content
+from gpureport.report.sections.merging.shared_facts import SharedFact, SharedText
 from tests.report import examples
 
 IDLE = Answer(kind="idle_gap", outcome=Outcome.JUDGED, group="", devices=())
@@ -22,17 +22,17 @@ def report(*answers: tuple[Answer, ...]) -> Report:
 
 def test_kinds_stand_by_what_became_of_them() -> None:
     """Each with the runs that it holds for; an outcome that no run has is not named."""
-    found, judged = merged_statements.of(report((HOT,), (IDLE,), (IDLE,))).answers
-    assert found == Named(
+    found, judged = shared_content.share_content(report((HOT,), (IDLE,), (IDLE,))).answers
+    assert found == SharedFact(
         name="Found",
-        said=(Said(runs="run0", text="Clock reduced by heat"), Said(runs="run1 to 2", text="none")),
+        said=(SharedText(runs="run0", text="Clock reduced by heat"), SharedText(runs="run1 to 2", text="none")),
     )
     assert (judged.name, [each.runs for each in judged.said]) == ("Judged, nothing found", ["run0", "run1 to 2"])
 
 
 def test_what_all_comparisons_have_in_common_is_said_without_them() -> None:
     """Of three steps, recorded alike, with the same figures."""
-    once = merged_statements.of(report((), (), ()))
+    once = shared_content.share_content(report((), (), ()))
     assert [each.runs for named in (*once.recordings, *once.verdicts) for each in named.said] == [""] * (
         len(once.recordings) + len(once.verdicts)
     )
@@ -43,5 +43,5 @@ def test_a_value_that_differs_is_said_of_both_sides() -> None:
     """With whether the comparison may be made."""
     pairs = [examples.pair(examples.run(name, model=model)) for name, model in (("a", "A100"), ("b", "H100"))]
     content = build(pairs, title=None, command="gpureport report", gpu_hour_price=None, version="0.1.0")
-    (models,) = (named for named in merged_statements.of(content).recordings if named.name == "GPU models")
+    (models,) = (named for named in shared_content.share_content(content).recordings if named.name == "GPU models")
     assert [each.text for each in models.said] == ["A100, then H100; alike: doubtful"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpureport.cli.messages import line_account
-from gpureport.cli.messages.understood_columns import cut, moment, table
+from gpureport.cli.messages.column_explanation import column_table, format_time, shorten_text
 from gpureport.importers.protocol.interpretation import PLACE_IN_TICK
 from gpureport.report.wording import display
 
@@ -31,7 +31,7 @@ _QUOTED = 120
 """Characters of a rejected line that are shown."""
 
 
-def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None) -> Iterator[str]:
+def explain_reading(reading: "Reading | TrackedReading | CutReading", kind: str | None) -> Iterator[str]:
     """Yield how a run was understood, source by source; reads it, and stores nothing.
 
     Args:
@@ -48,7 +48,7 @@ def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None
     counted = Counter[str]()
     for device, count in rows.items():
         counted[reading.renamed().get(device, device)] += count
-    yield line_account.overview(run)
+    yield line_account.describe_size(run)
     sources = reading.sources_read()
     if not sources:
         yield from _tracked(run, rows, columns)
@@ -57,8 +57,8 @@ def explained(reading: "Reading | TrackedReading | CutReading", kind: str | None
         yield from _Source(source, run, counted, held).lines(kind)
     if len(sources) > 1:
         yield "together"
-        yield line_account.points(run.quality) if run.tracked else line_account.equation(run.quality)
-        yield from [f"  {line_account.gaps(run.quality)}"] if run.quality.gaps else []
+        yield line_account.point_equation(run.quality) if run.tracked else line_account.line_equation(run.quality)
+        yield from [f"  {line_account.count_gaps(run.quality)}"] if run.quality.gaps else []
         told = {f"{source.given.locator}: {note}" for source in sources for note in source.outcome.quality.notes}
         yield from (f"  {note}" for note in run.quality.notes if note not in told)
 
@@ -68,7 +68,7 @@ def _tracked(run: "Run", rows: Counter[str], columns: Mapping[str, Iterable[str]
     yield from (f"  {source.locator}" for source in run.sources)
     for device in run.devices:
         yield f"  {device.id}: {rows[device.id]} rows of {', '.join(sorted(set(columns[device.id]) - _KEYS))}"
-    yield from line_account.account(run.quality, run.started, tracked=True)
+    yield from line_account.account_lines(run.quality, run.started, tracked=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class _Source:
     def lines(self, kind: str | None) -> Iterator[str]:
         """Yield how it was understood; `kind` is the one a person named."""
         given = self.source.given
-        yield cut(given.locator, _QUOTED)
+        yield shorten_text(given.locator, _QUOTED)
         named = "as the options say" if kind and not given.beside else "by its content"
         yield f"  kind: {given.importer.title}, {named}"
         size = self.source.file.size
-        yield f"  file: {size:,} byte{line_account.s(size)}{_form(self.source.file.account)}{self._cells()}"
+        yield f"  file: {size:,} byte{line_account.plural(size)}{_form(self.source.file.account)}{self._cells()}"
         yield from self._columns()
         yield from self._blocks()
         yield from self._devices()
@@ -117,7 +117,7 @@ class _Source:
             yield f"  blocks: {len(blocks):,}"
         for block in blocks[:_BLOCKS]:
             yield f"    line {block.first_line:,}: {block.form}, {block.rows:,} rows in {block.lines:,} lines"
-            yield f"      it begins {cut(block.opening, _QUOTED)}"
+            yield f"      it begins {shorten_text(block.opening, _QUOTED)}"
         if len(blocks) > _BLOCKS:
             yield f"    {len(blocks) - _BLOCKS:,} more blocks"
 
@@ -125,7 +125,7 @@ class _Source:
         outcome = self.source.outcome
         by = outcome.understanding.columns_by
         yield f"  columns: {', then '.join(_COLUMNS.get(each, f'as {each} writes them') for each in by)}"
-        yield from (f"    {line}" for line in table(outcome.columns, outcome.understanding.gpus_by))
+        yield from (f"    {line}" for line in column_table(outcome.columns, outcome.understanding.gpus_by))
         yield from (f"    {note}" for note in outcome.understanding.columns_notes)
 
     def _devices(self) -> Iterator[str]:
@@ -147,9 +147,9 @@ class _Source:
             device.uuid and f"uuid {device.uuid}",
             device.bus_id and f"bus id {device.bus_id}",
             None if memory is None else display.memory(memory),
-            f"{rows:,} row{line_account.s(rows)}{' in all logs' if self.held[device.id] > 1 else ''}",
+            f"{rows:,} row{line_account.plural(rows)}{' in all logs' if self.held[device.id] > 1 else ''}",
         )
-        return f"{device.id}: {', '.join(cut(each, _QUOTED) for each in said if each)}"
+        return f"{device.id}: {', '.join(shorten_text(each, _QUOTED) for each in said if each)}"
 
     def _times(self) -> Iterator[str]:
         outcome, zone = self.source.outcome, self.run.timezone
@@ -160,10 +160,11 @@ class _Source:
         unknown = "zone unknown: local time of the recording machine (--tz names the zone)"
         stated = f"zone {outcome.timezone}, as its stamps say" if outcome.timezone else None
         yield f"  time: {stated or (unknown if zone is None else f'zone {zone}, as --tz says')}"
-        yield f"    {moment(first, zone)} to {moment(last, zone)}, {_every(sorted(outcome.intervals.values()))}"
-        yield f"    {line_account.gaps(quality) if quality.gaps else 'no gaps'}"
+        interval = _every(sorted(outcome.intervals.values()))
+        yield f"    {format_time(first, zone)} to {format_time(last, zone)}, {interval}"
+        yield f"    {line_account.count_gaps(quality) if quality.gaps else 'no gaps'}"
         for gap in sorted(quality.gaps, key=lambda gap: gap.start - gap.end)[:_LISTED]:
-            yield f"      {(gap.end - gap.start) / 1e6:.0f} s from {moment(gap.start, zone)} on ({gap.device})"
+            yield f"      {(gap.end - gap.start) / 1e6:.0f} s from {format_time(gap.start, zone)} on ({gap.device})"
         yield from (f"    {line}" for line in self._order())
 
     def _order(self) -> Iterator[str]:
@@ -173,16 +174,18 @@ class _Source:
         yield from notes or ()
         for step in steps[:_LISTED]:
             shifted = f"; later ones shifted by {step.shift_seconds:+.1f} s" if step.shift_seconds else ""
-            at = moment(step.at, self.run.timezone)
+            at = format_time(step.at, self.run.timezone)
             yield f"  {step.step_seconds:+.1f} s at {at} ({step.device}): {step.cause}{shifted}"
         if len(steps) > _LISTED:
-            yield f"  {len(steps) - _LISTED} more step{line_account.s(len(steps) - _LISTED)}"
+            yield f"  {len(steps) - _LISTED} more step{line_account.plural(len(steps) - _LISTED)}"
 
     def _account(self) -> list[str]:
         """Return what became of every line, but for what is told above."""
         quality = self.source.outcome.quality
-        quoted = {line.reason: cut(line.text, _QUOTED) for line in self.source.first_lines()}
-        return line_account.account(_rest(quality, self.source.outcome.understanding.notes), self.run.started, quoted)
+        quoted = {line.reason: shorten_text(line.text, _QUOTED) for line in self.source.first_lines()}
+        return line_account.account_lines(
+            _rest(quality, self.source.outcome.understanding.notes), self.run.started, quoted
+        )
 
 
 def _rest(quality: "Quality", told: tuple[str, ...]) -> "Quality":

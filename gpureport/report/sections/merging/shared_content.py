@@ -7,7 +7,7 @@ from gpureport.findings import Outcome
 from gpureport.report.model.comparison_parts import StepPairView
 from gpureport.report.model.report_content import AnswerLine, Answers, Report
 from gpureport.report.model.shapes import Fact
-from gpureport.report.sections.merging.shared_facts import Named, Said, merged, notes
+from gpureport.report.sections.merging.shared_facts import SharedFact, SharedText, merge_facts, merge_notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +19,7 @@ class Statements:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SaidOnce:
+class SharedContent:
     """Statements by their names.
 
     Attributes:
@@ -31,24 +31,24 @@ class SaidOnce:
         recordings: whether both sides of a comparison were recorded alike.
     """
 
-    spending: tuple[Named, ...]
-    quality: tuple[Named, ...]
-    notes: tuple[Said, ...]
-    answers: tuple[Named, ...]
-    verdicts: tuple[Named, ...]
-    recordings: tuple[Named, ...]
+    spending: tuple[SharedFact, ...]
+    quality: tuple[SharedFact, ...]
+    notes: tuple[SharedText, ...]
+    answers: tuple[SharedFact, ...]
+    verdicts: tuple[SharedFact, ...]
+    recordings: tuple[SharedFact, ...]
 
 
-def of(report: Report) -> SaidOnce:
+def share_content(report: Report) -> SharedContent:
     """Return the statements of a report that several of its runs or comparisons may have in common."""
     links = report.comparison.links if report.comparison else ()
-    return SaidOnce(
-        spending=merged(report.spending),
-        quality=merged(report.quality),
-        notes=notes(report.quality),
-        answers=merged([_answers(run, report.answers) for run in report.answers]),
-        verdicts=merged([Statements(label=link.label, facts=link.verdicts) for link in links]),
-        recordings=merged([Statements(label=link.label, facts=tuple(_recordings(link))) for link in links]),
+    return SharedContent(
+        spending=merge_facts(report.spending),
+        quality=merge_facts(report.quality),
+        notes=merge_notes(report.quality),
+        answers=merge_facts([_answers(run, report.answers) for run in report.answers]),
+        verdicts=merge_facts([Statements(label=link.label, facts=link.verdicts) for link in links]),
+        recordings=merge_facts([Statements(label=link.label, facts=tuple(_recordings(link))) for link in links]),
     )
 
 

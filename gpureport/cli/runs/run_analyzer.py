@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from gpureport.analysis import analyze
-from gpureport.analysis.cost.cost import cost
+from gpureport.analysis.cost.cost import calculate_cost
 from gpureport.analysis.cost.prices import Prices
-from gpureport.analysis.engine.selection import narrowed
+from gpureport.analysis.engine.selection import keep_kinds
 from gpureport.analysis.results import Analysis
 from gpureport.analysis.rules.rule import Rule
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors
@@ -13,7 +13,7 @@ from gpureport.recording import Recording, Run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judge:
+class RunAnalyzer:
     """What runs are judged by: rules, the kinds asked for, and prices."""
 
     rules: tuple[Rule, ...]
@@ -22,18 +22,18 @@ class Judge:
 
     def analysis(self, recording: Recording) -> Analysis:
         """Return the analysis of a run."""
-        analysis = narrowed(analyze(recording, self.rules), set(self.kinds))
-        return replace(analysis, cost=cost(analysis, self.prices))
+        analysis = keep_kinds(analyze(recording, self.rules), set(self.kinds))
+        return replace(analysis, cost=calculate_cost(analysis, self.prices))
 
     def try_analysis(self, recording: Recording) -> Analysis | InternalError:
         """Return the analysis of a run, or what gpureport failed on, so that other runs are judged all the same."""
         try:
-            with internal_errors(known_as(recording.run)):
+            with internal_errors(describe_run(recording.run)):
                 return self.analysis(recording)
         except InternalError as error:
             return error
 
 
-def known_as(run: Run) -> str:
+def describe_run(run: Run) -> str:
     """Return what a person knows a run by: its log, else its name."""
     return run.sources[0].locator if len(run.sources) == 1 else run.name

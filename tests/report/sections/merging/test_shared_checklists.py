@@ -9,7 +9,7 @@ from gpureport.report import build
 from gpureport.report.formats import html
 from gpureport.report.formats.text import terminal
 from gpureport.report.model.report_content import CheckLine, Checklist, Report
-from gpureport.report.sections.merging import shared_answers
+from gpureport.report.sections.merging import shared_checklists
 from tests.builders import recording, steps
 
 
@@ -22,10 +22,10 @@ def checklist(label: str, reason: str = "") -> Checklist:
 def test_the_last_run_comes_first_with_those_that_share_its_answers() -> None:
     """A reason that differs is another answer; no run is lost."""
     runs = [checklist("a", "one"), checklist("b", "two"), checklist("c", "one"), checklist("d", "two")]
-    shared = shared_answers.shared(runs)
+    shared = shared_checklists.merge_checklists(runs)
     assert [each.labels for each in shared] == [("b", "d"), ("a", "c")]
     assert [each.runs for each in shared] == ["b and d", "a and c"]
-    assert shared_answers.shared([]) == ()
+    assert shared_checklists.merge_checklists([]) == ()
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_the_last_run_comes_first_with_those_that_share_its_answers() -> None:
 )
 def test_numbered_runs_are_named_by_their_ends(labels: list[str], said: str) -> None:
     """What was numbered one after the other is told from first to last."""
-    (shared,) = shared_answers.shared([checklist(label) for label in labels])
+    (shared,) = shared_checklists.merge_checklists([checklist(label) for label in labels])
     assert shared.runs == said
 
 

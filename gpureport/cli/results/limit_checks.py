@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gpureport.cli.messages.styled_text import printable
+from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.options import night_date
 from gpureport.errors import SettingsError
 
 if TYPE_CHECKING:
     from gpureport.checks.baseline_changes import BaselineComparison
     from gpureport.checks.policy import Policy
-    from gpureport.cli.runs.analyses import Analysed
+    from gpureport.cli.runs.analyses import AnalysedRuns
     from gpureport.findings import Check
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -26,25 +26,25 @@ fail_on = click.option(
 )
 """The option that states a limit."""
 
-ELSEWHERE = "changes are judged by gpureport check --baseline"
+NO_BASELINE_HERE = "changes are judged by gpureport check --baseline"
 """Why a command without a baseline judges none."""
 
 
-def policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
+def read_policy(config: Path | None, limits: tuple[str, ...]) -> "Policy":
     """Return what the settings and the command line limit.
 
     Raises:
         SettingsError: with the line of the first mistake.
     """
     from gpureport.checks.policy_settings import read_policy  # noqa: PLC0415 - loads numpy
-    from gpureport.settings import read  # noqa: PLC0415 - only here
+    from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
-    return read_policy(read(config)).with_limits(limits)
+    return read_policy(read_settings(config)).with_limits(limits)
 
 
-def checks(
+def check_limits(
     wanted: "Policy",
-    analysed: "Analysed",
+    analysed: "AnalysedRuns",
     against: "Mapping[str, BaselineComparison] | None" = None,
     no_baseline: str = "",
 ) -> "tuple[Check, ...]":
@@ -69,7 +69,7 @@ def checks(
     return checked(wanted, given)
 
 
-def alone(config: Path | None, limits: tuple[str, ...]) -> "Policy":
+def read_policy_without_baseline(config: Path | None, limits: tuple[str, ...]) -> "Policy":
     """Return the policy for a command without a baseline.
 
     Raises:
@@ -79,10 +79,10 @@ def alone(config: Path | None, limits: tuple[str, ...]) -> "Policy":
 
     if Policy().with_limits(limits).compares:
         raise SettingsError("--fail-on", "a change needs a baseline", "use gpureport check --baseline NAME")
-    return policy(config, limits)
+    return read_policy(config, limits)
 
 
-def failed(found: "Collection[Check]") -> int:
+def report_failed_limits(found: "Collection[Check]") -> int:
     """Say which limits of the command line are broken or cannot be judged; return 1 when one is broken."""
     from gpureport.checks.check_results import format_check  # noqa: PLC0415 - as above
     from gpureport.checks.policy import OPTION  # noqa: PLC0415 - loads numpy
@@ -92,6 +92,6 @@ def failed(found: "Collection[Check]") -> int:
     for check in found:
         grave = check.outcome in {CheckOutcome.BROKEN, CheckOutcome.CANNOT_JUDGE}
         if check.origin == OPTION and grave:
-            click.echo(f"gpureport: {check.outcome}: {printable(format_check(check))}", err=True)
+            click.echo(f"gpureport: {check.outcome}: {make_printable(format_check(check))}", err=True)
             code = max(code, int(check.outcome is CheckOutcome.BROKEN))
     return code

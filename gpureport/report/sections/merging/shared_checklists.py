@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from gpureport.report.model.report_content import CheckLine, Checklist
 from gpureport.report.wording import numbered_labels
+from gpureport.report.wording.grouping import group_holders
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class SharedChecklist:
     """Answers, and the labels of the runs that they hold for."""
 
     labels: tuple[str, ...]
@@ -20,9 +21,7 @@ class Shared:
         return numbered_labels.list_labels(self.labels)
 
 
-def shared(runs: Sequence[Checklist]) -> tuple[Shared, ...]:
+def merge_checklists(runs: Sequence[Checklist]) -> tuple[SharedChecklist, ...]:
     """Return each set of answers once, that of the last run first, then by their last run."""
-    held: dict[tuple[CheckLine, ...], list[str]] = {}
-    for run in reversed(runs):
-        held.setdefault(run.lines, []).insert(0, run.label)
-    return tuple(Shared(labels=tuple(labels), lines=lines) for lines, labels in held.items())
+    holders = group_holders((run.lines, run.label) for run in reversed(runs))
+    return tuple(SharedChecklist(labels=tuple(reversed(labels)), lines=lines) for lines, labels in holders.items())
