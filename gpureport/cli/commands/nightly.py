@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import click
 
 from gpureport import __version__
-from gpureport.cli.commands.ingest import store_run
 from gpureport.cli.messages.internal_errors import InternalError, internal_errors, report_internal_error
 from gpureport.cli.messages.styled_text import make_printable
 from gpureport.cli.messages.verbosity import print_note
@@ -17,6 +16,7 @@ from gpureport.cli.results import limit_checks, report_output
 from gpureport.cli.results.night_reports import NightReports
 from gpureport.cli.runs import analyses, named_runs
 from gpureport.cli.runs.analysis_options import AnalysisOptions
+from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, SourceError, StoreError
 
 if TYPE_CHECKING:
