@@ -1,4 +1,4 @@
-"""`gpureport baseline`: named runs that nightly ones are held against."""
+"""`gpureport baseline`: named runs to check other runs against."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,8 +17,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 def baseline(ctx: click.Context, *, store: Path | None) -> None:
     """Set, list or remove named baselines.
 
-    A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can live in
-    git, in an artifact or in a bucket without the rest of the store.
+    A baseline is a copy of one run, or of several repetitions, in the folder `baselines` of the store. It can be kept
+    in git, in an artifact or in a bucket without the rest of the store.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(list_baselines, store=store)
@@ -29,7 +29,7 @@ def baseline(ctx: click.Context, *, store: Path | None) -> None:
 @click.argument("run", nargs=-1, required=True)
 @store_option
 def set_baseline(*, store: Path | None, name: str, run: tuple[str, ...]) -> None:
-    """Make stored runs the baseline NAME; several are repetitions of one step."""
+    """Copy stored runs as the baseline NAME. Several runs are repetitions of one step."""
     from gpureport.nightly.history.baselines import set_baseline  # noqa: PLC0415 - loads pyarrow
 
     place = open_store(store)
@@ -57,7 +57,7 @@ def list_baselines(*, store: Path | None) -> None:
 @click.argument("name", nargs=-1, required=True)
 @store_option
 def rm(*, store: Path | None, name: tuple[str, ...]) -> None:
-    """Remove baselines; the runs they were copied from stay."""
+    """Remove baselines, but not the runs they were copied from."""
     from gpureport.nightly.history.baselines import remove_baseline  # noqa: PLC0415 - loads pyarrow
 
     for each in name:

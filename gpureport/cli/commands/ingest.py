@@ -10,7 +10,7 @@ from gpureport.cli.messages.internal_errors import InternalError, internal_error
 from gpureport.cli.messages.line_account import summarise_run
 from gpureport.cli.messages.styled_text import make_printable, print_error, wrap_for_terminal
 from gpureport.cli.messages.verbosity import Verbosity, current_verbosity
-from gpureport.cli.options.shared_options import SourceOptions, source_options
+from gpureport.cli.options.source_options import SourceOptions, source_options
 from gpureport.cli.runs import named_runs
 from gpureport.cli.runs.run_storing import store_run
 from gpureport.errors import SettingsError, SourceError
@@ -25,15 +25,15 @@ _SOURCE = 3
 
 @click.command()
 @click.argument("source", nargs=-1, required=True)
-@click.option("--force", is_flag=True, help="Read again what is already in the store.")
-@click.option("--explain", is_flag=True, help="Store nothing; print how each source was understood.")
-@click.option("--list", "listing", is_flag=True, help="Store nothing; print the runs that stores of trackers hold.")
+@click.option("--force", is_flag=True, help="Read a log again even if the store holds it.")
+@click.option("--explain", is_flag=True, help="Print how each source was understood, and store nothing.")
+@click.option("--list", "listing", is_flag=True, help="Print the runs that a tracker holds, and store nothing.")
 @source_options
 def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool, options: SourceOptions) -> int:
     """Read logs into the store and say what was kept, what was rejected, and why.
 
-    A SOURCE is a log, compressed or not, or a folder of logs. What is in the store already is not read again; it
-    keeps its labels unless options give others.
+    A SOURCE is a log, compressed or not, or a folder of logs. A run that the store holds is not read again. It keeps
+    its labels unless options give others.
     """
     if options.anonymise:
         raise SettingsError("--anonymise", "it changes what is shown, not what is stored", "give it to analyze")
@@ -44,20 +44,20 @@ def ingest(*, source: tuple[str, ...], force: bool, explain: bool, listing: bool
     store, failed = named_runs.find_store(options), 0
     waiting = deque(named_runs.find_readings(source, options))
     while waiting:
-        # a run that is stored is let go: a tracker may hold a thousand of them
+        # frees each run once it is stored: a tracker may hold a thousand
         reading = waiting.popleft()
         try:
             with internal_errors(reading.locator), progress.show_progress(reading):
                 lines = _explained(reading, options) if explain else _stored(store, reading, force=force)
         except SourceError as error:
-            # one log of a folder that cannot be read does not keep the others out
+            # the other logs of the folder are still read
             failed += 1
             print_error(str(error), error.aside, to_stdout=error.to_stdout)
             continue
         except InternalError as error:
             report_internal_error(error)
             continue
-        # told to be quiet, it still says which run it is
+        # even with --quiet the run is named
         for line in lines if current_verbosity() > Verbosity.QUIET else lines[:1]:
             click.echo(wrap_for_terminal(make_printable(line)))
     if explain:

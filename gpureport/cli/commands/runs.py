@@ -52,7 +52,7 @@ def list_runs(*, store: Path | None) -> None:
 @click.argument("run")
 @store_option
 def show(*, store: Path | None, run: str) -> None:
-    """Show what is known about a run, as JSON."""
+    """Print what is known about a run, as JSON."""
     click.echo((open_store(store).named(run).folder / "run.json").read_text(encoding="utf-8"), nl=False)
 
 
@@ -61,7 +61,7 @@ def show(*, store: Path | None, run: str) -> None:
 @click.argument("label")
 @store_option
 def step(*, store: Path | None, run: str, label: str) -> None:
-    """Say which optimization step a run belongs to."""
+    """Set the optimization step of a run."""
     place = open_store(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, step=label)))
@@ -72,7 +72,7 @@ def step(*, store: Path | None, run: str, label: str) -> None:
 @click.argument("name")
 @store_option
 def rename(*, store: Path | None, run: str, name: str) -> None:
-    """Give a run another name."""
+    """Rename a run."""
     place = open_store(store)
     entry = place.named(run)
     _echo(place.relabel(entry, replace(entry.run, name=name)))
