@@ -16,9 +16,6 @@ UTILISATION = "gpu_utilization_ratio"
 POINT_SAMPLE_SECONDS = 2.0
 """Interval above which a utilisation value is a point sample: it covers at most 1 s (NVML)."""
 
-_LOOKED_AT = 4_096
-"""Samples looked at together."""
-
 ACTIVE = Threshold(
     value=0.12, unit="1", provenance=Provenance.PRAGMATIC, source="above the utilisation that stray kernels cause"
 )
@@ -115,15 +112,11 @@ def _find_sustained(times: IntArray, active: BoolArray, sure: BoolArray, reach: 
             certain.
     """
     rows, certain = np.flatnonzero(active), np.flatnonzero(sure)
-    # most jobs show it at once, and a log may hold days
-    for part in np.array_split(rows, range(_LOOKED_AT, len(rows), _LOOKED_AT)):
-        ahead = np.searchsorted(times, times[part] + reach, side="right")
-        number = np.searchsorted(rows, ahead) - np.searchsorted(rows, part)
-        proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, part)
-        found = part[proven & (number >= share * np.maximum(ahead - part, 2))]
-        if len(found):
-            return int(found[0])
-    return None
+    ahead = np.searchsorted(times, times[rows] + reach, side="right")
+    number = np.searchsorted(rows, ahead) - np.arange(len(rows))
+    proven = np.searchsorted(certain, ahead) > np.searchsorted(certain, rows)
+    found = rows[proven & (number >= share * np.maximum(ahead - rows, 2))]
+    return int(found[0]) if len(found) else None
 
 
 def _include_bursts(active: BoolArray, first: int, last: int) -> tuple[int, int]:

@@ -37,7 +37,7 @@ def summarise_stages(recording: Recording) -> Iterator[StageStatistics]:
 def _inherit_doubts(part: DeviceSeries, whole: DeviceSeries) -> DeviceSeries:
     """Return the rows of a stage, of which is doubted what is in the whole run."""
     for metric in implausible_power.POWER_METRICS:
-        part.memoize(("doubt", metric), lambda metric=metric: whole.explain_implausibility(metric))  # type: ignore[misc]  # bound early
+        part.memoize(("implausible", metric), lambda metric=metric: whole.explain_implausibility(metric))  # type: ignore[misc]  # bound early
     return part
 
 

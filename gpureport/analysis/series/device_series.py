@@ -10,11 +10,11 @@ import pyarrow as pa
 from gpureport import columns, sampling_rate
 from gpureport.analysis.series import implausible_power, intervals, refresh_interval
 from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.series.owned_time import measure_owned_time
 from gpureport.analysis.series.refresh_interval import Refresh
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Interval
 from gpureport.metrics import BY_NAME
-from gpureport.quality import gap_seconds
 from gpureport.recording import Device, Recording
 from gpureport.sampling_rate import SamplingRate
 
@@ -23,7 +23,6 @@ T = TypeVar("T")
 WINDOW_SHIFT_SECONDS = 0.5
 """Half of the window of up to 1 s before the reading that a utilisation value averages (NVML)."""
 
-_LONGEST_SIDE_INTERVALS = 1.25
 _NEAR_EDGE_INTERVALS = 1.5
 _LONE_SECONDS = 1.0
 
@@ -58,14 +57,7 @@ class DeviceSeries:
     gap_rows: IntArray
     pause_rows: IntArray
     window: Interval
-    _values: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
-    _recorded: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
-    _whole: dict[str, bool] = field(default_factory=dict, repr=False, compare=False)
-    _widths: list[FloatArray] = field(default_factory=list, repr=False, compare=False)
-    _refreshes: dict[str, Refresh] = field(default_factory=dict, repr=False, compare=False)
-    _periods: dict[str, float | None] = field(default_factory=dict, repr=False, compare=False)
-    _shares: dict[str, FloatArray] = field(default_factory=dict, repr=False, compare=False)
-    _kept: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
+    _memo: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -77,34 +69,30 @@ class DeviceSeries:
         return self.sampling_rate.interval
 
     def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what is made of this device alone, the same that was made for a key before; not to be written to."""
-        if key not in self._kept:
+        """Return what `make` returned for a key before; it may depend on this device alone. Arrays become read-only."""
+        if key not in self._memo:
             made = make()
             for array in made if isinstance(made, tuple) else (made,):
                 if isinstance(array, np.ndarray):
                     array.flags.writeable = False
-            self._kept[key] = made
-        found: T = self._kept[key]
+            self._memo[key] = made
+        found: T = self._memo[key]
         return found
 
     @property
     def seconds(self) -> FloatArray:
-        """Width of each cell; not to be written to."""
-        if not self._widths:
-            widths = (self.end - self.start) / 1e6
-            widths.flags.writeable = False
-            self._widths.append(widths)
-        return self._widths[0]
+        """Time each sample owns; read-only."""
+        return self.memoize("seconds", lambda: (self.end - self.start) / 1e6)
 
     @property
     def seconds_in_run(self) -> FloatArray:
-        """Width of the part of each cell that lies in the run; not to be written to.
+        """Time each sample owns within the run; read-only.
 
-        The first and last sample of a run own half an interval beyond it, which weighs them as the others but is no
-        time of the run.
+        The first and the last sample also own half an interval outside the run. That half gives them the weight of
+        the others in a mean, but it is no time of the run.
         """
 
-        def cut() -> FloatArray:
+        def clip() -> FloatArray:
             first = int(np.searchsorted(self.start, self.window.start, side="left"))
             last = int(np.searchsorted(self.end, self.window.end, side="right"))
             over = np.r_[0:first, last : len(self)]
@@ -113,7 +101,7 @@ class DeviceSeries:
             widths[over] = np.maximum(inside, 0) / 1e6
             return widths
 
-        return self.memoize("within", cut)
+        return self.memoize("seconds in run", clip)
 
     @property
     def gaps(self) -> tuple[Interval, ...]:
@@ -127,89 +115,93 @@ class DeviceSeries:
         return round(seconds * 1e6)
 
     def is_complete(self, metric: str) -> bool:
-        """Whether every row holds a value of the metric; without a row there is none that does not."""
-        if metric not in self._whole:
+        """Return whether every row holds a value of the metric; true without rows."""
+
+        def check() -> bool:
             values = self.values(metric)
-            # the least of values with NaN among them is NaN
+            # the minimum is NaN as soon as one value is
             least = values[:1] if columns.is_constant(values) else values.min(initial=np.inf)
-            self._whole[metric] = not np.isnan(least).any()
-        return self._whole[metric]
+            return not np.isnan(least).any()
+
+        return self.memoize(("complete", metric), check)
 
     def known_rows(self, metric: str) -> BoolArray:
-        """Return the rows that hold a value of the metric; not to be written to."""
+        """Return which rows hold a value of the metric; read-only."""
         if self.is_complete(metric):
             return columns.all_valid(len(self))
         return self.memoize(("known", metric), lambda: ~np.isnan(self.values(metric)))
 
     def is_recorded(self, metric: str) -> bool:
-        """Whether the metric holds any value for this device."""
-        if metric not in self._recorded:
-            known = metric in self.table.column_names and self.table.column(metric).null_count < len(self)
-            known = known and not self.explain_implausibility(metric)
-            # most hold a value from the first row on
-            self._recorded[metric] = known and not (
-                np.isnan(self.values(metric)[0]) and not self.known_rows(metric).any()
-            )
-        return self._recorded[metric]
+        """Return whether any row holds a plausible value of the metric."""
+
+        def check() -> bool:
+            if metric not in self.table.column_names or self.table.column(metric).null_count == len(self):
+                return False
+            if self.explain_implausibility(metric):
+                return False
+            # most metrics hold a value from the first row on
+            return not np.isnan(self.values(metric)[0]) or bool(self.known_rows(metric).any())
+
+        return self.memoize(("recorded", metric), check)
 
     def values(self, metric: str) -> FloatArray:
-        """Return a column as float64, NaN where it is null, all NaN when it was not recorded or cannot be right."""
-        if metric not in self._values:
-            held = self._recorded_values(metric)
-            self._values[metric] = (
-                columns.repeat_value(np.nan, len(self.times)) if self.explain_implausibility(metric) else held
-            )
-        return self._values[metric]
+        """Return a column as float64, NaN where it is null; all NaN where it is missing or implausible."""
 
-    def _recorded_values(self, metric: str) -> FloatArray:
-        """Return a column as it was recorded."""
-        known = metric in self.table.column_names
-        return columns.floats(self.table.column(metric)) if known else columns.repeat_value(np.nan, len(self.times))
+        def read() -> FloatArray:
+            unknown = self.explain_implausibility(metric) or metric not in self.table.column_names
+            return columns.repeat_value(np.nan, len(self)) if unknown else columns.floats(self.table.column(metric))
+
+        return self.memoize(("values", metric), read)
+
+    def find_values(self, metric: str, spans: Spans) -> FloatArray:
+        """Return the values of a metric whose moments lie inside some spans, without NaN."""
+        values = self.values(metric)
+        return values[intervals.contains(spans, self.times - self.shift) & ~np.isnan(values)]
 
     def explain_implausibility(self, metric: str) -> str:
-        """Return why readings of a metric cannot be right, as words on them; empty where nothing speaks against them.
+        """Return why the readings of a metric cannot be right, in words that follow its name; empty if they can.
 
-        What is doubted counts as not recorded.
+        An implausible metric counts as not recorded.
         """
         if metric not in implausible_power.POWER_METRICS or metric not in self.table.column_names:
             return ""
         return self.memoize(
-            ("doubt", metric), lambda: implausible_power.explain_implausible_power(self, self._recorded_values(metric))
+            ("implausible", metric),
+            lambda: implausible_power.explain_implausible_power(self, columns.floats(self.table.column(metric))),
         )
 
     def refresh(self, metric: str) -> Refresh:
-        """Return how often the metric was read anew."""
-        if metric not in self._refreshes:
-            self._refreshes[metric] = refresh_interval.measure_refresh(
+        """Return how often the driver gave the metric a new value."""
+        return self.memoize(
+            ("refresh", metric),
+            lambda: refresh_interval.measure_refresh(
                 BY_NAME[metric], self.times, self.values(metric), self.interval, self.known_rows(metric)
-            )
-        return self._refreshes[metric]
+            ),
+        )
 
     def measured_refresh_period(self, metric: str) -> float | None:
-        """Return the refresh period, by what is read in the same moment where its own changes do not tell."""
+        """Return the refresh period that the changes of the metric show, or those of a metric read together with it."""
         others = sorted(refresh_interval.find_metrics_read_together(metric) - {metric})
         return next((seconds for name in (metric, *others) if (seconds := self.refresh(name).seconds)), None)
 
     def refresh_period(self, metric: str) -> float | None:
-        """Return the seconds from one reading of the metric to the next, at least; None when they are not known.
+        """Return the seconds between two readings of the metric, at least; None where they are not known.
 
-        As measured, and where the changes do not tell, as NVIDIA documents it.
+        NVIDIA's documents decide where the changes show no period.
         """
-        if metric not in self._periods:
-            self._periods[metric] = self.measured_refresh_period(metric) or refresh_interval.look_up_documented_period(
-                metric, self.device.model
-            )
-        return self._periods[metric]
+        measured = self.measured_refresh_period(metric)
+        return measured or refresh_interval.look_up_documented_period(metric, self.device.model)
 
     def resolution(self, metric: str) -> float:
-        """Return the seconds below which nothing can be told apart: the interval, or the period where it is longer."""
+        """Return the shortest time the metric can resolve, in seconds: its refresh period or the interval."""
         return max(self.interval, self.refresh_period(metric) or 0.0)
 
     def count_readings(self, metric: str, rows: BoolArray | IntArray | slice) -> int:
-        """Return how many readings of the metric the rows hold at most; repeated ones count once."""
-        if metric not in self._shares:
-            self._shares[metric] = refresh_interval.count_readings_per_row(self.seconds, self.refresh_period(metric))
-        shares = self._shares[metric][rows]
+        """Return how many readings of the metric the rows hold at most; a repeated reading counts once."""
+        shares = self.memoize(
+            ("readings", metric),
+            lambda: refresh_interval.count_readings_per_row(self.seconds, self.refresh_period(metric)),
+        )[rows]
         return max(round(float(shares.sum())), min(len(shares), 1))
 
     def averaging_windows(self, window: Interval) -> tuple[IntArray, IntArray]:
@@ -233,34 +225,6 @@ class DeviceSeries:
         """Return the rows with start <= stamp < end."""
         first, stop = np.searchsorted(self.times, [start, end], side="left")
         return slice(int(first), int(stop))
-
-
-def measure_owned_time(
-    times: IntArray, pace: SamplingRate, *, bridged: bool = False
-) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
-
-    Args:
-        times: stamps in microseconds, never decreasing.
-        pace: how far apart they are.
-        bridged: whether samples own all the time between them that is no log gap, however far it is.
-    """
-    steps = np.diff(times)
-    widths = np.full(len(steps), pace.interval)
-    longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
-    for stretch in pace.slow:
-        rows = sampling_rate.distances_inside(times, stretch)
-        widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
-    edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _LONGEST_SIDE_INTERVALS))
-    far = np.flatnonzero(steps > 2 * cap)
-    wide = steps[far] > longest[far]
-    gaps, pauses = far[wide], far[~wide]
-    half = steps >> 1
-    left, right = np.append(edge[:1], steps - half), np.append(half, edge[-1:])
-    if not bridged:
-        right[pauses] = left[pauses + 1] = cap[pauses]
-    right[gaps] = left[gaps + 1] = edge[gaps]
-    return left, right, gaps + 1, pauses + 1
 
 
 def build_device_series(recording: Recording, device: Device) -> DeviceSeries:

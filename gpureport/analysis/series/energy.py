@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.series.device_series import DeviceSeries, measure_owned_time
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.owned_time import measure_owned_time
 
 _POWER = "gpu_power_watts"
 

@@ -1,10 +1,8 @@
 """Algebra of stretches of time, vectorised: arrays of shape (n, 2), int64 microseconds, half-open, sorted, disjoint."""
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from gpureport.columns import BoolArray, FloatArray, IntArray
 from gpureport.findings import Finding, Interval
@@ -14,12 +12,6 @@ Spans = IntArray
 
 NO_SPANS: Spans = np.empty((0, 2), dtype=np.int64)
 """No stretch of time."""
-
-_BLOCK = 131_072
-"""Rows looked at together."""
-
-_FEW = 4
-"""Share of the rows, one in so many, below which each is looked up: looking at all of them costs no more from there."""
 
 
 def to_spans(intervals: Iterable[Interval]) -> Spans:
@@ -107,91 +99,29 @@ def difference(left: Spans, right: Spans) -> Spans:
 
 
 def overlap_seconds(starts: IntArray, ends: IntArray, stretches: Spans) -> FloatArray:
-    """Return how many seconds of each cell [start, end) the stretches cover."""
-    if len(stretches) == 0 or len(starts) == 0:
+    """Return how many seconds of each row's time [start, end) the stretches cover."""
+    if len(stretches) == 0:
         return np.zeros(len(starts))
-    if len(stretches) >= len(starts) or _is_decreasing(starts) or _is_decreasing(ends):
-        return np.asarray(
-            (_measure_covered_before(stretches, ends) - _measure_covered_before(stretches, starts)) / 1e6,
-            dtype=np.float64,
-        )
-    # cells in order are many beside few stretches: all but those at their edges lie inside or outside
-    begun, over = np.searchsorted(ends, stretches[:, 0], side="right"), np.searchsorted(starts, stretches[:, 1])
-    first, stop = np.searchsorted(starts, stretches[:, 0]), np.searchsorted(ends, stretches[:, 1], side="right")
-    if _FEW * int(np.maximum(stop - first, 0).sum()) < len(starts):
-        found, rows = np.zeros(len(starts)), _expand_ranges(first, stop)
-        found[rows] = (ends[rows] - starts[rows]) / 1e6
-    else:
-        found = np.asarray((ends - starts) / 1e6, dtype=np.float64)
-        found *= _mark_ranges(first, stop, len(starts))
-    cut = np.concatenate([_expand_ranges(begun, first), _expand_ranges(stop, over)])
-    found[cut] = (_measure_covered_before(stretches, ends[cut]) - _measure_covered_before(stretches, starts[cut])) / 1e6
-    return found
-
-
-def _is_decreasing(times: IntArray) -> bool:
-    return bool((times[1:] < times[:-1]).any())
-
-
-def _mark_ranges(first: IntArray, stop: IntArray, length: int) -> BoolArray:
-    """Return which of so many rows lie in ranges given by first and past-the-end row, both never falling."""
-    edges = np.maximum.accumulate(np.column_stack([first, stop]).ravel())
-    inside = np.arange(len(edges) + 1) % 2 == 1
-    return np.repeat(inside, np.diff(edges, prepend=0, append=length))
-
-
-def _expand_ranges(first: IntArray, stop: IntArray) -> IntArray:
-    """Return the rows of all ranges, one after the other; a range that ends before it begins has none."""
-    lengths = np.maximum(stop - first, 0)
-    before = np.cumsum(lengths) - lengths
-    return np.asarray(np.repeat(first - before, lengths) + np.arange(lengths.sum()), dtype=np.int64)
-
-
-def _accumulate_lengths(stretches: Spans) -> IntArray:
-    """Return the time that is covered before each stretch, and by all."""
-    return np.concatenate([[0], np.cumsum(stretches[:, 1] - stretches[:, 0])])
+    covered = _measure_covered_before(stretches, ends) - _measure_covered_before(stretches, starts)
+    return np.asarray(covered / 1e6, dtype=np.float64)
 
 
 def _measure_covered_before(stretches: Spans, times: IntArray) -> IntArray:
     """Return how much time the stretches cover before each moment, in microseconds."""
     begun = np.searchsorted(stretches[:, 0], times, side="right")
     unfinished = np.maximum(stretches[begun - 1, 1] - times, 0)
-    return np.asarray(_accumulate_lengths(stretches)[begun] - np.where(begun > 0, unfinished, 0), dtype=np.int64)
+    lengths = np.concatenate([[0], np.cumsum(stretches[:, 1] - stretches[:, 0])])
+    return np.asarray(lengths[begun] - np.where(begun > 0, unfinished, 0), dtype=np.int64)
 
 
 def find_runs(mask: BoolArray, breaks: BoolArray | None = None) -> tuple[IntArray, IntArray]:
-    """Return first and past-the-end row of each run of true.
+    """Return the first and the past-the-end row of each run of true rows.
 
     Args:
-        mask: one truth a row.
+        mask: one truth per row.
         breaks: rows at which a run ends and another may begin.
     """
-    (edges,) = _find_edges(mask, lambda part: part)
-    return _split_at_breaks(edges, breaks)
-
-
-def _find_edges(values: npt.NDArray[Any], *tests: Callable[[npt.NDArray[Any]], BoolArray]) -> list[IntArray]:
-    """Return for each test the rows at which it begins to hold, and no longer does, in turn.
-
-    Only these rows are kept, block by block, so that what each block needs in between stays in the cache of the
-    processor and the values are read once.
-    """
-    found: list[list[npt.ArrayLike]] = [[[]] for _ in tests]
-    holds = [False] * len(tests)
-    for begin in range(0, len(values), _BLOCK):
-        part = values[begin : begin + _BLOCK]
-        for number, test in enumerate(tests):
-            mask = test(part)
-            if mask[0] != holds[number]:
-                found[number].append([begin])
-            found[number].append(np.flatnonzero(mask[1:] != mask[:-1]) + (begin + 1))
-            holds[number] = bool(mask[-1])
-    ends: list[npt.ArrayLike] = [[len(values)] if held else [] for held in holds]
-    return [np.concatenate([*rows, end]).astype(np.int64) for rows, end in zip(found, ends, strict=True)]
-
-
-def _split_at_breaks(edges: IntArray, breaks: BoolArray | None) -> tuple[IntArray, IntArray]:
-    """Return first and past-the-end row of runs, those parted in which a break lies."""
+    edges = np.flatnonzero(np.diff(mask, prepend=False, append=False))
     first, stop = edges[::2], edges[1::2]
     if breaks is None or len(first) == 0:
         return first, stop
@@ -212,8 +142,7 @@ def find_hysteresis_runs(
         leave: limit that ends a run when exceeded, not below `enter`.
         breaks: rows at which a run ends and another may begin.
     """
-    still, idle = _find_edges(values, lambda part: ~(part > leave), lambda part: part <= enter)
-    first, stop = _split_at_breaks(still, breaks)
-    low, _ = _split_at_breaks(idle, breaks)
+    first, stop = find_runs(~(values > leave), breaks)
+    low, _ = find_runs(values <= enter, breaks)
     deep = np.searchsorted(low, stop) > np.searchsorted(low, first)
     return first[deep], stop[deep]

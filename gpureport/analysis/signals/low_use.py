@@ -1,23 +1,21 @@
 """When GPUs work only part of the time and no other kind says why; the rule and the attribution share it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from gpureport.analysis.job import training_signs
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
-from gpureport.analysis.rules import missing_metrics, phrases
+from gpureport.analysis.rules import missing_metrics
 from gpureport.analysis.rules.rule import Context
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import waiting_gpus
-from gpureport.analysis.signals.utilisation_levels import build_level_evidence
+from gpureport.analysis.signals import wait_episodes, waiting_gpus
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
-from gpureport.findings import Evidence, Interval, NotJudged, Threshold
+from gpureport.findings import Interval, NotJudged
 
 CPU = "cpu_utilization_ratio"
 BELOW = literature(0.70, "1", "published advice calls more than 70 % generally good (neptune.ai blog)")
@@ -82,32 +80,6 @@ class LowUse:
     is_short_job: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LowUseFigures:
-    """Low use of several GPUs taken together.
-
-    Attributes:
-        devices: the GPUs.
-        spans: when any of them did.
-        seconds: how long one GPU did, the longest.
-        mean: utilisation of a GPU in that time, as a ratio.
-        lost: GPU-seconds without a kernel.
-        samples: readings of the utilisation.
-    """
-
-    devices: tuple[str, ...]
-    spans: Spans
-    seconds: float
-    mean: float
-    lost: float
-    samples: int
-
-    def describe(self, everybody: Collection[str]) -> str:
-        """Return the beginning of a sentence: how little the GPUs worked."""
-        whose = phrases.sentence(phrases.gpus(self.devices, tuple(everybody)))
-        return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
-
-
 def explain_too_short(kind: str, context: Context, limits: Limits) -> NotJudged | None:
     """Return that a recording, or what samples cover of it, is shorter than what makes a mean; None where it is not."""
     width = max([1.0, *(series.interval for series in context.gpus().values())])
@@ -126,8 +98,8 @@ def _measure_sampled_seconds(context: Context) -> float:
 
 def find_low_use(context: Context, limits: Limits) -> LowUse:
     """Return the episodes of the GPUs that work, taken together by their median."""
-    explained = tuple(found for found in context.found if found.kind in EXPLAINING_KINDS)
-    return context.once((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
+    explained = tuple(found for found in context.earlier_findings if found.kind in EXPLAINING_KINDS)
+    return context.cached((LowUse, limits, explained), lambda: _compute_low_use(context, limits))
 
 
 def _compute_low_use(context: Context, limits: Limits) -> LowUse:
@@ -160,7 +132,7 @@ def _find_episodes(
     kept = [
         part
         for part in intervals.to_intervals(episodes[long])
-        if not coarse or waiting_gpus.is_surely_below(used[bins.find_bin_slice(part.start, part.end)], limits.gpu)
+        if not coarse or wait_episodes.is_surely_below(used[bins.find_bin_slice(part.start, part.end)], limits.gpu)
     ]
     spans = {name: intervals.intersection(one, intervals.to_spans(kept)) for name, one in own.items()}
     return LowUse(
@@ -189,7 +161,7 @@ def _judge_short_job(
         and 2 * seconds >= window.seconds
         and len(known) >= limits.fewest
         and limits.idle <= mean <= limits.enter
-        and (sure or waiting_gpus.is_surely_below(known, limits.gpu))
+        and (sure or wait_episodes.is_surely_below(known, limits.gpu))
     )
     return LowUse(
         spans={name: one for name, one in own.items() if len(one)} if low else {},
@@ -205,7 +177,7 @@ def _median_unexplained_utilisation(context: Context, bins: Grid, working: dict[
     starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
     series = []
     for device, device_series in working.items():
-        explained = intervals.collect_finding_spans(context.found, device, EXPLAINING_KINDS)
+        explained = intervals.collect_finding_spans(context.earlier_findings, device, EXPLAINING_KINDS)
         left_out = intervals.overlap_seconds(starts, ends, explained) > 0
         series.append(np.where(left_out, np.nan, bins.average_metric(device_series, UTILISATION)))
     return median_over_devices(series)
@@ -217,7 +189,7 @@ def _remove_explained(context: Context, series: DeviceSeries, episodes: Spans) -
         episodes, series.memoize(("sampled", context.whole), lambda: _find_sampled_spans(context, series))
     )
     return intervals.difference(
-        left, intervals.collect_finding_spans(context.found, series.device.id, EXPLAINING_KINDS)
+        left, intervals.collect_finding_spans(context.earlier_findings, series.device.id, EXPLAINING_KINDS)
     )
 
 
@@ -241,65 +213,4 @@ def is_cpu_recorded(context: Context, limits: Limits, device: str, spans: Spans)
         >= limits.watched * intervals.total_seconds(spans)
         for host in context.hosts().values()
         if host.device.node in {None, node}
-    )
-
-
-def find_cause(context: Context, devices: Collection[str]) -> str | None:
-    """Return that the GPUs may wait for requests, where the gaps beside say so; None where nothing tells."""
-    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
-    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
-
-
-def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> LowUseFigures:
-    """Return the figures of some of the GPUs, each of which has episodes."""
-    spans = [low.spans[name] for name in devices]
-    held = sum(intervals.total_seconds(one) for one in spans)
-    lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)
-    return LowUseFigures(
-        devices=tuple(devices),
-        spans=intervals.union(np.concatenate(spans)),
-        seconds=max(intervals.total_seconds(one) for one in spans),
-        mean=1 - lost / held,
-        lost=lost,
-        samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
-    )
-
-
-def _count_readings(series: DeviceSeries, spans: Spans) -> int:
-    return series.count_readings(UTILISATION, intervals.contains(spans, series.times))
-
-
-def measure_unused_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:
-    """Return the GPU time in the stretches in which no kernel ran."""
-    start, end = series.averaging_windows(context.whole)
-    unused = 1 - np.clip(series.values(UTILISATION), 0, 1)
-    return float(np.nansum(unused * intervals.overlap_seconds(start, end, spans)))
-
-
-def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
-    """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
-
-    Args:
-        context: the recording.
-        low: the episodes.
-        figures: their figures.
-        enter: the limit.
-    """
-    lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
-    return (
-        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
-        Evidence(metric=UTILISATION, statistic="mean", observed=figures.mean, unit="1"),
-        *build_level_evidence({name: context.series[name] for name in figures.devices}, low.spans),
-    )
-
-
-def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
-    """Return how long the episodes lasted, against what one must last, or the work of a short job."""
-    return Evidence(
-        metric="duration",
-        statistic="work" if low.is_short_job else "sum of episodes of one GPU",
-        observed=figures.seconds,
-        unit="s",
-        threshold=shortest if low.is_short_job else over,
-        relation=">=",
     )

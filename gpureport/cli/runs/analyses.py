@@ -48,17 +48,17 @@ def analyze_runs(recordings: Sequence["Recording"], options: "AnalysisOptions", 
         InternalError: when gpureport fails on so many that fewer are left.
     """
     from gpureport.analysis import RULES  # noqa: PLC0415 - loads numpy and pyarrow
-    from gpureport.analysis.cost.prices import stated  # noqa: PLC0415 - as above
-    from gpureport.analysis.engine.selection import check, configured, ignored_settings  # noqa: PLC0415 - as above
+    from gpureport.analysis.cost.prices import read_prices  # noqa: PLC0415 - as above
+    from gpureport.analysis.engine.selection import apply_settings, list_ignored_settings, select_kinds  # noqa: PLC0415 - as above
     from gpureport.cli.runs.run_analyzer import RunAnalyzer  # noqa: PLC0415 - as above
     from gpureport.settings import read_settings  # noqa: PLC0415 - only here
 
-    kinds = check(RULES, options.select, options.ignore)
+    kinds = select_kinds(RULES, options.select, options.ignore)
     settings = read_settings(options.config)
-    rules = configured(RULES, settings)
-    for text in ignored_settings(RULES, settings):
+    rules = apply_settings(RULES, settings)
+    for text in list_ignored_settings(RULES, settings):
         print_note(text)
-    prices = stated(settings).given(options.gpu_hour_price, options.carbon_intensity)
+    prices = read_prices(settings).given(options.gpu_hour_price, options.carbon_intensity)
     analyzer = RunAnalyzer(rules=rules, kinds=frozenset(kinds), prices=prices)
     with click.progressbar(recordings, label="Analysing", file=sys.stderr, hidden=not _is_long(recordings)) as bar:
         results = [(recording, analyzer.try_analysis(recording)) for recording in bar]

@@ -70,7 +70,11 @@ def step_options(command: Command) -> Command:
         return command(chain=StepOptions(by=given.pop("by"), steps=given.pop("steps")), **given)
 
     by = click.option(
-        "--by", type=By(), metavar=By.name, default="step", help="How to group runs into steps (default: by their step label)."
+        "--by",
+        type=By(),
+        metavar=By.name,
+        default="step",
+        help="How to group runs into steps (default: by their step label).",
     )
     steps = click.option(
         "--steps",

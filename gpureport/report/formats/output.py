@@ -65,7 +65,9 @@ def check_templates(templates: Path, paths: Sequence[Path]) -> None:
     if not {_format_extension(path) for path in paths} & _THEMED:
         kinds = ", ".join(sorted(_THEMED))
         raise RenderError(str(templates), "no file to be written is made from templates", f"write one of {kinds}")
-    import_module("gpureport.report.formats.themes").check(templates)
+    from gpureport.report.formats import themes  # noqa: PLC0415 - loads jinja2
+
+    themes.check_theme(templates)
 
 
 def check_detail(paths: Sequence[Path]) -> None:

@@ -22,7 +22,6 @@ from gpureport.errors import RenderError
 from gpureport.recording import Recording
 from gpureport.report.charts import fonts, report_figures, timeline_pages
 from gpureport.report.model.report_content import Report
-from gpureport.report.model.shapes import Table
 from gpureport.report.model.time_charts import Timeline
 from gpureport.report.sections.merging import shared_content
 from gpureport.report.wording import display
@@ -79,7 +78,7 @@ def render(report: Report, templates: Path | None = None) -> bytes:
     try:
         with tempfile.TemporaryDirectory(prefix="gpureport-") as name:
             folder = Path(name)
-            _copy_inputs(folder, template, templates, paths)
+            _copy_inputs(folder, templates, paths)
             _write_inputs(report, folder, fonts.drawable_characters(paths), fonts.family_names(theme_fonts))
             return _compile(folder, template, date)
     except OSError as error:
@@ -104,13 +103,18 @@ def _file_date(report: Report) -> int:
     return int(stated)
 
 
-def _copy_inputs(folder: Path, template: Path, templates: Path | None, paths: Sequence[Path]) -> None:
+def _copy_inputs(folder: Path, templates: Path | None, paths: Sequence[Path]) -> None:
     """Lay out what typst may read: it sees nothing outside this folder."""
-    beside = templates.iterdir() if templates and templates.is_dir() else ()
-    for path in beside:
-        if path.suffix.lower() in _THEME_FILES and path.is_file():
-            shutil.copyfile(path, folder / path.name)
-    shutil.copyfile(template, folder / TEMPLATE)
+    sources = [
+        (resources.find_shipped_folder("templates"), {".typ"}),
+        *([(templates, _THEME_FILES)] if templates else []),
+    ]
+    for source, suffixes in sources:
+        for path in (*source.glob("*"), *source.glob("sections/*")):
+            if path.suffix.lower() in suffixes and path.is_file():
+                target = folder / path.relative_to(source)
+                target.parent.mkdir(exist_ok=True)
+                shutil.copyfile(path, target)
     (folder / _FONTS).mkdir()
     for place, path in enumerate(paths):
         # Fonts are given by folder, and matplotlib's holds others, which must not stand in for a missing glyph.
@@ -194,8 +198,7 @@ def _plain(value: object) -> Plain:
         return [_plain(entry) for entry in value]
     if is_dataclass(value) and not isinstance(value, type):
         named = ((entry.name, getattr(value, entry.name)) for entry in fields(value))
-        note = {"note": value.note} if isinstance(value, Table) else {}
-        return note | {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
+        return {name: _plain(entry) for name, entry in named if not isinstance(entry, Recording | np.ndarray)}
     if isinstance(value, float):
         return value if isfinite(value) else None
     return value if isinstance(value, bool | int | str) else None

@@ -70,7 +70,8 @@ def check_theme(templates: Path) -> None:
     """
     if not templates.is_dir():
         raise RenderError(str(templates), "no such folder", "name a folder with templates")
-    names = sorted(path.name for path in resources.find_shipped_folder("templates").iterdir() if path.is_file())
+    shipped = resources.find_shipped_folder("templates")
+    names = sorted(str(path.relative_to(shipped)) for path in shipped.rglob("*") if path.is_file())
     own = [name for name in names if (templates / name).is_file()]
     if not own:
         raise RenderError(str(templates), "holds no template of a name that is used", f"use {', '.join(names)}")

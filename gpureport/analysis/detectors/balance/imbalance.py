@@ -6,21 +6,30 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.detectors.balance.peer_differences import (
+    PAIR,
+    POWER,
+    average_peers,
+    compute_difference,
+    compute_rolling_means,
+    find_uneven_bins,
+    group_by_model,
+    is_surely_different,
+)
 from gpureport.analysis.job.phases import POINT_SAMPLE_SECONDS, UTILISATION
 from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.series.bins import Grid, build_grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.bins import Grid, build_grid
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import pragmatic
-from gpureport.columns import BoolArray, FloatArray
+from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "imbalance"
-_POWER = "gpu_power_watts"
 _SPLIT = (
     "Where the GPUs were meant to do the same, give each the same batch, sequence length and share of the data, and "
     "look for work that one rank does alone (logging, evaluation, the optimizer). Stages of a pipeline may differ by "
@@ -32,12 +41,9 @@ _STRAGGLER = (
     "design."
 )
 _ADVICE = {"utilisation": _SPLIT, "power": _STRAGGLER}
-_PAIR = 2
 _COARSE_SECONDS = 5.0
 """Interval above which no difference is certain: the mean of the few point samples of a stretch is off by 8 to 13
 points (measured at 5 to 30 s on jobs that alternate between work and waits); where in that range to begin is chosen."""
-_ERRORS = 3.0
-"""Standard errors by which the difference of an episode's means keeps clear of the limit, where samples are points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +79,7 @@ class Imbalance(Rule):
     )
     requires = ((UTILISATION,),)
     after = (*("idle_gap", "startup_idle", "tail_idle", "thermal_throttle", "hw_throttle", "hollow_util"),)
-    wants = (_POWER,)
+    wants = (POWER,)
 
     differs: Threshold = pragmatic(0.20, "1", "steps of data-parallel ranks differ by a few points")
     agree: Threshold = pragmatic(0.12, "1", "peers that differ as much among themselves show no odd one")
@@ -91,7 +97,7 @@ class Imbalance(Rule):
         """Yield at most one finding for each GPU and signal, with all its episodes."""
         if context.window is None:
             return
-        for peers in _group_by_model(context):
+        for peers in group_by_model(context):
             bins = build_grid(context.window, list(peers.values()))
             length = max(round(self.over.value / bins.width), round(self.rows.value))
             needed = max(self.shortest.value, self.stretches.value * length * bins.width)
@@ -105,15 +111,15 @@ class Imbalance(Rule):
     ) -> Iterator[Finding]:
         numbers = np.arange(bins.count)
         starts, ends = bins.find_bin_edges(numbers, "right"), bins.find_bin_edges(numbers + 1, "left")
-        held = {name: intervals.collect_finding_spans(context.found, name, self.after) for name in peers}
+        held = {name: intervals.collect_finding_spans(context.earlier_findings, name, self.after) for name in peers}
         aside = {name: intervals.overlap_seconds(starts, ends, spans) > 0 for name, spans in held.items()}
-        used = _compute_rolling_means(bins, peers, UTILISATION, aside, length)
-        uneven = _find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
+        used = compute_rolling_means(bins, peers, UTILISATION, aside, length)
+        uneven = find_uneven_bins(used, self.differs.value, self.agree.value, relative=False)
         yield from self._judge_signal(context, peers, bins, uneven, needed, "utilisation")
-        power = _compute_rolling_means(bins, peers, _POWER, aside, length)
+        power = compute_rolling_means(bins, peers, POWER, aside, length)
         full = np.all([series >= self.busy.value for series in used.values()], axis=0)
         even = ~np.any(list(uneven.values()), axis=0)
-        odd = _find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
+        odd = find_uneven_bins(power, self.power_differs.value, self.power_agree.value, relative=True)
         loads = {name: rows & full & even for name, rows in odd.items()}
         yield from self._judge_signal(context, peers, bins, loads, needed, "power")
 
@@ -132,7 +138,7 @@ class Imbalance(Rule):
             held = intervals.intersection(held, context.work)
             if coarse and signal == "utilisation":
                 sure = [
-                    _is_surely_different(peers, name, held[row : row + 1], self.differs.value)
+                    is_surely_different(peers, name, held[row : row + 1], self.differs.value)
                     for row in range(len(held))
                 ]
                 held = held[np.array(sure, dtype=np.bool_)]
@@ -145,9 +151,9 @@ class Imbalance(Rule):
 
         A GPU that is ahead for as long as it is behind does the same work in all.
         """
-        metric, limit = (UTILISATION, self.differs) if signal == "utilisation" else (_POWER, self.power_differs)
+        metric, limit = (UTILISATION, self.differs) if signal == "utilisation" else (POWER, self.power_differs)
         differences = np.array(
-            [_compute_difference(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))]
+            [compute_difference(peers, name, metric, spans[row : row + 1]) for row in range(len(spans))]
         )
         far = spans[np.abs(differences) >= limit.value]
         above = differences[np.abs(differences) >= limit.value] > 0
@@ -157,8 +163,8 @@ class Imbalance(Rule):
         return longer
 
     def _build_finding(self, peers: dict[str, DeviceSeries], name: str, spans: Spans, signal: str) -> Iterator[Finding]:
-        metric = UTILISATION if signal == "utilisation" else _POWER
-        own, others = _average_peers(peers, name, metric, spans)
+        metric = UTILISATION if signal == "utilisation" else POWER
+        own, others = average_peers(peers, name, metric, spans)
         if np.isnan(own) or not others:
             # means over half a minute reach into stretches in which a GPU has no value of its own
             return
@@ -166,7 +172,7 @@ class Imbalance(Rule):
         seconds = intervals.total_seconds(spans)
         compared = [peers[each] for each in (name, *others)]
         readings = min(one.count_readings(metric, intervals.contains(spans, one.times)) for one in compared)
-        sure = len(compared) > _PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
+        sure = len(compared) > PAIR and max(one.interval for one in peers.values()) <= _COARSE_SECONDS
         yield Finding(
             kind=_KIND,
             severity=Severity.WARNING,
@@ -187,7 +193,7 @@ class Imbalance(Rule):
     def _build_evidence(self, own: float, usual: float, seconds: float, signal: str, metric: str) -> Iterator[Evidence]:
         unit = "1" if signal == "utilisation" else "W"
         yield Evidence(metric=metric, statistic="mean", observed=own, unit=unit)
-        yield Evidence(metric=metric, statistic="median of the means of its peers", observed=usual, unit=unit)
+        yield Evidence(metric=metric, statistic=phrases.PEERS_MEAN, observed=usual, unit=unit)
         relative = signal == "power"
         yield Evidence(
             metric=metric,
@@ -207,95 +213,6 @@ class Imbalance(Rule):
         )
 
 
-def _group_by_model(context: Context) -> Iterator[dict[str, DeviceSeries]]:
-    """Yield the GPUs that worked, those of one model together, where there are several."""
-    models: dict[str | None, dict[str, DeviceSeries]] = {}
-    for name, series in context.gpus().items():
-        if name in context.active:
-            models.setdefault(series.device.model, {})[name] = series
-    yield from (peers for peers in models.values() if len(peers) >= _PAIR)
-
-
-def _compute_rolling_means(
-    bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, aside: Mapping[str, BoolArray], length: int
-) -> dict[str, FloatArray]:
-    """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
-    means = {name: np.where(aside[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()}
-    return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
-
-
-def _find_uneven_bins(
-    means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool
-) -> dict[str, BoolArray]:
-    """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
-    series = list(means.values())
-    lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
-    apart = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
-    near = {name: one[apart] for name, one in means.items()}
-    odd = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
-    for name, rows in odd.items():
-        rows[apart] = _find_odd_bins(near, name, differs, agree, relative=relative)
-    return odd
-
-
-def _find_odd_bins(
-    means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool
-) -> BoolArray:
-    """Return the bins in which one GPU differs from its peers while they agree; of two, the lower differs."""
-    others = np.stack([series for each, series in means.items() if each != name])
-    usual = median_over_devices(list(others))
-    known = ~np.isnan(others)
-    spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
-    scale = usual if relative else np.ones(len(usual))
-    differences = means[name] - usual
-    if len(others) == 1:
-        differences = np.where(differences < 0, differences, 0.0)
-    seen = known.sum(axis=0) * 2 >= len(others)
-    return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
-
-
-def _is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:
-    """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
-    own = _find_values_inside(peers[name], UTILISATION, spans)
-    others = np.concatenate(
-        [_find_values_inside(one, UTILISATION, spans) for each, one in peers.items() if each != name]
-    )
-    if not len(own) or not len(others):
-        return False
-    error = float(np.sqrt(own.var() / len(own) + others.var() / len(others)))
-    return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
-
-
-def _find_values_inside(series: DeviceSeries, metric: str, spans: Spans) -> FloatArray:
-    """Return the values of a metric that speak of moments inside stretches of time."""
-    values = series.values(metric)
-    return values[intervals.contains(spans, series.times - series.shift) & ~np.isnan(values)]
-
-
-def _average_inside(series: DeviceSeries, metric: str, spans: Spans) -> float:
-    values = _find_values_inside(series, metric, spans)
-    return float(values.mean()) if len(values) else float("nan")
-
-
-def _average_peers(
-    peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans
-) -> tuple[float, dict[str, float]]:
-    """Return the mean of a GPU in stretches of time, and those of its peers by name."""
-    others = {each: _average_inside(one, metric, spans) for each, one in peers.items() if each != name}
-    return _average_inside(peers[name], metric, spans), {
-        each: mean for each, mean in others.items() if not np.isnan(mean)
-    }
-
-
-def _compute_difference(peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans) -> float:
-    """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
-    own, others = _average_peers(peers, name, metric, spans)
-    usual = float(np.median(list(others.values()))) if others else float("nan")
-    if metric == _POWER:
-        return (own - usual) / usual if usual > 0 else float("nan")
-    return own - usual
-
-
 def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -> float:
     """Return what the GPUs below the busiest side were short of it; at most, as stages may differ by design."""
     usual = float(np.median(others))
@@ -305,14 +222,14 @@ def _compute_lost_seconds(own: float, others: Sequence[float], seconds: float) -
 def _describe_difference(  # noqa: PLR0913, PLR0917 - the figures of one sentence
     name: str, others: Sequence[str], own: float, usual: float, seconds: float, signal: str
 ) -> str:
-    whose = phrases.gpu(name)
-    peers = phrases.gpu(others[0]) if len(others) == 1 else "its peers"
+    whose = phrases.gpu_name(name)
+    peers = phrases.gpu_name(others[0]) if len(others) == 1 else "its peers"
     if signal == "utilisation":
         return (
             f"{whose} differs from {peers} for {phrases.duration(seconds)}: it worked {phrases.percent(own)} of the "
             f"time, {peers} {phrases.percent(usual)}."
         )
-    straggler = f" {phrases.sentence(peers)} may be waiting for it." if own > usual else ""
+    straggler = f" {phrases.capitalize(peers)} may be waiting for it." if own > usual else ""
     return (
         f"{whose} differs from {peers} for {phrases.duration(seconds)}: at full utilisation it drew {own:.0f} W, "
         f"{peers} {usual:.0f} W.{straggler}"

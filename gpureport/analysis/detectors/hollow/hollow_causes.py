@@ -133,7 +133,7 @@ def _find_busiest_core_load(context: Context, series: DeviceSeries, spans: Spans
     """Return the median load of the busiest core of the node, NaN where it was not recorded."""
     for host in context.hosts().values():
         if host.device.node in {None, series.device.node}:
-            values = host.values(CORE)[find_rows_inside(host, spans)]
-            if len(values) and not np.isnan(values).all():
-                return float(np.nanmedian(values))
+            values = host.find_values(CORE, spans)
+            if len(values):
+                return float(np.median(values))
     return float("nan")

@@ -1,17 +1,26 @@
 """Time before the job's first sustained GPU work and after its last."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.detectors.idle.stretch_figures import (
+    build_length_evidence,
+    build_range_evidence,
+    build_share_evidence,
+    count_all_readings,
+    count_most_readings,
+    measure_no_job_seconds,
+    measure_resting_seconds,
+    measure_unused_seconds,
+)
 from gpureport.analysis.job.phases import ACTIVE, LATE, NO_JOB, NO_WORK, UTILISATION
 from gpureport.analysis.results import Job
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
-from gpureport.analysis.series import intervals
 from gpureport.analysis.series.statistics import IDLE_RATIO
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.thresholds import literature, pragmatic, vendor
@@ -114,26 +123,26 @@ class StartupIdle(Rule):
         beyond = min(step, interval.seconds, self.shortest.value) if late else 0.0
         if interval.seconds + beyond < self.shortest.value:
             return
-        resting = _measure_resting_seconds(context, interval, devices or context.gpus(), ACTIVE.value)
-        free = _measure_no_job_seconds(context, interval, devices or context.gpus())
+        resting = measure_resting_seconds(context, interval, devices or context.gpus(), ACTIVE.value)
+        free = measure_no_job_seconds(context, interval, devices or context.gpus())
         if resting + free < self.shortest.value / 2:
             # nearly all of it lies in a gap of the log, about which nothing is known
             return
         log = context.whole_log
-        readings = _count_most_readings(log, interval, devices)
+        readings = count_most_readings(log, interval, devices)
         if readings < certainty.FEW_READINGS and step > self.lone.value:
             # the start of the job is judged all the same where one GPU may have begun a reading later
             if not devices:
                 yield _report_single_reading(kind, step)
             return
-        sampled = _measure_resting_seconds(log, interval, devices or context.gpus(), 1.0)
+        sampled = measure_resting_seconds(log, interval, devices or context.gpus(), 1.0)
         if not sampled:
             # memory tells that no job held a GPU, and nothing what the GPU did
             return
         held = interval.seconds * (resting / (resting + free))
         share, bursts = held / context.whole.seconds, 1 - (resting + free) / sampled
-        light = 1 - _measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
-        sure = certainty.by_readings(readings, step)
+        light = 1 - measure_resting_seconds(log, interval, devices or context.gpus(), IDLE_RATIO) / sampled
+        sure = certainty.confidence_by_readings(readings, step)
         freed = kind == "tail_idle" and free > 0 and held < self.shortest.value
         long = held > self.long.value or share > self.share.value
         yield Finding(
@@ -143,13 +152,13 @@ class StartupIdle(Rule):
             devices=devices,
             intervals=(interval,),
             evidence=(
-                _build_length_evidence(interval.seconds, beyond, self.shortest),
-                _build_share_evidence(share, self.share, freed=free > 0),
-                *_build_range_evidence(self._find_length_range(log, kind, interval, devices)),
+                build_length_evidence(interval.seconds, beyond, self.shortest),
+                build_share_evidence(share, self.share, freed=free > 0),
+                *build_range_evidence(self._find_length_range(log, kind, interval, devices)),
             ),
             lost_gpu_seconds=resting,
             cause=NO_JOB if freed else None,
-            samples=_count_all_readings(log, interval, devices),
+            samples=count_all_readings(log, interval, devices),
             summary=self._describe_length(log, kind, interval, devices)
             + _describe_no_job_time(context, free)
             + self._describe_light_work(bursts, light),
@@ -188,19 +197,22 @@ class StartupIdle(Rule):
         length = phrases.duration(interval.seconds)
         if known is not None:
             length = f"Between {phrases.duration(known[0])} and {phrases.duration(known[1])}"
-        whose = phrases.gpu(devices[0]) if devices else "the GPUs"
+        whose = phrases.gpu_name(devices[0]) if devices else "the GPUs"
         when = "before the first sustained work of" if kind == "startup_idle" else "after the last sustained work of"
-        share = phrases.percent(interval.seconds / context.whole.seconds)
+        seconds, base = context.whole.seconds, "the recording"
+        if kind == "startup_idle" and (free := measure_no_job_seconds(context, context.whole, context.gpus())):
+            seconds, base = seconds - free / len(context.gpus()), "the jobs' time"
+        share = phrases.percent(interval.seconds / seconds)
         return (
             f"{length} passed {when} {whose} (utilisation above {phrases.percent(ACTIVE.value)}), "
-            f"{'about ' if known else ''}{share} of the recording."
+            f"{'about ' if known else ''}{share} of {base}."
         )
 
     def _judge_job_without_work(self, context: Context) -> Iterator[Finding | NotJudged]:
         whole, gpus = context.whole, context.gpus()
         readings, seen = (
-            _count_most_readings(context, whole, ()),
-            _measure_resting_seconds(context, whole, gpus, np.inf),
+            count_most_readings(context, whole, ()),
+            measure_resting_seconds(context, whole, gpus, np.inf),
         )
         if readings < certainty.SURE_READINGS:
             yield from (missing_metrics.too_few(kind, readings) for kind in self.kinds)
@@ -211,21 +223,21 @@ class StartupIdle(Rule):
                 missing_metrics.too_short(kind, seen_each, self.shortest.value, "samples cover") for kind in self.kinds
             )
             return
-        idle = _measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
+        idle = measure_resting_seconds(context, whole, gpus, IDLE_RATIO)
         share = idle / max(seen, 1e-9)
         yield Finding(
             kind="startup_idle",
             severity=Severity.WARNING,
-            confidence=certainty.by_readings(readings, context.recording.run.interval or 0.0),
+            confidence=certainty.confidence_by_readings(readings, context.recording.run.interval or 0.0),
             devices=(),
             intervals=(whole,),
             evidence=(
-                _build_length_evidence(whole.seconds, 0.0, self.shortest),
+                build_length_evidence(whole.seconds, 0.0, self.shortest),
                 Evidence(metric=UTILISATION, statistic="share of time at 5 % and less", observed=share, unit="1"),
             ),
-            lost_gpu_seconds=_measure_unused_seconds(context),
+            lost_gpu_seconds=measure_unused_seconds(context),
             cause=NO_WORK,
-            samples=_count_all_readings(context, whole, ()),
+            samples=count_all_readings(context, whole, ()),
             summary=(
                 f"No sustained work above {phrases.percent(ACTIVE.value)} in the {phrases.duration(whole.seconds)} of "
                 f"this recording; utilisation was at most 5 % for {phrases.percent(share)} of it."
@@ -245,24 +257,6 @@ def _report_single_reading(kind: str, step: float) -> NotJudged:
     )
 
 
-def _measure_resting_seconds(context: Context, interval: Interval, devices: Iterable[str], limit: float) -> float:
-    """Return the GPU time within an interval that was sampled at a utilisation of at most `limit`."""
-    seconds = 0.0
-    for device in devices:
-        series = context.series[device]
-        start, end = series.averaging_windows(context.whole)
-        inside = intervals.overlap_seconds(start, end, intervals.to_spans([interval]))
-        seconds += float(inside[series.values(UTILISATION) <= limit + 1e-6].sum())
-    return seconds
-
-
-def _measure_no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
-    """Return the GPU time within an interval in which no job held a GPU."""
-    when = intervals.to_spans([interval])
-    free = (context.no_job.get(device, intervals.NO_SPANS) for device in devices)
-    return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
-
-
 def _describe_no_job_time(context: Context, free: float) -> str:
     """Return for how much of a start or an end no job held a GPU, as a sentence; empty where a job held all of them."""
     if not free:
@@ -270,60 +264,3 @@ def _describe_no_job_time(context: Context, free: float) -> str:
     if len(context.gpus()) > 1:
         return f" For {phrases.duration(free)} of this GPU time no job held a GPU: that is not lost."
     return f" For {phrases.duration(free)} of it no job held the GPU: that is not lost."
-
-
-def _measure_unused_seconds(context: Context) -> float:
-    """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
-    seconds = 0.0
-    for series in context.gpus().values():
-        start, end = series.averaging_windows(context.whole)
-        used = series.values(UTILISATION)
-        unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
-        seconds += float(np.nansum(unused * intervals.overlap_seconds(start, end, intervals.to_spans([context.whole]))))
-    return seconds
-
-
-def _build_length_evidence(seconds: float, beyond: float, limit: Threshold) -> Evidence:
-    return Evidence(
-        metric="duration",
-        statistic="length, at most (the log may end an interval late)" if beyond else "length",
-        observed=seconds + beyond,
-        unit="s",
-        threshold=limit,
-        relation=">=",
-    )
-
-
-def _build_share_evidence(share: float, limit: Threshold, *, freed: bool) -> Evidence:
-    relation = ">" if share > limit.value else "<="
-    return Evidence(
-        metric="duration",
-        statistic="share of the recording, while a job held GPUs" if freed else "share of the recording",
-        observed=share,
-        unit="1",
-        threshold=limit,
-        relation=relation,
-    )
-
-
-def _build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence]:
-    if known is not None:
-        for name, seconds in zip(("at least, by its readings", "at most, by its readings"), known, strict=True):
-            yield Evidence(metric="duration", statistic=name, observed=seconds, unit="s")
-
-
-def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
-    """Yield the readings of each GPU concerned within an interval."""
-    for name in devices or context.gpus():
-        series = context.series[name]
-        # the last sample of a log lies at the end of the run
-        yield series.count_readings(UTILISATION, series.rows_between(interval.start, interval.end + 1))
-
-
-def _count_all_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
-    return sum(_count_readings_per_gpu(context, interval, devices))
-
-
-def _count_most_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
-    """Return the readings of the GPU that has most of them; several GPUs at a time are no proof of how long."""
-    return max(_count_readings_per_gpu(context, interval, devices), default=0)

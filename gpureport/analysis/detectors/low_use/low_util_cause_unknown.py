@@ -10,13 +10,14 @@ from gpureport.analysis.rules import certainty, missing_metrics, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import low_use, waiting_gpus
-from gpureport.analysis.signals.low_use import LowUse, LowUseFigures
-from gpureport.analysis.thresholds import limits
+from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals.low_use import LowUse
+from gpureport.analysis.signals.low_use_figures import LowUseFigures
+from gpureport.analysis.thresholds import read_limits
 from gpureport.findings import Confidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "low_util_cause_unknown"
-_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording([low_use.CPU])}."
+_ADVICE = f"Log the CPU beside the GPU to learn why: {missing_metrics.recording_command([low_use.CPU])}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,30 +61,30 @@ class LowUtilCauseUnknown(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was not recorded."""
-        wanted = limits(self, low_use.Limits)
+        wanted = read_limits(self, low_use.Limits)
         if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
             yield short
             return
         low = low_use.find_low_use(context, wanted)
         alone = [name for name in low.spans if not low_use.is_cpu_recorded(context, wanted, name, low.spans[name])]
         if alone:
-            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, alone))
+            yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, alone))
 
     def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
-        cause = low_use.find_cause(context, found.devices)
+        cause = low_use_figures.find_cause(context, found.devices)
         interval = max(context.series[name].interval for name in found.devices)
         return Finding(
             kind=_KIND,
             severity=Severity.WARNING,
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.LOW if low.is_short_job else Confidence.MEDIUM,
-                certainty.by_readings(found.samples // len(found.devices), interval),
+                certainty.confidence_by_readings(found.samples // len(found.devices), interval),
             ),
             devices=found.devices,
             intervals=intervals.to_intervals(found.spans),
             evidence=(
-                *low_use.build_use_evidence(context, low, found, self.enter),
-                low_use.build_duration_evidence(low, found, self.over, self.shortest),
+                *low_use_figures.build_use_evidence(context, low, found, self.enter),
+                low_use_figures.build_duration_evidence(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
             cause=cause,

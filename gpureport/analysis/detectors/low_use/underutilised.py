@@ -12,9 +12,10 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import low_use, waiting_gpus
-from gpureport.analysis.signals.low_use import CPU, LowUse, LowUseFigures
-from gpureport.analysis.thresholds import limits
+from gpureport.analysis.signals import low_use, low_use_figures, waiting_gpus
+from gpureport.analysis.signals.low_use import CPU, LowUse
+from gpureport.analysis.signals.low_use_figures import LowUseFigures
+from gpureport.analysis.thresholds import read_limits
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
 _KIND = "underutilised"
@@ -82,7 +83,7 @@ class Underutilised(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding, over all GPUs whose CPU was recorded."""
-        wanted = limits(self, low_use.Limits)
+        wanted = read_limits(self, low_use.Limits)
         if (short := low_use.explain_too_short(_KIND, context, wanted)) is not None:
             yield short
             return
@@ -93,10 +94,10 @@ class Underutilised(Rule):
             if low_use.is_cpu_recorded(context, wanted, name, spans) and not _is_explained_by_imbalance(context, spans)
         ]
         if chosen:
-            yield self._build_finding(context, low, low_use.summarise_low_use(context, low, chosen))
+            yield self._build_finding(context, low, low_use_figures.summarise_low_use(context, low, chosen))
 
     def _build_finding(self, context: Context, low: LowUse, found: LowUseFigures) -> Finding:
-        cause = low_use.find_cause(context, found.devices)
+        cause = low_use_figures.find_cause(context, found.devices)
         levels = {name: _average_host_metric(context, name, found) for name in (CPU, *_CAUSES)}
         known = {name: level for name, level in levels.items() if not np.isnan(level)}
         # for less than a minute, one full core is no finding, and so not ruled out either
@@ -108,7 +109,7 @@ class Underutilised(Rule):
         untold = f"; whether {open_} holds it back this log cannot tell" if unknown else ""
         machine = "beside a CPU" if too_brief else "beside a machine"
         more = [
-            *([missing_metrics.recording(absent)] if absent else []),
+            *([missing_metrics.recording_command(absent)] if absent else []),
             *(["a minute or more of the job"] if too_brief else []),
         ]
         tell = [f"To tell more, record {'; '.join(more)}."] if more else []
@@ -119,9 +120,9 @@ class Underutilised(Rule):
             devices=found.devices,
             intervals=intervals.to_intervals(found.spans),
             evidence=(
-                *low_use.build_use_evidence(context, low, found, self.enter),
+                *low_use_figures.build_use_evidence(context, low, found, self.enter),
                 *(Evidence(metric=name, statistic="mean", observed=at, unit="1") for name, at in known.items()),
-                low_use.build_duration_evidence(low, found, self.over, self.shortest),
+                low_use_figures.build_duration_evidence(low, found, self.over, self.shortest),
             ),
             lost_gpu_seconds=found.lost,
             cause=cause,
@@ -151,10 +152,9 @@ def _average_host_metric(context: Context, metric: str, found: LowUseFigures) ->
     """Return the mean of a host metric over the stretches, NaN where it was not recorded."""
     nodes = {context.series[name].device.node for name in found.devices}
     values = [
-        host.values(metric)[intervals.contains(found.spans, host.times - host.shift)]
+        host.find_values(metric, found.spans)
         for host in context.hosts().values()
         if host.device.node is None or host.device.node in nodes
     ]
-    joined = np.concatenate([np.zeros(0), *values])
-    known = joined[~np.isnan(joined)]
+    known = np.concatenate([np.zeros(0), *values])
     return float(known.mean()) if len(known) else float("nan")

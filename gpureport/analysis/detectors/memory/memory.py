@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from gpureport.analysis.detectors.memory.memory_use import FEWEST_SAMPLES, USED, MemoryUse, is_constant
 from gpureport.analysis.job import jobs
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause, When
@@ -15,8 +16,6 @@ from gpureport.analysis.series.statistics import memory_peak, memory_reserved, m
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.findings import Confidence, Evidence, Finding, NotJudged, Severity, Threshold
 
-_USED = "gpu_memory_used_bytes"
-_STEP_SAMPLES = 2
 _ROOM = (
     "There is room for a larger batch: raise it in steps, scale the learning rate, and watch the loss curve and the "
     "work done per GPU-second. nvidia-smi shows the allocator's high-water mark, so the job may need even less."
@@ -29,27 +28,6 @@ _HIDDEN = (
     "Turn preallocation off for one run to learn what the job needs (JAX: XLA_PYTHON_CLIENT_PREALLOCATE=false, "
     "TensorFlow: TF_FORCE_GPU_ALLOW_GROWTH=true); until then memory says nothing about batch size."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _MemoryUse:
-    """Memory of one GPU: peak in use, what a job can get (installed less reserved), largest step, range after it.
-
-    Constant is memory that stayed at its first value: a step before the log began cannot be excluded.
-    """
-
-    device: str
-    peak: int
-    capacity: int
-    samples: int
-    step_ratio: float
-    range_ratio: float
-    is_constant: bool
-    interval: float
-
-    @property
-    def ratio(self) -> float:
-        return self.peak / self.capacity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +68,7 @@ class Memory(Rule):
             advice_paths=(AdvicePath(steps=("stop_preallocation",)),),
         ),
     )
-    requires = ((_USED,),)
+    requires = ((USED,),)
     wants = ("gpu_memory_total_bytes", "gpu_memory_reserved_bytes")
 
     roomy: Threshold = pragmatic(
@@ -111,24 +89,24 @@ class Memory(Rule):
         for device, series in context.gpus().items():
             peak, total = memory_peak(series), memory_total(series)
             if peak is None or not total:
-                missing = _USED if peak is None else "gpu_memory_total_bytes"
-                yield from (missing_metrics.absent(kind, device, missing) for kind in self.kinds)
+                missing = USED if peak is None else "gpu_memory_total_bytes"
+                yield from (missing_metrics.not_recorded(kind, device, missing) for kind in self.kinds)
                 continue
-            if len(series) < _STEP_SAMPLES:
+            if len(series) < FEWEST_SAMPLES:
                 yield from (missing_metrics.too_short(kind, 0.0, self.shortest.value) for kind in self.kinds)
                 continue
             if context.whole.seconds < self.shortest.value:
                 yield missing_metrics.too_short("mem_prealloc", context.whole.seconds, self.shortest.value)
             step, spread = self._measure_preallocation(series, total)
             capacity = total - memory_reserved(series)
-            use = _MemoryUse(
+            use = MemoryUse(
                 device=device,
                 peak=peak,
                 capacity=capacity,
-                samples=series.count_readings(_USED, ~np.isnan(series.values(_USED))),
+                samples=series.count_readings(USED, ~np.isnan(series.values(USED))),
                 step_ratio=step,
                 range_ratio=spread,
-                is_constant=_is_constant(series, self.steady.value * total),
+                is_constant=is_constant(series, self.steady.value * total),
                 interval=series.interval,
             )
             uses.append(use)
@@ -157,13 +135,13 @@ class Memory(Rule):
         step, spread = self._measure_preallocation(series, total)
         if step >= self.step.value and spread < self.steady.value:
             return True
-        return None if _is_constant(series, self.steady.value * total) else False
+        return None if is_constant(series, self.steady.value * total) else False
 
     def _measure_preallocation(self, series: DeviceSeries, total: int) -> tuple[float, float]:
         """Return the largest step and the range that memory kept to after it, both of the memory installed."""
-        known = ~np.isnan(series.values(_USED))
-        used, times = series.values(_USED)[known], series.times[known]
-        if len(used) < _STEP_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
+        known = ~np.isnan(series.values(USED))
+        used, times = series.values(USED)[known], series.times[known]
+        if len(used) < FEWEST_SAMPLES or float(used.max() - used.min()) / total < self.step.value:
             # no step can be larger than the range, and a smaller one is not looked at
             return 0.0, 1.0
         before = np.minimum(
@@ -183,7 +161,7 @@ class Memory(Rule):
         spread = float(kept.max() - kept.min()) / total if len(kept) and long else 1.0
         return float(rise[at]) / total, spread
 
-    def _build_preallocation_finding(self, held: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
+    def _build_preallocation_finding(self, held: list[MemoryUse], everybody: Sequence[str]) -> Finding:
         most = max(held, key=lambda use: use.step_ratio)
         coarse = most.interval >= certainty.COARSE_SECONDS
         within = f"between two samples {phrases.duration(most.interval)} apart" if coarse else "in one step"
@@ -193,7 +171,7 @@ class Memory(Rule):
             Severity.INFO,
             (
                 Evidence(
-                    metric=_USED,
+                    metric=USED,
                     statistic="largest step, of the memory",
                     observed=most.step_ratio,
                     unit="1",
@@ -201,7 +179,7 @@ class Memory(Rule):
                     relation=">=",
                 ),
                 Evidence(
-                    metric=_USED,
+                    metric=USED,
                     statistic="range after it, of the memory",
                     observed=most.range_ratio,
                     unit="1",
@@ -209,13 +187,13 @@ class Memory(Rule):
                     relation="<",
                 ),
             ),
-            f"{phrases.sentence(_name_gpus(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
+            f"{phrases.capitalize(_name_gpus(held, everybody))} took {phrases.percent(most.step_ratio)} of the memory "
             f"{within} and kept it, as a framework that preallocates does, or a job that allocates everything at once; "
             "what the job needs cannot be read from this log.",
             _HIDDEN,
         )
 
-    def _build_pressure_finding(self, tight: list[_MemoryUse], everybody: Sequence[str]) -> Finding:
+    def _build_pressure_finding(self, tight: list[MemoryUse], everybody: Sequence[str]) -> Finding:
         worst = max(tight, key=lambda use: use.ratio)
         left = phrases.size(worst.capacity - worst.peak)
         return _build_finding(
@@ -228,7 +206,7 @@ class Memory(Rule):
             _TIGHT,
         )
 
-    def _build_headroom_finding(self, free: list[_MemoryUse]) -> Finding:
+    def _build_headroom_finding(self, free: list[MemoryUse]) -> Finding:
         worst = max(free, key=lambda use: use.ratio)
         left = worst.capacity - worst.peak
         return _build_finding(
@@ -237,20 +215,20 @@ class Memory(Rule):
             Severity.INFO,
             (_build_peak_evidence(worst, self.roomy, "<"),),
             f"At least {phrases.size(left)} of {phrases.size(worst.capacity)} of GPU memory was never used "
-            f"(fullest: {phrases.gpu(worst.device)}, peak {phrases.percent(worst.ratio)}).",
+            f"(fullest: {phrases.gpu_name(worst.device)}, peak {phrases.percent(worst.ratio)}).",
             _ROOM,
         )
 
 
 def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
-    kind: str, uses: list[_MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
+    kind: str, uses: list[MemoryUse], severity: Severity, evidence: tuple[Evidence, ...], summary: str, advice: str
 ) -> Finding:
     constant = kind != "mem_prealloc" and any(use.is_constant for use in uses)
     told = kind != "mem_prealloc" and not constant
     sure = Confidence.HIGH if told else Confidence.LOW if constant else Confidence.MEDIUM
     # what is taken at once is told by how fast; how full memory was is not
     step = max(use.interval for use in uses) if kind == "mem_prealloc" else 0.0
-    sure = certainty.weakest(sure, certainty.by_readings(max(use.samples for use in uses), step))
+    sure = certainty.lowest_confidence(sure, certainty.confidence_by_readings(max(use.samples for use in uses), step))
     if constant:
         summary += " It was so from the first row on, which cannot be told from preallocation."
     return Finding(
@@ -268,9 +246,9 @@ def _build_finding(  # noqa: PLR0913, PLR0917 - what the three kinds differ in
     )
 
 
-def _build_peak_evidence(use: _MemoryUse, limit: Threshold, relation: str) -> Evidence:
+def _build_peak_evidence(use: MemoryUse, limit: Threshold, relation: str) -> Evidence:
     return Evidence(
-        metric=_USED,
+        metric=USED,
         statistic="max, of installed less reserved memory",
         observed=use.ratio,
         unit="1",
@@ -279,13 +257,5 @@ def _build_peak_evidence(use: _MemoryUse, limit: Threshold, relation: str) -> Ev
     )
 
 
-def _name_gpus(uses: list[_MemoryUse], everybody: Sequence[str]) -> str:
-    return phrases.gpus([use.device for use in uses], everybody)
-
-
-def _is_constant(series: DeviceSeries, slack: float) -> bool:
-    """Whether memory kept its first value until it was released, if it was."""
-    used = series.values(_USED)[~np.isnan(series.values(_USED))]
-    released = np.flatnonzero(used < used[0] / 2)
-    kept = used[: released[0]] if len(released) else used
-    return bool(len(kept) and kept.max() - kept.min() < slack and used.max() == kept.max())
+def _name_gpus(uses: list[MemoryUse], everybody: Sequence[str]) -> str:
+    return phrases.gpu_names([use.device for use in uses], everybody)

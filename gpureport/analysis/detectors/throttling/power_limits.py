@@ -6,14 +6,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpureport import columns, gpus
+from gpureport.analysis.detectors.throttling.power_limit_figures import (
+    PAUSES,
+    CappedTime,
+    DefaultLimit,
+    build_clock_evidence,
+    build_counter_evidence,
+    compute_clock_ratio,
+    describe_counted_time,
+    find_default_limit,
+    is_masked_by_diagnostics,
+    read_counted_time,
+)
 from gpureport.analysis.rules import certainty, missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import CountedTime, counter_name, measure_counted_time
 from gpureport.analysis.signals.clock_signals import (
     SIGNALS,
     ClockSignals,
@@ -23,7 +33,6 @@ from gpureport.analysis.signals.clock_signals import (
     list_event_metrics,
 )
 from gpureport.analysis.thresholds import literature, pragmatic
-from gpureport.columns import BoolArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _NORMAL = (
@@ -43,37 +52,6 @@ _NOT_REACHED = (
     "Leave the limit as it is for this job: it hardly comes near the limit, so that raising it gains nothing. Before a "
     "job that draws more runs on this GPU, ask who set the limit."
 )
-
-_PAUSES = 0.05
-"""Share of pauses in what is counted from which on a reader must know of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _DefaultLimit:
-    """The power limit a board ships with, and where it is known from."""
-
-    watts: float
-    source: str
-    is_logged: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _CappedTime:
-    """When a GPU was at its limit.
-
-    Attributes:
-        episodes: stretches of the finding.
-        rows: rows that show the clock at the limit.
-        share: share of the busy time.
-        at_limit: stretches at the limit, pauses left out.
-        counted: what the driver counted, None where it did not.
-    """
-
-    episodes: Spans
-    rows: BoolArray
-    share: float
-    at_limit: Spans
-    counted: CountedTime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +130,7 @@ class PowerLimits(Rule):
             else signals.power >= self.at_limit.value * signals.power_limit
         )
         rows = rows & signals.busy
-        counted = _read_counted_time(series)
+        counted = read_counted_time(series)
         told = intervals.rows_to_spans(series.start, series.end, rows) if counted is None else counted.spans
         episodes = self._find_episodes(series, told, whole)
         part = np.where(rows, 1.0, 0.0) if counted is None else counted.compute_row_shares(series, counted.spans)
@@ -161,7 +139,7 @@ class PowerLimits(Rule):
         if len(episodes) and share >= self.least.value:
             rows = rows if counted is None else counted.held_rows & counted.adjacent_rows & signals.busy
             yield self._build_cap_finding(
-                series, signals, _CappedTime(episodes, rows, share, told, counted), chosen=chosen
+                series, signals, CappedTime(episodes, rows, share, told, counted), chosen=chosen
             )
 
     def _find_episodes(self, series: DeviceSeries, told: Spans, whole: Interval) -> Spans:
@@ -172,9 +150,9 @@ class PowerLimits(Rule):
         return intervals.intersection(long, intervals.to_spans([whole]))
 
     def _build_cap_finding(
-        self, series: DeviceSeries, signals: ClockSignals, capped: "_CappedTime", *, chosen: bool
+        self, series: DeviceSeries, signals: ClockSignals, capped: "CappedTime", *, chosen: bool
     ) -> Finding:
-        device, ratio = series.device.id, _compute_clock_ratio(signals, capped.rows)
+        device, ratio = series.device.id, compute_clock_ratio(signals, capped.rows)
         slowed = "" if np.isnan(ratio) else f", at a median clock of {phrases.percent(ratio)} of the highest"
         evidence = [
             Evidence(
@@ -187,17 +165,17 @@ class PowerLimits(Rule):
             )
         ]
         samples = series.count_readings("gpu_power_watts", capped.rows)
-        slow = not chosen and ratio < self.slow.value and not _is_masked_by_diagnostics(series)
+        slow = not chosen and ratio < self.slow.value and not is_masked_by_diagnostics(series)
         if not np.isnan(ratio):
-            evidence.append(_build_clock_evidence(ratio, self.slow if slow else None))
+            evidence.append(build_clock_evidence(ratio, self.slow if slow else None))
         if capped.counted is not None:
-            evidence.append(_build_counter_evidence(capped.counted))
+            evidence.append(build_counter_evidence(capped.counted))
         return Finding(
             kind="power_cap",
             severity=Severity.WARNING if slow else Severity.INFO,
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.HIGH if are_events_recorded(series, "sw_power_cap") else Confidence.MEDIUM,
-                certainty.by_readings(samples, series.interval),
+                certainty.confidence_by_readings(samples, series.interval),
             ),
             devices=(device,),
             intervals=intervals.to_intervals(capped.episodes),
@@ -205,17 +183,17 @@ class PowerLimits(Rule):
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"{phrases.gpu(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy time"
-                f"{_describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
+                f"{phrases.gpu_name(device)} ran at its power limit for {phrases.percent(capped.share)} of its busy "
+                f"time{describe_counted_time(capped)}{slowed}{self._describe_merging(capped)}."
             ),
             recommendation=_CHOSEN if chosen else _SLOW if slow else _NORMAL,
         )
 
-    def _describe_merging(self, capped: "_CappedTime") -> str:
+    def _describe_merging(self, capped: "CappedTime") -> str:
         """Return what the stretches of a finding count, where they hold more than the time at the limit."""
         told = intervals.intersection(intervals.union(capped.at_limit), capped.episodes)
         inside, whole = intervals.total_seconds(told), intervals.total_seconds(capped.episodes)
-        if capped.counted is not None or whole - inside < _PAUSES * whole:
+        if capped.counted is not None or whole - inside < PAUSES * whole:
             return ""
         return (
             f"; of the {phrases.duration(whole)} counted, {phrases.duration(inside)} were at the limit, "
@@ -224,7 +202,7 @@ class PowerLimits(Rule):
 
     def _judge_limit(self, device: str, series: DeviceSeries, signals: ClockSignals) -> Iterator[Finding | NotJudged]:
         limits = signals.power_limit[signals.power_limit > 0]
-        default = _find_default_limit(series)
+        default = find_default_limit(series)
         if len(limits) == 0 or default is None:
             reason = "the power limit in force or the default one is not known"
             metrics = ["gpu_power_limit_watts", "gpu_power_limit_default_watts"]
@@ -253,21 +231,19 @@ class PowerLimits(Rule):
         series: DeviceSeries,
         signals: ClockSignals,
         limit: float,
-        default: _DefaultLimit,
+        default: DefaultLimit,
         peak: float,
     ) -> Finding:
         binding, seen = peak >= self.reached.value * limit, not np.isnan(peak)
         samples = series.count_readings("gpu_power_watts", slice(None))
         felt = "and the GPU ran into it" if binding else "but the GPU hardly came near it"
         felt = felt if seen else "and whether the job feels it cannot be told: no busy sample was recorded"
-        ratio = _compute_clock_ratio(
-            signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit)
-        )
+        ratio = compute_clock_ratio(signals, signals.busy & (signals.power >= self.reached.value * signals.power_limit))
         return Finding(
             kind="power_limited",
             severity=Severity.WARNING if binding else Severity.INFO,
             # how long the limit held does not matter, so a coarse log tells as surely
-            confidence=certainty.by_readings(samples) if default.is_logged else Confidence.LOW,
+            confidence=certainty.confidence_by_readings(samples) if default.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=(),
             evidence=(
@@ -280,72 +256,13 @@ class PowerLimits(Rule):
                     relation="<",
                 ),
                 *([self._build_reach_evidence(peak / limit, binding=binding)] if seen else []),
-                *([] if np.isnan(ratio) else [_build_clock_evidence(ratio, None)]),
+                *([] if np.isnan(ratio) else [build_clock_evidence(ratio, None)]),
             ),
             lost_gpu_seconds=None,
             samples=samples,
             summary=(
-                f"The power limit of {phrases.gpu(device)} is {limit:.0f} W, "
+                f"The power limit of {phrases.gpu_name(device)} is {limit:.0f} W, "
                 f"{phrases.percent(limit / default.watts)} of the default {default.watts:.0f} W, {felt}."
             ),
             recommendation=_LOWERED if binding or not seen else _NOT_REACHED,
         )
-
-
-def _read_counted_time(series: DeviceSeries) -> CountedTime | None:
-    """Return what the driver counted at the limit; None too where its counter stands still while the bit is set."""
-    counted = measure_counted_time(series, "sw_power_cap")
-    if counted is None or (counted.total_seconds <= 0 and (series.values("clock_event_sw_power_cap") > 0).any()):
-        return None
-    return counted
-
-
-def _describe_counted_time(capped: _CappedTime) -> str:
-    if capped.counted is None:
-        return ""
-    gaps, said = capped.counted.gap_seconds, f" ({phrases.duration(capped.counted.total_seconds)} counted by the driver"
-    return said + (f", {phrases.duration(gaps)} of them while the log has a gap)" if gaps > 0 else ")")
-
-
-def _build_counter_evidence(counted: CountedTime) -> Evidence:
-    return Evidence(
-        metric=counter_name("sw_power_cap"),
-        statistic="rise over the recording",
-        observed=counted.total_seconds,
-        unit="s",
-        threshold=None,
-        relation="",
-    )
-
-
-def _compute_clock_ratio(signals: ClockSignals, rows: BoolArray) -> float:
-    """Return the median clock over rows, of the highest; NaN when either is not known."""
-    clock = signals.clock[rows & ~np.isnan(signals.clock)]
-    return columns.median(clock) / signals.clock_max if len(clock) else float("nan")
-
-
-def _build_clock_evidence(ratio: float, limit: Threshold | None) -> Evidence:
-    return Evidence(
-        metric="gpu_sm_clock_hertz",
-        statistic="median at the limit, of the highest",
-        observed=ratio,
-        unit="1",
-        threshold=limit,
-        relation="<" if limit else "",
-    )
-
-
-def _is_masked_by_diagnostics(series: DeviceSeries) -> bool:
-    known = gpus.find_gpu(series.device.model)
-    return known is not None and known.clock_events_masked is not None
-
-
-def _find_default_limit(series: DeviceSeries) -> _DefaultLimit | None:
-    logged = series.device.power_limit_default_watts
-    if series.is_recorded("gpu_power_limit_default_watts"):
-        logged = float(np.nanmax(series.values("gpu_power_limit_default_watts")))
-    if logged is not None:
-        return _DefaultLimit(watts=logged, source="as logged", is_logged=True)
-    known = gpus.find_gpu(series.device.model)
-    cell = known.power_limit_default_watts if known else None
-    return _DefaultLimit(watts=cell.value, source=cell.source, is_logged=False) if cell else None

@@ -8,14 +8,19 @@ import numpy as np
 
 from gpureport.analysis.detectors.throttling import throttle_wording, throttled_samples
 from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
-from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
+from gpureport.analysis.detectors.throttling.throttled_episodes import (
+    build_counter_evidence,
+    find_rows,
+    join_while_hot,
+    measure_throttled_seconds,
+)
+from gpureport.analysis.detectors.throttling.throttled_samples import ThrottledSamples
 from gpureport.analysis.rules import certainty, missing_metrics
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals.clock_event_time import counter_name, measure_counted_time
 from gpureport.analysis.signals.clock_signals import (
     SIGNALS,
     ClockSignals,
@@ -25,11 +30,9 @@ from gpureport.analysis.signals.clock_signals import (
     gather_signals,
     list_event_metrics,
 )
-from gpureport.analysis.thresholds import limits, pragmatic, vendor
-from gpureport.columns import BoolArray
+from gpureport.analysis.thresholds import pragmatic, read_limits, vendor
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
-_LONGEST_RELEASE_INTERVALS = 3.5
 _DETECTORS = (
     ("thermal_throttle", throttled_samples.detect_heat),
     ("hw_throttle", throttled_samples.detect_hardware_slowdown),
@@ -117,7 +120,7 @@ class Throttling(Rule):
         for kind, judge in _DETECTORS:
             for device, series in context.gpus().items():
                 found = gather_signals(series)
-                judged = judge(series, found, limits(self, throttled_samples.Limits))
+                judged = judge(series, found, read_limits(self, throttled_samples.Limits))
                 needed = self._find_shortest(series)
                 if judged.reason:
                     yield missing_metrics.unjudged(kind, device, judged.reason, judged.missing_metrics)
@@ -136,12 +139,12 @@ class Throttling(Rule):
         told, lowered = (np.zeros(len(series), dtype=np.bool_) for _ in range(2))
         share = np.zeros(len(series))
         for _, judge in _DETECTORS:
-            judged = judge(series, found, limits(self, throttled_samples.Limits))
+            judged = judge(series, found, read_limits(self, throttled_samples.Limits))
             if judged.has_any:
                 told |= judged.find_detected_rows(series)
                 lowered |= judged.lowered
                 spans = self._find_episodes(series, found, judged, window)
-                share = np.maximum(share, judged.compute_row_shares(series, spans, _find_rows(series, spans)))
+                share = np.maximum(share, judged.compute_row_shares(series, spans, find_rows(series, spans)))
         return ThrottledTime(rows=share > 0, detected=told, share=share, lowered=lowered)
 
     def _find_shortest(self, series: DeviceSeries) -> float:
@@ -154,7 +157,7 @@ class Throttling(Rule):
         told = np.column_stack([series.start[rows], series.end[rows]])
         apart = max(self.merge.value, 2.5 * series.interval) - series.interval
         joined = intervals.union(told, within=round(apart * 1e6))
-        joined = _join_while_hot(series, signals, rows, joined, self.near_limit.value)
+        joined = join_while_hot(series, signals, rows, joined, self.near_limit.value)
         joined = intervals.difference(joined, intervals.to_spans(series.gaps))
         long = intervals.drop_shorter(joined, self._find_shortest(series))
         sampled = intervals.drop_shorter(
@@ -179,7 +182,7 @@ class Throttling(Rule):
         signals: ClockSignals,
         throttled: ThrottledSamples,
     ) -> ThrottledEpisodes:
-        share = throttled.compute_row_shares(series, stretches, _find_rows(series, stretches))
+        share = throttled.compute_row_shares(series, stretches, find_rows(series, stretches))
         rows = share > 0
         slowed = self.measure_throttled_time(series, context.whole)
         compared = choose_reference_clock(signals, slowed.detected)
@@ -191,7 +194,7 @@ class Throttling(Rule):
             device=series.device.id,
             spans=stretches,
             rows=rows,
-            seconds=_measure_throttled_seconds(series, stretches, throttled),
+            seconds=measure_throttled_seconds(series, stretches, throttled),
             signals=signals,
             samples=throttled,
             lost_seconds=compute_lost_seconds(series, signals, own, context.whole) if len(stretches) else None,
@@ -215,13 +218,13 @@ class Throttling(Rule):
             kind=episodes.kind,
             severity=Severity.INFO if episodes.seconds < self.shortest.value else grave,
             # what the driver counts is sure however few samples there are
-            confidence=certainty.weakest(
+            confidence=certainty.lowest_confidence(
                 Confidence.HIGH if told else Confidence.MEDIUM,
-                Confidence.HIGH if counted else certainty.by_readings(samples, series.interval),
+                Confidence.HIGH if counted else certainty.confidence_by_readings(samples, series.interval),
             ),
             devices=(episodes.device,),
             intervals=intervals.to_intervals(episodes.spans),
-            evidence=(*self._build_evidence(episodes), *_build_counter_evidence(series, episodes)),
+            evidence=(*self._build_evidence(episodes), *build_counter_evidence(series, episodes)),
             lost_gpu_seconds=episodes.lost_seconds,
             cause=episodes.cause,
             samples=samples,
@@ -278,63 +281,11 @@ class Throttling(Rule):
             float(np.nanmean(part))
             for name, other in context.gpus().items()
             if name != episodes.device
-            and len(part := other.values("gpu_temperature_celsius")[_find_rows(other, episodes.spans)])
+            and len(part := other.values("gpu_temperature_celsius")[find_rows(other, episodes.spans)])
             and not np.isnan(part).all()
         ]
-        own = series.values("gpu_temperature_celsius")[_find_rows(series, episodes.spans)]
+        own = series.values("gpu_temperature_celsius")[find_rows(series, episodes.spans)]
         if not others or np.isnan(own).all():
             return ""
         excess = float(np.nanmean(own)) - float(np.median(others))
         return f" It is {excess:.0f} °C hotter than the other GPUs." if excess > self.hotter.value else ""
-
-
-def _measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled: ThrottledSamples) -> float:
-    """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
-    if throttled.counted is None or throttled.counted.total_seconds <= 0:
-        return intervals.total_seconds(stretches)
-    rows = throttled.rows
-    sampled = intervals.rows_to_spans(series.start, series.end, rows)
-    shown = intervals.difference(intervals.intersection(sampled, stretches), throttled.counted.spans)
-    return (
-        throttled.counted.measure_seconds_within(stretches)
-        + throttled.counted.gap_seconds
-        + intervals.total_seconds(shown)
-    )
-
-
-def _build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
-    """Yield what each counter of the kind rose by."""
-    for reason in THERMAL if episodes.is_heat else (BRAKE,):
-        counted = measure_counted_time(series, reason)
-        if counted is not None and counted.total_seconds > 0:
-            yield Evidence(
-                metric=counter_name(reason),
-                statistic="rise over the recording",
-                observed=counted.total_seconds,
-                unit="s",
-                threshold=None,
-                relation="",
-            )
-
-
-def _join_while_hot(
-    series: DeviceSeries, signals: ClockSignals, rows: BoolArray, episodes: Spans, slack: float
-) -> Spans:
-    """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
-    hot = signals.temperature[rows & ~np.isnan(signals.temperature)]
-    if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
-        return episodes
-    cooled = (signals.temperature < float(np.median(hot)) - slack) | ~signals.busy
-    counted = np.concatenate([[0], np.cumsum(cooled)])
-    first = np.searchsorted(series.times, episodes[:-1, 1], side="left")
-    stop = np.searchsorted(series.times, episodes[1:, 0], side="left")
-    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * series.interval * 1e6
-    holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
-    return intervals.union(np.concatenate([episodes, holes]))
-
-
-def _find_rows(series: DeviceSeries, stretches: Spans) -> BoolArray:
-    """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
-    return np.asarray(
-        intervals.contains(stretches, series.times) | np.isin(series.times, stretches[:, 1]), dtype=np.bool_
-    )

@@ -13,8 +13,10 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import Grid, rolling_mean
 from gpureport.analysis.series.intervals import Spans
-from gpureport.analysis.signals import waiting_gpus
-from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
+from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.wait_cost import WaitCost
+from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -68,30 +70,30 @@ class CpuBound(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in waiting_gpus.find_host_candidates(context):
-            if machine.source.is_recorded(CPU) and context.window is not None:
-                yield from self._judge_candidate(context, context.window, machine)
+        for candidate in waiting_gpus.find_host_candidates(context):
+            if candidate.source.is_recorded(CPU) and context.window is not None:
+                yield from self._judge_candidate(context, context.window, candidate)
 
     def _judge_candidate(
-        self, context: Context, window: Interval, machine: WaitCandidate
+        self, context: Context, window: Interval, candidate: WaitCandidate
     ) -> Iterator[Finding | NotJudged]:
-        cpu = machine.average_metric(CPU)
+        cpu = candidate.average_metric(CPU)
         unjudged = waiting_gpus.explain_unjudged(
-            "cpu_bound", context, machine, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
+            "cpu_bound", context, candidate, cpu, shortest=self.shortest.value, least=self.covered.value, metric=CPU
         )
         if unjudged is not None:
             yield unjudged
             return
-        episodes, lowest = self._find_episodes(machine.bins, machine.utilisation, cpu)
+        episodes, lowest = self._find_episodes(candidate.bins, candidate.utilisation, cpu)
         episodes = intervals.intersection(episodes, intervals.to_spans([window]))
-        episodes = intervals.drop_shorter(waiting_gpus.drop_unrecorded(machine, episodes, CPU), self.shortest.value)
-        length = machine.count_bins(self.over.value, self.bins.value)
-        against = waiting_gpus.compare_with_fed_gpus(
-            machine, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value
+        episodes = intervals.drop_shorter(wait_episodes.drop_unrecorded(candidate, episodes, CPU), self.shortest.value)
+        length = candidate.count_bins(self.over.value, self.bins.value)
+        against = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, cpu, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
             yield self._build_finding(
-                context, machine, waiting_gpus.measure_wait(window, machine.gpus, against.spans), against, lowest
+                context, candidate, wait_cost.measure_wait(window, candidate.gpus, against.spans), against, lowest
             )
 
     def _find_episodes(self, bins: Grid, used: FloatArray, cpu: FloatArray) -> tuple[Spans, float]:
@@ -107,25 +109,25 @@ class CpuBound(Rule):
         return episodes, float(low[inside].min()) if len(episodes) else 1.0
 
     def _build_finding(
-        self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes, lowest: float
+        self, context: Context, candidate: WaitCandidate, cost: WaitCost, against: ComparedEpisodes, lowest: float
     ) -> Finding:
-        devices = tuple(machine.gpus)
-        inside = machine.find_values_inside(cost.spans, CPU)
+        devices = tuple(candidate.gpus)
+        inside = candidate.source.find_values(CPU, cost.spans)
         cpu = float(np.median(inside)) if len(inside) else float("nan")
         return Finding(
             kind="cpu_bound",
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=waiting_gpus.rate_confidence(machine, cost, against),
+            confidence=wait_cost.rate_confidence(candidate, cost, against),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(*self._build_evidence(cost.utilisation, lowest, cpu, cost.seconds), *cost.level_evidence),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="data",
             samples=cost.samples,
-            ruled_out=waiting_gpus.list_ruled_out("a CPU that is as busy", against),
+            ruled_out=wait_cost.list_ruled_out("a CPU that is as busy", against),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the CPU was busy (median {phrases.percent(cpu)}) while "
-                f"{phrases.gpus(devices, tuple(context.gpus()))} {waiting_gpus.describe_wait(cost)}."
+                f"{phrases.gpu_names(devices, tuple(context.gpus()))} {wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )

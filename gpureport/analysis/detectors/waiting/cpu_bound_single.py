@@ -11,9 +11,11 @@ from gpureport.analysis.rules import missing_metrics, phrases
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
-from gpureport.analysis.signals import waiting_gpus
-from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
-from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.wait_cost import WaitCost
+from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.columns import BoolArray, FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
@@ -90,66 +92,66 @@ class CpuBoundSingle(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in waiting_gpus.find_host_candidates(context):
+        for candidate in waiting_gpus.find_host_candidates(context):
             if context.window is None:
                 continue
-            source = machine.source
+            source = candidate.source
             metric = CORE if source.is_recorded(CORE) else PROCESS
             missing = [] if source.is_recorded(CPU) else [CPU]
             missing += [] if source.is_recorded(metric) else [CORE]
             if missing:
-                yield missing_metrics.absent(_KIND, source.device.id, *missing)
+                yield missing_metrics.not_recorded(_KIND, source.device.id, *missing)
             else:
-                yield from self._judge_candidate(context, context.window, machine, metric)
+                yield from self._judge_candidate(context, context.window, candidate, metric)
 
     def _judge_candidate(
-        self, context: Context, window: Interval, machine: WaitCandidate, metric: str
+        self, context: Context, window: Interval, candidate: WaitCandidate, metric: str
     ) -> Iterator[Finding | NotJudged]:
-        series = machine.average_metric(metric)
+        series = candidate.average_metric(metric)
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=metric
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.count_bins(self.over.value, self.bins.value)
+        length = candidate.count_bins(self.over.value, self.bins.value)
         full = (
-            waiting_gpus.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
+            wait_episodes.compute_rolling_share(series, length, lambda values: self._is_core_full(values, metric))
             >= _HALF
         )
         calm = (
-            waiting_gpus.compute_rolling_share(
-                machine.average_metric(CPU), length, lambda values: values >= self.cpu.value
+            wait_episodes.compute_rolling_share(
+                candidate.average_metric(CPU), length, lambda values: values >= self.cpu.value
             )
             < _HALF
         )
-        episodes = waiting_gpus.find_low_episodes(
-            context, machine, full & calm, limits(self, waiting_gpus.Limits), self.after
+        episodes = wait_episodes.find_low_episodes(
+            context, candidate, full & calm, read_limits(self, wait_episodes.Limits), self.after
         )
-        episodes = waiting_gpus.drop_unrecorded(machine, episodes, metric, CPU)
-        against = waiting_gpus.compare_with_fed_gpus(
-            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        episodes = wait_episodes.drop_unrecorded(candidate, episodes, metric, CPU)
+        against = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            cost = waiting_gpus.measure_wait(window, machine.gpus, against.spans)
-            yield self._build_finding(context, machine, metric, cost, against)
+            cost = wait_cost.measure_wait(window, candidate.gpus, against.spans)
+            yield self._build_finding(context, candidate, metric, cost, against)
 
     def _is_core_full(self, values: FloatArray, metric: str) -> BoolArray:
         busy: BoolArray = values >= self.core.value
         return busy if metric == CORE else busy & (values <= self.process.value)
 
     def _build_finding(
-        self, context: Context, machine: WaitCandidate, metric: str, cost: WaitCost, against: ComparedEpisodes
+        self, context: Context, candidate: WaitCandidate, metric: str, cost: WaitCost, against: ComparedEpisodes
     ) -> Finding:
-        devices = tuple(machine.gpus)
-        core, cpu = (_median_or_nan(machine.find_values_inside(cost.spans, name)) for name in (metric, CPU))
+        devices = tuple(candidate.gpus)
+        core, cpu = (_median_or_nan(candidate.source.find_values(name, cost.spans)) for name in (metric, CPU))
         many = cost.lost_share >= self.problem.value and against.has_comparison
         who = "one CPU core" if metric == CORE else "the watched process"
         busy = phrases.percent(core) if metric == CORE else f"{core:.2f} cores"
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if many else Severity.WARNING,
-            confidence=waiting_gpus.rate_confidence(machine, cost, against) if metric == CORE else Confidence.MEDIUM,
+            confidence=wait_cost.rate_confidence(candidate, cost, against) if metric == CORE else Confidence.MEDIUM,
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=self._build_evidence(metric, cost, core, cpu),
@@ -157,13 +159,13 @@ class CpuBoundSingle(Rule):
             cause="one thread",
             samples=cost.samples,
             ruled_out=(
-                *waiting_gpus.list_ruled_out("a core that is as busy", against),
+                *wait_cost.list_ruled_out("a core that is as busy", against),
                 "a CPU that is busy as a whole, and waiting for storage: their episodes are left out",
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} {who} was full (median {busy}; all cores "
-                f"{phrases.percent(cpu)}) while {phrases.gpus(devices, tuple(context.gpus()))} "
-                f"{waiting_gpus.describe_wait(cost)}"
+                f"{phrases.percent(cpu)}) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
+                f"{wait_cost.describe_wait(cost)}"
                 f"{'' if against.has_comparison else ', unless that thread only spins while it waits for the GPU'}."
             ),
             recommendation=_ADVICE,
@@ -171,7 +173,7 @@ class CpuBoundSingle(Rule):
 
     def _build_evidence(self, metric: str, cost: WaitCost, core: float, cpu: float) -> tuple[Evidence, ...]:
         return (
-            waiting_gpus.build_utilisation_evidence(cost, self.gpu),
+            wait_cost.build_utilisation_evidence(cost, self.gpu),
             Evidence(
                 metric=metric,
                 statistic="median",
@@ -181,7 +183,7 @@ class CpuBoundSingle(Rule):
                 relation=">=",
             ),
             Evidence(metric=CPU, statistic="median", observed=cpu, unit="1", threshold=self.cpu, relation="<"),
-            waiting_gpus.build_duration_evidence(cost, self.shortest),
+            wait_cost.build_duration_evidence(cost, self.shortest),
             *cost.level_evidence,
         )
 

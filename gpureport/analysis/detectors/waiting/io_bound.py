@@ -10,9 +10,11 @@ from gpureport.analysis.rules.kind_description import AdvicePath, KindDescriptio
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
-from gpureport.analysis.signals import waiting_gpus
-from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
-from gpureport.analysis.thresholds import limits, literature, pragmatic
+from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.wait_cost import WaitCost
+from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.analysis.thresholds import literature, pragmatic, read_limits
 from gpureport.findings import Evidence, Finding, Interval, NotJudged, Severity, Threshold
 
 _KIND = "io_bound"
@@ -68,52 +70,52 @@ class IoBound(Rule):
 
     def find(self, context: Context) -> Iterator[Finding | NotJudged]:
         """Yield at most one finding for each host, with all its episodes."""
-        for machine in waiting_gpus.find_host_candidates(context):
+        for candidate in waiting_gpus.find_host_candidates(context):
             if context.window is None:
                 continue
-            if machine.source.is_recorded(IOWAIT):
-                yield from self._judge_candidate(context, context.window, machine)
+            if candidate.source.is_recorded(IOWAIT):
+                yield from self._judge_candidate(context, context.window, candidate)
             else:
-                yield missing_metrics.absent(_KIND, machine.source.device.id, IOWAIT)
+                yield missing_metrics.not_recorded(_KIND, candidate.source.device.id, IOWAIT)
 
     def _judge_candidate(
-        self, context: Context, window: Interval, machine: WaitCandidate
+        self, context: Context, window: Interval, candidate: WaitCandidate
     ) -> Iterator[Finding | NotJudged]:
-        series = machine.average_metric(IOWAIT)
+        series = candidate.average_metric(IOWAIT)
         unjudged = waiting_gpus.explain_unjudged(
-            _KIND, context, machine, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
+            _KIND, context, candidate, series, shortest=self.shortest.value, least=self.covered.value, metric=IOWAIT
         )
         if unjudged is not None:
             yield unjudged
             return
-        length = machine.count_bins(self.over.value, self.bins.value)
+        length = candidate.count_bins(self.over.value, self.bins.value)
         where = rolling_mean(series, length) >= self.iowait.value
-        episodes = waiting_gpus.find_low_episodes(
-            context, machine, where, limits(self, waiting_gpus.Limits), self.after
+        episodes = wait_episodes.find_low_episodes(
+            context, candidate, where, read_limits(self, wait_episodes.Limits), self.after
         )
-        episodes = waiting_gpus.drop_unrecorded(machine, episodes, IOWAIT)
-        against = waiting_gpus.compare_with_fed_gpus(
-            machine, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
+        episodes = wait_episodes.drop_unrecorded(candidate, episodes, IOWAIT)
+        against = wait_episodes.compare_with_fed_gpus(
+            candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
             yield self._build_finding(
-                context, machine, waiting_gpus.measure_wait(window, machine.gpus, against.spans), against
+                context, candidate, wait_cost.measure_wait(window, candidate.gpus, against.spans), against
             )
 
     def _build_finding(
-        self, context: Context, machine: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
+        self, context: Context, candidate: WaitCandidate, cost: WaitCost, against: ComparedEpisodes
     ) -> Finding:
-        devices = tuple(machine.gpus)
-        inside = machine.find_values_inside(cost.spans, IOWAIT)
+        devices = tuple(candidate.gpus)
+        inside = candidate.source.find_values(IOWAIT, cost.spans)
         waited = float(inside.mean()) if len(inside) else float("nan")
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=waiting_gpus.rate_confidence(machine, cost, against),
+            confidence=wait_cost.rate_confidence(candidate, cost, against),
             devices=devices,
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
-                waiting_gpus.build_utilisation_evidence(cost, self.gpu),
+                wait_cost.build_utilisation_evidence(cost, self.gpu),
                 Evidence(
                     metric=IOWAIT,
                     statistic="mean",
@@ -122,20 +124,20 @@ class IoBound(Rule):
                     threshold=self.iowait,
                     relation=">=",
                 ),
-                waiting_gpus.build_duration_evidence(cost, self.shortest),
+                wait_cost.build_duration_evidence(cost, self.shortest),
                 *cost.level_evidence,
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="storage",
             samples=cost.samples,
             ruled_out=(
-                *waiting_gpus.list_ruled_out("a wait for storage that is as long", against),
+                *wait_cost.list_ruled_out("a wait for storage that is as long", against),
                 "a busy CPU: its episodes are left out",
             ),
             summary=(
                 f"For {phrases.duration(cost.seconds)} the machine waited for storage ({phrases.percent(waited)} of "
-                f"its CPU time) while {phrases.gpus(devices, tuple(context.gpus()))} "
-                f"{waiting_gpus.describe_wait(cost)}."
+                f"its CPU time) while {phrases.gpu_names(devices, tuple(context.gpus()))} "
+                f"{wait_cost.describe_wait(cost)}."
             ),
             recommendation=_ADVICE,
         )

@@ -14,8 +14,10 @@ from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.bins import rolling_mean
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.signals import waiting_gpus
-from gpureport.analysis.signals.waiting_gpus import ComparedEpisodes, WaitCandidate, WaitCost
+from gpureport.analysis.signals import wait_cost, wait_episodes, waiting_gpus
+from gpureport.analysis.signals.wait_cost import WaitCost
+from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waiting_gpus import WaitCandidate
 from gpureport.analysis.thresholds import literature, pragmatic
 from gpureport.columns import FloatArray
 from gpureport.findings import Confidence, Evidence, Finding, Interval, NotJudged, Severity, Threshold
@@ -113,7 +115,7 @@ class TransferBound(Rule):
             if device not in context.active:
                 continue
             if not series.is_recorded(RECEIVED) and not series.is_recorded(SENT):
-                yield missing_metrics.absent(_KIND, device, RECEIVED, SENT)
+                yield missing_metrics.not_recorded(_KIND, device, RECEIVED, SENT)
                 continue
             link = _find_link(series)
             if link is None:
@@ -139,20 +141,20 @@ class TransferBound(Rule):
         where = candidate.bins.mark_runs(
             *intervals.find_hysteresis_runs(carried, enter=-self.link.value, leave=-self.pause.value)
         )
-        episodes = waiting_gpus.find_low_episodes(context, candidate, where, self._build_limits(), self.after)
-        against = waiting_gpus.compare_with_fed_gpus(
+        episodes = wait_episodes.find_low_episodes(context, candidate, where, self._build_limits(), self.after)
+        against = wait_episodes.compare_with_fed_gpus(
             candidate, episodes, series, length=length, fed=self.fed.value, apart=self.apart.value
         )
         if len(against.spans):
-            cost = waiting_gpus.measure_wait(window, candidate.gpus, against.spans)
+            cost = wait_cost.measure_wait(window, candidate.gpus, against.spans)
             traffic = np.concatenate(
                 [series[candidate.bins.find_bin_slice(start, end)] for start, end in against.spans]
             )
             if not np.isnan(traffic).all():
                 yield self._build_finding(candidate, link, cost, against, traffic)
 
-    def _build_limits(self) -> waiting_gpus.Limits:
-        return waiting_gpus.Limits(
+    def _build_limits(self) -> wait_episodes.Limits:
+        return wait_episodes.Limits(
             gpu=self.gpu.value,
             enter=self.enter.value,
             leave=self.leave.value,
@@ -171,11 +173,11 @@ class TransferBound(Rule):
         return Finding(
             kind=_KIND,
             severity=Severity.PROBLEM if cost.lost_share >= self.problem.value else Severity.WARNING,
-            confidence=waiting_gpus.rate_confidence(candidate, cost, comparison) if link.is_logged else Confidence.LOW,
+            confidence=wait_cost.rate_confidence(candidate, cost, comparison) if link.is_logged else Confidence.LOW,
             devices=(device,),
             intervals=intervals.to_intervals(cost.spans),
             evidence=(
-                waiting_gpus.build_utilisation_evidence(cost, self.gpu),
+                wait_cost.build_utilisation_evidence(cost, self.gpu),
                 Evidence(
                     metric="PCIe traffic",
                     statistic="mean of the busier direction, of what the link carries",
@@ -184,18 +186,18 @@ class TransferBound(Rule):
                     threshold=self.link,
                     relation=">=",
                 ),
-                waiting_gpus.build_duration_evidence(cost, self.shortest),
+                wait_cost.build_duration_evidence(cost, self.shortest),
                 *cost.level_evidence,
             ),
             lost_gpu_seconds=cost.lost_gpu_seconds,
             cause="copying",
             samples=cost.samples,
             ruled_out=(
-                *waiting_gpus.list_ruled_out("traffic that is as dense", comparison),
+                *wait_cost.list_ruled_out("traffic that is as dense", comparison),
                 "waiting for CPU and storage, as far as they were recorded: their episodes are left out",
             ),
             summary=(
-                f"For {phrases.duration(cost.seconds)} {phrases.gpu(device)} worked "
+                f"For {phrases.duration(cost.seconds)} {phrases.gpu_name(device)} worked "
                 f"{phrases.percent(cost.utilisation)} of the time while copies filled {phrases.percent(used)} of its "
                 f"PCIe link ({link.description}): {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into "
                 "waiting."

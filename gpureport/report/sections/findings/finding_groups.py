@@ -84,7 +84,7 @@ def groups(position: int, run: ReportRun) -> Iterator[Group]:
 
 def title(group: Group) -> str:
     """Return the kind in words, with the GPUs concerned."""
-    kind = terms.kind(display.shorten(display.clean(group.worst.kind), 80), group.worst.cause)
+    kind = terms.kind_title(display.shorten(display.clean(group.worst.kind), 80), group.worst.cause)
     named = "" if group.alone else f" (cause: {cause(group.worst) or 'not named'})"
     return f"{kind}{named}, {group.run.devices(group.devices)}" if group.devices else f"{kind}{named}"
 
@@ -96,16 +96,17 @@ def cause(finding: Finding) -> str:
 
 def unknown_loss(findings: Sequence[Finding]) -> bool:
     """Whether findings that lost GPU time do not say how much."""
-    return any(found.kind in terms.ALWAYS_LOSING and found.lost_gpu_seconds is None for found in findings)
+    return any(found.kind in terms.ALWAYS_LOSING_KINDS and found.lost_gpu_seconds is None for found in findings)
 
 
 def lost(group: Group, ratio: float | None) -> str:
-    """Return the GPU time lost in words."""
+    """Return the GPU time lost in words, as a share of the GPU time in which jobs held GPUs."""
     unknown = unknown_loss(group.findings)
+    base = "the jobs' GPU time" if group.run.analysis.no_job_gpu_seconds else "the run"
     if not group.lost:
         return "loss not known" if unknown else "no direct loss"
     stated = group.run.analysis.cost
-    parts = [f"{display.percent(ratio)} of the run"] if ratio is not None else []
+    parts = [f"{display.percent(ratio)} of {base}"] if ratio is not None else []
     parts += [f"costs {display.money(group.cost, stated.currency)}"] if stated and group.cost is not None else []
     share = f" ({', '.join(parts)})" if parts else ""
     return f"{'at least' if unknown else 'up to'} {display.gpu_hours(group.lost)}{share}"
@@ -113,7 +114,7 @@ def lost(group: Group, ratio: float | None) -> str:
 
 def summary(group: Group) -> str:
     """Return the finding's own sentence, or for several how many there are and how long they last."""
-    largest = terms.prose(display.clean_sentence(group.worst.summary))
+    largest = terms.humanize(display.clean_sentence(group.worst.summary))
     if len(group.findings) == 1:
         return largest
     spans = [interval.seconds for finding in group.findings for interval in finding.intervals]

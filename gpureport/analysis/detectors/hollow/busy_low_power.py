@@ -8,13 +8,16 @@ import numpy as np
 
 from gpureport.analysis.detectors.hollow import hollow_causes, hollow_episodes, hollow_wording
 from gpureport.analysis.detectors.hollow.hollow_causes import HANG, CauseLimits, HollowSigns
+from gpureport.analysis.detectors.hollow.hollow_groups import (
+    HollowGroup,
+    group_episodes,
+)
 from gpureport.analysis.job.phases import UTILISATION
 from gpureport.analysis.rules import missing_metrics, shared_advice
 from gpureport.analysis.rules.kind_description import AdvicePath, KindDescription, RootCause
 from gpureport.analysis.rules.rule import Context, Rule
 from gpureport.analysis.series import intervals
 from gpureport.analysis.series.device_series import DeviceSeries
-from gpureport.analysis.series.intervals import Spans
 from gpureport.analysis.signals import gpu_loss_times
 from gpureport.analysis.signals.clock_signals import CLOCKS, list_event_metrics, read_clocks
 from gpureport.analysis.signals.power_scale import POWER, PowerScale, build_power_scale
@@ -110,7 +113,7 @@ class HollowUtil(Rule):
         if context.whole.seconds < needed:
             yield missing_metrics.too_short(_KIND, context.whole.seconds, needed)
             return
-        for group in _group_episodes(self._find_episodes(context, scales), self.together.value):
+        for group in group_episodes(self._find_episodes(context, scales), self.together.value):
             yield self._build_finding(context, group, scales)
 
     def _report_unjudged(self, context: Context, scales: Mapping[str, PowerScale | None]) -> Iterator[NotJudged]:
@@ -120,7 +123,7 @@ class HollowUtil(Rule):
             if series.explain_implausibility(POWER):
                 yield missing_metrics.implausible(_KIND, device, POWER)
             elif not series.is_recorded(POWER):
-                yield missing_metrics.absent(_KIND, device, POWER)
+                yield missing_metrics.not_recorded(_KIND, device, POWER)
             else:
                 reason = f"no power limit was recorded, and none is known for {series.device.model or 'this GPU'}"
                 yield missing_metrics.unjudged(_KIND, device, reason, ["gpu_power_limit_watts"])
@@ -151,7 +154,7 @@ class HollowUtil(Rule):
             together=self.together.value,
         )
 
-    def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[_HollowGroup]":
+    def _find_episodes(self, context: Context, scales: Mapping[str, PowerScale | None]) -> "list[HollowGroup]":
         """Return each episode of each GPU by itself, with what it rests on."""
         rows = self._build_episode_limits()
         held = {
@@ -164,11 +167,11 @@ class HollowUtil(Rule):
             for one in np.split(spans, len(spans)) if len(spans) else ():
                 seen = hollow_causes.measure_signs(context, name, {**held, name: one}, scales, limits)
                 cause = hollow_causes.name_cause(seen, limits)
-                found.append(_HollowGroup(devices=(name,), spans=one, signs=(seen,), cause=cause))
+                found.append(HollowGroup(devices=(name,), spans=one, signs=(seen,), cause=cause))
         return found
 
     def _build_finding(
-        self, context: Context, group: "_HollowGroup", scales: Mapping[str, PowerScale | None]
+        self, context: Context, group: "HollowGroup", scales: Mapping[str, PowerScale | None]
     ) -> Finding:
         seconds = intervals.total_seconds(group.spans)
         whole = max((context.window or context.whole).seconds, 1e-6)
@@ -194,7 +197,7 @@ class HollowUtil(Rule):
         )
 
     def _build_evidence(
-        self, context: Context, group: "_HollowGroup", signs: HollowSigns, seconds: float
+        self, context: Context, group: "HollowGroup", signs: HollowSigns, seconds: float
     ) -> Iterator[Evidence]:
         used = [
             float(np.nanmean(one.values(UTILISATION)[hollow_causes.find_rows_inside(one, group.spans)]))
@@ -230,53 +233,6 @@ class HollowUtil(Rule):
             threshold=self.shortest,
             relation=">=",
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _HollowGroup:
-    """GPUs that were hollow at the same time for the same reason, with what each rests on."""
-
-    devices: tuple[str, ...]
-    spans: Spans
-    signs: tuple[HollowSigns, ...]
-    cause: str | None
-
-    def find_median_signs(self) -> HollowSigns:
-        """Return the signs of the GPU and episode in the middle by what was done."""
-        return sorted(self.signs, key=lambda each: each.compute_done_share())[len(self.signs) // 2]
-
-
-def _group_episodes(found: Sequence[_HollowGroup], together: float) -> list[_HollowGroup]:
-    """Join what happened to several GPUs at once, then what happened to the same GPUs for the same reason."""
-    joined: list[_HollowGroup] = []
-    for one in found:
-        # by its place: groups hold arrays, and cannot be looked up by what they are equal to
-        alike = (each.cause == one.cause and _happen_together(each, one, together) for each in joined)
-        place = next((place for place, near in enumerate(alike) if near), None)
-        if place is None:
-            joined.append(one)
-        else:
-            joined[place] = _merge_groups(joined[place], one)
-    whole: dict[tuple[tuple[str, ...], str | None], _HollowGroup] = {}
-    for one in joined:
-        key = (one.devices, one.cause)
-        whole[key] = _merge_groups(whole[key], one) if key in whole else one
-    return list(whole.values())
-
-
-def _happen_together(one: _HollowGroup, other: _HollowGroup, together: float) -> bool:
-    shared = intervals.total_seconds(intervals.intersection(one.spans, other.spans))
-    either = intervals.total_seconds(intervals.union(np.concatenate([one.spans, other.spans])))
-    return not set(one.devices) & set(other.devices) and shared >= together * either
-
-
-def _merge_groups(one: _HollowGroup, other: _HollowGroup) -> _HollowGroup:
-    return _HollowGroup(
-        devices=tuple(dict.fromkeys((*one.devices, *other.devices))),
-        spans=intervals.union(np.concatenate([one.spans, other.spans])),
-        signs=(*one.signs, *other.signs),
-        cause=one.cause,
-    )
 
 
 def _rate_confidence(signs: HollowSigns, scales: Sequence[PowerScale | None], readings: int) -> Confidence:

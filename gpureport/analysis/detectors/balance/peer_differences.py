@@ -1,0 +1,98 @@
+"""By how much a GPU differs from its peers, in bins and over stretches of time."""
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series.bins import Grid, median_over_devices, rolling_mean
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.columns import BoolArray, FloatArray
+
+POWER = "gpu_power_watts"
+PAIR = 2
+_ERRORS = 3.0
+"""Standard errors by which the difference of an episode's means keeps clear of the limit, where samples are points."""
+
+
+def group_by_model(context: Context) -> Iterator[dict[str, DeviceSeries]]:
+    """Yield the GPUs that worked, those of one model together, where there are several."""
+    models: dict[str | None, dict[str, DeviceSeries]] = {}
+    for name, series in context.gpus().items():
+        if name in context.active:
+            models.setdefault(series.device.model, {})[name] = series
+    yield from (peers for peers in models.values() if len(peers) >= PAIR)
+
+
+def compute_rolling_means(
+    bins: Grid, peers: Mapping[str, DeviceSeries], metric: str, aside: Mapping[str, BoolArray], length: int
+) -> dict[str, FloatArray]:
+    """Return the rolling mean of each GPU over bins in which none of its time is explained, NaN in the others."""
+    means = {name: np.where(aside[name], np.nan, bins.average_metric(one, metric)) for name, one in peers.items()}
+    return {name: np.where(aside[name], np.nan, rolling_mean(series, length)) for name, series in means.items()}
+
+
+def find_uneven_bins(
+    means: Mapping[str, FloatArray], differs: float, agree: float, *, relative: bool
+) -> dict[str, BoolArray]:
+    """Return the bins in which each GPU differs from its peers while they agree, looked for where any two differ."""
+    series = list(means.values())
+    lowest, highest = np.fmin.reduce(series), np.fmax.reduce(series)
+    apart = np.flatnonzero(highest - lowest > differs * (lowest if relative else 1.0))
+    near = {name: one[apart] for name, one in means.items()}
+    odd = {name: np.zeros(len(lowest), dtype=np.bool_) for name in means}
+    for name, rows in odd.items():
+        rows[apart] = _find_odd_bins(near, name, differs, agree, relative=relative)
+    return odd
+
+
+def _find_odd_bins(
+    means: Mapping[str, FloatArray], name: str, differs: float, agree: float, *, relative: bool
+) -> BoolArray:
+    """Return the bins in which one GPU differs from its peers while they agree; of two, the lower differs."""
+    others = np.stack([series for each, series in means.items() if each != name])
+    usual = median_over_devices(list(others))
+    known = ~np.isnan(others)
+    spread = np.where(known, others, -np.inf).max(axis=0) - np.where(known, others, np.inf).min(axis=0)
+    scale = usual if relative else np.ones(len(usual))
+    differences = means[name] - usual
+    if len(others) == 1:
+        differences = np.where(differences < 0, differences, 0.0)
+    seen = known.sum(axis=0) * 2 >= len(others)
+    return np.asarray(seen & (np.abs(differences) > differs * scale) & (spread < agree * scale), dtype=np.bool_)
+
+
+def is_surely_different(peers: Mapping[str, DeviceSeries], name: str, spans: Spans, differs: float) -> bool:
+    """Return whether the mean of point samples of a GPU is away from that of its peers by more than their errors."""
+    own = peers[name].find_values(UTILISATION, spans)
+    others = np.concatenate([one.find_values(UTILISATION, spans) for each, one in peers.items() if each != name])
+    if not len(own) or not len(others):
+        return False
+    error = float(np.sqrt(own.var() / len(own) + others.var() / len(others)))
+    return abs(float(own.mean() - others.mean())) - _ERRORS * error >= differs
+
+
+def _average_inside(series: DeviceSeries, metric: str, spans: Spans) -> float:
+    values = series.find_values(metric, spans)
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def average_peers(
+    peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans
+) -> tuple[float, dict[str, float]]:
+    """Return the mean of a GPU in stretches of time, and those of its peers by name."""
+    others = {each: _average_inside(one, metric, spans) for each, one in peers.items() if each != name}
+    return _average_inside(peers[name], metric, spans), {
+        each: mean for each, mean in others.items() if not np.isnan(mean)
+    }
+
+
+def compute_difference(peers: Mapping[str, DeviceSeries], name: str, metric: str, spans: Spans) -> float:
+    """Return by how much the mean of a GPU is above that of its peers: of power, as a share of theirs."""
+    own, others = average_peers(peers, name, metric, spans)
+    usual = float(np.median(list(others.values()))) if others else float("nan")
+    if metric == POWER:
+        return (own - usual) / usual if usual > 0 else float("nan")
+    return own - usual

@@ -1,0 +1,57 @@
+"""GPUs that were hollow at the same time for the same reason."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.detectors.hollow.hollow_causes import HollowSigns
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.intervals import Spans
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HollowGroup:
+    """GPUs that were hollow at the same time for the same reason, with what each rests on."""
+
+    devices: tuple[str, ...]
+    spans: Spans
+    signs: tuple[HollowSigns, ...]
+    cause: str | None
+
+    def find_median_signs(self) -> HollowSigns:
+        """Return the signs of the GPU and episode in the middle by what was done."""
+        return sorted(self.signs, key=lambda each: each.compute_done_share())[len(self.signs) // 2]
+
+
+def group_episodes(found: Sequence[HollowGroup], together: float) -> list[HollowGroup]:
+    """Join what happened to several GPUs at once, then what happened to the same GPUs for the same reason."""
+    joined: list[HollowGroup] = []
+    for one in found:
+        # by its place: groups hold arrays, and cannot be looked up by what they are equal to
+        alike = (each.cause == one.cause and _happen_together(each, one, together) for each in joined)
+        place = next((place for place, near in enumerate(alike) if near), None)
+        if place is None:
+            joined.append(one)
+        else:
+            joined[place] = _merge_groups(joined[place], one)
+    whole: dict[tuple[tuple[str, ...], str | None], HollowGroup] = {}
+    for one in joined:
+        key = (one.devices, one.cause)
+        whole[key] = _merge_groups(whole[key], one) if key in whole else one
+    return list(whole.values())
+
+
+def _happen_together(one: HollowGroup, other: HollowGroup, together: float) -> bool:
+    shared = intervals.total_seconds(intervals.intersection(one.spans, other.spans))
+    either = intervals.total_seconds(intervals.union(np.concatenate([one.spans, other.spans])))
+    return not set(one.devices) & set(other.devices) and shared >= together * either
+
+
+def _merge_groups(one: HollowGroup, other: HollowGroup) -> HollowGroup:
+    return HollowGroup(
+        devices=tuple(dict.fromkeys((*one.devices, *other.devices))),
+        spans=intervals.union(np.concatenate([one.spans, other.spans])),
+        signs=(*one.signs, *other.signs),
+        cause=one.cause,
+    )

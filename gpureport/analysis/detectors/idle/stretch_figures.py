@@ -1,0 +1,90 @@
+"""Figures of a stretch before or after the work: time at rest, time without a job, readings."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.statistics import IDLE_RATIO
+from gpureport.findings import Evidence, Interval, Threshold
+
+
+def measure_resting_seconds(context: Context, interval: Interval, devices: Iterable[str], limit: float) -> float:
+    """Return the GPU time within an interval that was sampled at a utilisation of at most `limit`."""
+    seconds = 0.0
+    for device in devices:
+        series = context.series[device]
+        start, end = series.averaging_windows(context.whole)
+        inside = intervals.overlap_seconds(start, end, intervals.to_spans([interval]))
+        seconds += float(inside[series.values(UTILISATION) <= limit + 1e-6].sum())
+    return seconds
+
+
+def measure_no_job_seconds(context: Context, interval: Interval, devices: Iterable[str]) -> float:
+    """Return the GPU time within an interval in which no job held a GPU."""
+    when = intervals.to_spans([interval])
+    free = (context.time_without_job.get(device, intervals.NO_SPANS) for device in devices)
+    return sum(intervals.total_seconds(intervals.intersection(when, spans)) for spans in free)
+
+
+def measure_unused_seconds(context: Context) -> float:
+    """Return the GPU time at a utilisation of at most 5 %, and the unused share of all other samples."""
+    seconds = 0.0
+    for series in context.gpus().values():
+        start, end = series.averaging_windows(context.whole)
+        used = series.values(UTILISATION)
+        unused = np.where(used <= IDLE_RATIO + 1e-6, 1.0, 1 - np.clip(used, 0, 1))
+        seconds += float(np.nansum(unused * intervals.overlap_seconds(start, end, intervals.to_spans([context.whole]))))
+    return seconds
+
+
+def build_length_evidence(seconds: float, beyond: float, limit: Threshold) -> Evidence:
+    """Return how long a stretch lasted, against the shortest that counts; it may have gone on `beyond` the log."""
+    return Evidence(
+        metric="duration",
+        statistic="length, at most (the log may end an interval late)" if beyond else "length",
+        observed=seconds + beyond,
+        unit="s",
+        threshold=limit,
+        relation=">=",
+    )
+
+
+def build_share_evidence(share: float, limit: Threshold, *, freed: bool) -> Evidence:
+    """Return which share of the recording a stretch took, against the share that matters."""
+    relation = ">" if share > limit.value else "<="
+    return Evidence(
+        metric="duration",
+        statistic="share of the recording, while a job held GPUs" if freed else "share of the recording",
+        observed=share,
+        unit="1",
+        threshold=limit,
+        relation=relation,
+    )
+
+
+def build_range_evidence(known: tuple[float, float] | None) -> Iterator[Evidence]:
+    """Yield the shortest and the longest time a stretch may have lasted, where its edge is uncertain."""
+    if known is not None:
+        for name, seconds in zip(("at least, by its readings", "at most, by its readings"), known, strict=True):
+            yield Evidence(metric="duration", statistic=name, observed=seconds, unit="s")
+
+
+def _count_readings_per_gpu(context: Context, interval: Interval, devices: tuple[str, ...]) -> Iterator[int]:
+    """Yield the readings of each GPU concerned within an interval."""
+    for name in devices or context.gpus():
+        series = context.series[name]
+        # the last sample of a log lies at the end of the run
+        yield series.count_readings(UTILISATION, series.rows_between(interval.start, interval.end + 1))
+
+
+def count_all_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    """Return the readings of all GPUs concerned within an interval."""
+    return sum(_count_readings_per_gpu(context, interval, devices))
+
+
+def count_most_readings(context: Context, interval: Interval, devices: tuple[str, ...]) -> int:
+    """Return the readings of the GPU that has most of them; several GPUs at a time are no proof of how long."""
+    return max(_count_readings_per_gpu(context, interval, devices), default=0)

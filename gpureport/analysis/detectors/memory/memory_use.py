@@ -1,0 +1,40 @@
+"""How full the memory of a GPU was, and whether it was taken at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.series.device_series import DeviceSeries
+
+USED = "gpu_memory_used_bytes"
+FEWEST_SAMPLES = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """Memory of one GPU: peak in use, what a job can get (installed less reserved), largest step, range after it.
+
+    Constant is memory that stayed at its first value: a step before the log began cannot be excluded.
+    """
+
+    device: str
+    peak: int
+    capacity: int
+    samples: int
+    step_ratio: float
+    range_ratio: float
+    is_constant: bool
+    interval: float
+
+    @property
+    def ratio(self) -> float:
+        """Peak, as a share of what a job can get."""
+        return self.peak / self.capacity
+
+
+def is_constant(series: DeviceSeries, slack: float) -> bool:
+    """Whether memory kept its first value until it was released, if it was."""
+    used = series.values(USED)[~np.isnan(series.values(USED))]
+    released = np.flatnonzero(used < used[0] / 2)
+    kept = used[: released[0]] if len(released) else used
+    return bool(len(kept) and kept.max() - kept.min() < slack and used.max() == kept.max())

@@ -1,0 +1,71 @@
+"""Stretches of throttled samples, and how long the clock was held in them."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from gpureport.analysis.detectors.throttling.throttle_wording import ThrottledEpisodes
+from gpureport.analysis.detectors.throttling.throttled_samples import BRAKE, THERMAL, ThrottledSamples
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.clock_event_time import counter_name, measure_counted_time
+from gpureport.analysis.signals.clock_signals import (
+    ClockSignals,
+)
+from gpureport.columns import BoolArray
+from gpureport.findings import Evidence
+
+_LONGEST_RELEASE_INTERVALS = 3.5
+
+
+def measure_throttled_seconds(series: DeviceSeries, stretches: Spans, throttled: ThrottledSamples) -> float:
+    """Return the throttled time in stretches: what was counted, and what only samples show beside it."""
+    if throttled.counted is None or throttled.counted.total_seconds <= 0:
+        return intervals.total_seconds(stretches)
+    rows = throttled.rows
+    sampled = intervals.rows_to_spans(series.start, series.end, rows)
+    shown = intervals.difference(intervals.intersection(sampled, stretches), throttled.counted.spans)
+    return (
+        throttled.counted.measure_seconds_within(stretches)
+        + throttled.counted.gap_seconds
+        + intervals.total_seconds(shown)
+    )
+
+
+def build_counter_evidence(series: DeviceSeries, episodes: ThrottledEpisodes) -> Iterator[Evidence]:
+    """Yield what each counter of the kind rose by."""
+    for reason in THERMAL if episodes.is_heat else (BRAKE,):
+        counted = measure_counted_time(series, reason)
+        if counted is not None and counted.total_seconds > 0:
+            yield Evidence(
+                metric=counter_name(reason),
+                statistic="rise over the recording",
+                observed=counted.total_seconds,
+                unit="s",
+                threshold=None,
+                relation="",
+            )
+
+
+def join_while_hot(
+    series: DeviceSeries, signals: ClockSignals, rows: BoolArray, episodes: Spans, slack: float
+) -> Spans:
+    """Join episodes between which the GPU stayed busy and as hot as in them: the controller let go for a moment."""
+    hot = signals.temperature[rows & ~np.isnan(signals.temperature)]
+    if len(episodes) < 2 or len(hot) == 0:  # noqa: PLR2004 - two make a hole
+        return episodes
+    cooled = (signals.temperature < float(np.median(hot)) - slack) | ~signals.busy
+    counted = np.concatenate([[0], np.cumsum(cooled)])
+    first = np.searchsorted(series.times, episodes[:-1, 1], side="left")
+    stop = np.searchsorted(series.times, episodes[1:, 0], side="left")
+    near = episodes[1:, 0] - episodes[:-1, 1] <= _LONGEST_RELEASE_INTERVALS * series.interval * 1e6
+    holes = np.column_stack([episodes[:-1, 1], episodes[1:, 0]])[near & (counted[stop] == counted[first])]
+    return intervals.union(np.concatenate([episodes, holes]))
+
+
+def find_rows(series: DeviceSeries, stretches: Spans) -> BoolArray:
+    """Return the rows in stretches; one at their end belongs to them, as the last sample of a log does."""
+    return np.asarray(
+        intervals.contains(stretches, series.times) | np.isin(series.times, stretches[:, 1]), dtype=np.bool_
+    )

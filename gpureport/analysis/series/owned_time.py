@@ -1,0 +1,38 @@
+"""How much of the time around it each sample owns."""
+
+import numpy as np
+
+from gpureport import sampling_rate
+from gpureport.columns import IntArray
+from gpureport.quality import gap_seconds
+from gpureport.sampling_rate import SamplingRate
+
+_LONGEST_SIDE_INTERVALS = 1.25
+
+
+def measure_owned_time(
+    times: IntArray, pace: SamplingRate, *, bridged: bool = False
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return the microseconds before and after each sample that it owns, the rows after gaps and those after pauses.
+
+    Args:
+        times: stamps in microseconds, never decreasing.
+        pace: how far apart they are.
+        bridged: whether samples own all the time between them that is no log gap, however far it is.
+    """
+    steps = np.diff(times)
+    widths = np.full(len(steps), pace.interval)
+    longest = np.full(len(steps), gap_seconds(pace.interval) * 1e6)
+    for stretch in pace.slow:
+        rows = sampling_rate.distances_inside(times, stretch)
+        widths[rows], longest[rows] = stretch.interval, gap_seconds(stretch.interval) * 1e6
+    edge, cap = (np.rint(widths * share * 1e6).astype(np.int64) for share in (0.5, _LONGEST_SIDE_INTERVALS))
+    far = np.flatnonzero(steps > 2 * cap)
+    wide = steps[far] > longest[far]
+    gaps, pauses = far[wide], far[~wide]
+    half = steps >> 1
+    left, right = np.append(edge[:1], steps - half), np.append(half, edge[-1:])
+    if not bridged:
+        right[pauses] = left[pauses + 1] = cap[pauses]
+    right[gaps] = left[gaps + 1] = edge[gaps]
+    return left, right, gaps + 1, pauses + 1

@@ -1,0 +1,104 @@
+"""What low use of several GPUs comes to, as figures, evidence and words."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job import training_signs
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import phrases
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.low_use import LowUse
+from gpureport.analysis.signals.utilisation_levels import build_level_evidence
+from gpureport.findings import Evidence, Threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LowUseFigures:
+    """Low use of several GPUs taken together.
+
+    Attributes:
+        devices: the GPUs.
+        spans: when any of them did.
+        seconds: how long one GPU did, the longest.
+        mean: utilisation of a GPU in that time, as a ratio.
+        lost: GPU-seconds without a kernel.
+        samples: readings of the utilisation.
+    """
+
+    devices: tuple[str, ...]
+    spans: Spans
+    seconds: float
+    mean: float
+    lost: float
+    samples: int
+
+    def describe(self, everybody: Collection[str]) -> str:
+        """Return the beginning of a sentence: how little the GPUs worked."""
+        whose = phrases.capitalize(phrases.gpu_names(self.devices, tuple(everybody)))
+        return f"{whose} worked only {phrases.percent(self.mean)} of {phrases.duration(self.seconds)}"
+
+
+def find_cause(context: Context, devices: Collection[str]) -> str | None:
+    """Return that the GPUs may wait for requests, where the gaps beside say so; None where nothing tells."""
+    gaps = (gap for gap in context.findings("idle_gap") if gap.cause == training_signs.REQUESTS)
+    return training_signs.REQUESTS if any(set(gap.devices) & set(devices) for gap in gaps) else None
+
+
+def summarise_low_use(context: Context, low: LowUse, devices: Sequence[str]) -> LowUseFigures:
+    """Return the figures of some of the GPUs, each of which has episodes."""
+    spans = [low.spans[name] for name in devices]
+    held = sum(intervals.total_seconds(one) for one in spans)
+    lost = sum(measure_unused_seconds(context, context.series[name], low.spans[name]) for name in devices)
+    return LowUseFigures(
+        devices=tuple(devices),
+        spans=intervals.union(np.concatenate(spans)),
+        seconds=max(intervals.total_seconds(one) for one in spans),
+        mean=1 - lost / held,
+        lost=lost,
+        samples=sum(_count_readings(context.series[name], low.spans[name]) for name in devices),
+    )
+
+
+def _count_readings(series: DeviceSeries, spans: Spans) -> int:
+    return series.count_readings(UTILISATION, intervals.contains(spans, series.times))
+
+
+def measure_unused_seconds(context: Context, series: DeviceSeries, spans: Spans) -> float:
+    """Return the GPU time in the stretches in which no kernel ran."""
+    start, end = series.averaging_windows(context.whole)
+    unused = 1 - np.clip(series.values(UTILISATION), 0, 1)
+    return float(np.nansum(unused * intervals.overlap_seconds(start, end, spans)))
+
+
+def build_use_evidence(context: Context, low: LowUse, figures: LowUseFigures, enter: Threshold) -> tuple[Evidence, ...]:
+    """Return how low the use was: the lowest rolling mean against its limit, then the mean and levels of all episodes.
+
+    Args:
+        context: the recording.
+        low: the episodes.
+        figures: their figures.
+        enter: the limit.
+    """
+    lowest = "mean of the median GPU" if low.is_short_job else f"lowest mean over {phrases.duration(low.mean_seconds)}"
+    return (
+        Evidence(metric=UTILISATION, statistic=lowest, observed=low.lowest, unit="1", threshold=enter, relation="<="),
+        Evidence(metric=UTILISATION, statistic="mean", observed=figures.mean, unit="1"),
+        *build_level_evidence({name: context.series[name] for name in figures.devices}, low.spans),
+    )
+
+
+def build_duration_evidence(low: LowUse, figures: LowUseFigures, over: Threshold, shortest: Threshold) -> Evidence:
+    """Return how long the episodes lasted, against what one must last, or the work of a short job."""
+    return Evidence(
+        metric="duration",
+        statistic="work" if low.is_short_job else "sum of episodes of one GPU",
+        observed=figures.seconds,
+        unit="s",
+        threshold=shortest if low.is_short_job else over,
+        relation=">=",
+    )

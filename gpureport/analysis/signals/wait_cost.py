@@ -1,0 +1,107 @@
+"""What a wait for input cost the GPUs, as figures, evidence and words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.job.phases import UTILISATION
+from gpureport.analysis.rules import certainty, phrases
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.device_series import DeviceSeries
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.utilisation_levels import build_level_evidence
+from gpureport.analysis.signals.wait_episodes import ComparedEpisodes
+from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.findings import Confidence, Evidence, Interval, Threshold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitCost:
+    """What waiting cost.
+
+    Attributes:
+        spans: when.
+        seconds: how long.
+        utilisation: mean utilisation of the GPUs meanwhile, as a ratio.
+        lost_gpu_seconds: GPU-seconds without a kernel.
+        lost_share: the same, of the GPU time of the job.
+        samples: readings of the utilisation.
+        level_evidence: how long the GPUs paused, and worked below some levels.
+    """
+
+    spans: Spans
+    seconds: float
+    utilisation: float
+    lost_gpu_seconds: float
+    lost_share: float
+    samples: int
+    level_evidence: tuple[Evidence, ...]
+
+
+def measure_wait(window: Interval, gpus: Mapping[str, DeviceSeries], spans: Spans) -> WaitCost:
+    """Return what waiting in stretches of the job cost the GPUs."""
+    held = [intervals.overlap_seconds(one.start - one.shift, one.end - one.shift, spans) for one in gpus.values()]
+    used = [one.values(UTILISATION) for one in gpus.values()]
+    lost = sum(float(np.nansum((1 - np.clip(u, 0, 1)) * h)) for u, h in zip(used, held, strict=True))
+    sampled = sum(float(h[~np.isnan(u)].sum()) for u, h in zip(used, held, strict=True))
+    return WaitCost(
+        spans=spans,
+        seconds=intervals.total_seconds(spans),
+        utilisation=1 - lost / max(sampled, 1e-9),
+        lost_gpu_seconds=lost,
+        lost_share=lost / (window.seconds * len(gpus)),
+        samples=sum(one.count_readings(UTILISATION, intervals.contains(spans, one.times)) for one in gpus.values()),
+        level_evidence=build_level_evidence(gpus, dict.fromkeys(gpus, spans)),
+    )
+
+
+def rate_confidence(found: WaitCandidate, cost: WaitCost, against: ComparedEpisodes) -> Confidence:
+    """Return high where samples are close and many, and busy GPUs were there to compare with."""
+    interval = max(one.interval for one in (found.source, *found.gpus.values()))
+    close = interval <= 5  # noqa: PLR2004 - the interval above which nine samples span a minute
+    return certainty.lowest_confidence(
+        Confidence.HIGH if against.has_comparison and close else Confidence.MEDIUM,
+        certainty.confidence_by_readings(cost.samples // len(found.gpus), interval),
+    )
+
+
+def list_ruled_out(what: str, against: ComparedEpisodes) -> tuple[str, ...]:
+    """Return which other explanations were excluded.
+
+    Args:
+        what: what was compared, with its verb: `the CPU is as busy`.
+        against: what it was compared with.
+    """
+    said = f"{what} beside busy GPUs: there it is at {phrases.percent(against.fed_mean)}"
+    return ("start-up and tail of the job", *([said] if against.has_comparison else []))
+
+
+def describe_wait(cost: WaitCost) -> str:
+    """Return how little GPUs worked and what that cost, in words that follow their names."""
+    worked = phrases.percent(cost.utilisation)
+    return f"worked {worked} of the time: {phrases.duration(cost.lost_gpu_seconds)} of GPU time went into waiting"
+
+
+def build_utilisation_evidence(cost: WaitCost, limit: Threshold) -> Evidence:
+    """Return how much the GPUs worked meanwhile, against what they must stay below."""
+    return Evidence(
+        metric=UTILISATION,
+        statistic="mean",
+        observed=cost.utilisation,
+        unit="1",
+        threshold=limit,
+        relation="<",
+    )
+
+
+def build_duration_evidence(cost: WaitCost, shortest: Threshold) -> Evidence:
+    """Return how long episodes lasted, against what one must last."""
+    return Evidence(
+        metric="duration",
+        statistic="sum of episodes",
+        observed=cost.seconds,
+        unit="s",
+        threshold=shortest,
+        relation=">=",
+    )

@@ -1,0 +1,154 @@
+"""Episodes in which GPUs work little while something else is busy, and what sets them apart from other time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from gpureport.analysis.rules.rule import Context
+from gpureport.analysis.series import intervals
+from gpureport.analysis.series.bins import rolling_mean
+from gpureport.analysis.series.intervals import Spans
+from gpureport.analysis.signals.waiting_gpus import WaitCandidate
+from gpureport.columns import BoolArray, FloatArray
+
+_ERRORS = 3.0
+"""Standard errors by which the mean of an episode keeps clear of a limit."""
+_ERRORS_OF_SELECTED = 4.0
+"""The same between two means one of which was chosen for its level: of 1800 permuted series none passes, at 3 16 do."""
+_FEWEST_FED_BINS = 9
+_FED_SECONDS = 30.0
+_FED_SHARE = 0.1
+"""How many bins, how long, and which part of the episodes GPUs must be well fed to compare with."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What makes an episode: ratios, seconds and rows.
+
+    Attributes:
+        gpu: utilisation below which the mean of a whole episode must lie for certain.
+        enter: rolling mean an episode must reach.
+        leave: rolling mean that ends it.
+        over: seconds the mean is taken over, at least.
+        rows: samples it is taken over, at least.
+        shortest: seconds of an episode.
+        bridge: widest hole that is closed, in seconds.
+        bins: bins such a hole may span anyhow.
+    """
+
+    gpu: float
+    enter: float
+    leave: float
+    over: float
+    rows: float
+    shortest: float
+    bridge: float
+    bins: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedEpisodes:
+    """Episodes in which a series stands out against the time in which the GPUs lack nothing.
+
+    Attributes:
+        spans: the episodes that are left.
+        fed_mean: mean of the series while the GPUs were well fed; NaN where that was too seldom to compare.
+    """
+
+    spans: Spans
+    fed_mean: float
+
+    @property
+    def has_comparison(self) -> bool:
+        """Whether there was time to compare with."""
+        return not np.isnan(self.fed_mean)
+
+
+def compute_rolling_share(series: FloatArray, length: int, test: Callable[[FloatArray], BoolArray]) -> FloatArray:
+    """Return the share of the bins around each, `length` of them, that pass a test; NaN ones are left out."""
+    return rolling_mean(np.where(np.isnan(series), np.nan, test(series)), length)
+
+
+def find_low_episodes(
+    context: Context, found: WaitCandidate, where: BoolArray, limits: Limits, claimed: tuple[str, ...]
+) -> Spans:
+    """Return when the GPUs' rolling mean is low and a condition on the machine holds.
+
+    Args:
+        context: the recording, with earlier findings.
+        found: the machine.
+        where: whether the condition holds in each bin.
+        limits: what makes an episode.
+        claimed: kinds whose time is theirs.
+    """
+    if context.window is None:
+        return intervals.NO_SPANS
+    mean = rolling_mean(found.utilisation, found.count_bins_with_samples(limits.over, limits.rows))
+    low = np.where(where, np.nan_to_num(mean, nan=1.0), 1.0)
+    inside = found.bins.mark_runs(*intervals.find_hysteresis_runs(low, enter=limits.enter, leave=limits.leave))
+    width = found.bins.width
+    shortest = max(limits.shortest, 3 * width)
+    spans = found.bins.mask_to_spans(inside, max(limits.bridge, limits.bins * width), shortest)
+    spans = intervals.intersection(spans, context.work)
+    for device in found.gpus:
+        spans = intervals.difference(spans, intervals.collect_finding_spans(context.earlier_findings, device, claimed))
+    sure = [
+        is_surely_below(found.utilisation[found.bins.find_bin_slice(start, end)], limits.gpu) or not found.is_coarse
+        for start, end in spans
+    ]
+    return intervals.drop_shorter(spans[np.array(sure, dtype=np.bool_)], shortest)
+
+
+def drop_unrecorded(found: WaitCandidate, spans: Spans, *metrics: str) -> Spans:
+    """Return the stretches in which the source holds a value of each metric: what else was so is not known."""
+    rows = [
+        all(len(found.source.find_values(name, spans[row : row + 1])) for name in metrics) for row in range(len(spans))
+    ]
+    return spans[np.array(rows, dtype=np.bool_)]
+
+
+def is_surely_below(samples: FloatArray, limit: float) -> bool:
+    """Return whether the mean of point samples lies below a limit by three standard errors.
+
+    Three, since a long log has many places at which a mean can be low by chance.
+    """
+    known = samples[~np.isnan(samples)]
+    return bool(len(known) > 1 and known.mean() + _ERRORS * known.std(ddof=1) / np.sqrt(len(known)) <= limit)
+
+
+def compare_with_fed_gpus(  # noqa: PLR0913 - a comparison has two sides and two limits
+    found: WaitCandidate, spans: Spans, series: FloatArray, *, length: int, fed: float, apart: float
+) -> ComparedEpisodes:
+    """Keep the episodes in which a series is higher than while the GPUs are well fed.
+
+    What is as high beside busy GPUs is not what the others wait for. So a series put in another order in time
+    explains nothing, whatever its level.
+
+    Args:
+        found: the machine.
+        spans: the episodes.
+        series: one value a bin.
+        length: bins over which the mean utilisation says that the GPUs are well fed.
+        fed: that mean.
+        apart: difference of the means below which two levels count as one.
+    """
+    parts = [found.bins.find_bin_slice(start, end) for start, end in spans]
+    outside = rolling_mean(found.utilisation, length) >= fed
+    for part in parts:
+        outside[part] = False
+    calm = series[outside & ~np.isnan(series)]
+    inside = sum(part.stop - part.start for part in parts)
+    if len(calm) < max(_FEWEST_FED_BINS, _FED_SECONDS / found.bins.width, _FED_SHARE * inside):
+        return ComparedEpisodes(spans=spans, fed_mean=float("nan"))
+    kept = np.array([_is_surely_higher(series[part], calm, apart) for part in parts], dtype=np.bool_)
+    return ComparedEpisodes(spans=spans[kept], fed_mean=float(calm.mean()))
+
+
+def _is_surely_higher(some: FloatArray, others: FloatArray, apart: float) -> bool:
+    """Whether a mean is higher than another by a difference and by four standard errors."""
+    some = some[~np.isnan(some)]
+    if len(some) == 0:
+        return False
+    error = float(np.sqrt(some.var() / len(some) + others.var() / len(others)))
+    return float(some.mean() - others.mean()) >= max(apart, _ERRORS_OF_SELECTED * error)
